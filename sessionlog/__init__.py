@@ -1,0 +1,1 @@
+"""sessionlog: the flight recorder and the meter for AI agents."""

@@ -1,0 +1,99 @@
+"""The one exception tree, and `Problem`, which is not an exception.
+
+A bad *call* raises; bad *data* is a value. Every error is also the builtin it specialises:
+
+    SessionLogError (Exception)
+    ├── InvalidSessionId   (ValueError)   an id that could leave its folder or break a file system
+    ├── InvalidWindow      (ValueError)   a time window outside the grammar
+    ├── InvalidPrices      (ValueError)   a price that is negative, not a number, or missing
+    ├── InvalidQuery       (ValueError)   a grouping, filter or sort key that does not exist
+    ├── InvalidSettings    (ValueError)   config.toml or an environment variable
+    ├── LogNotReadable     (OSError)      missing, a device, somebody else's link, no permission
+    ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
+    ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
+    └── MissingExtra       (ImportError)  an optional package; the message says what to install
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["info", "damage"]
+
+
+class SessionLogError(Exception):
+    """Base of everything that sessionlog raises."""
+
+
+class InvalidSessionId(SessionLogError, ValueError):
+    """A session id that is not `[A-Za-z0-9][A-Za-z0-9._-]{0,127}` or is reserved somewhere."""
+
+
+class InvalidWindow(SessionLogError, ValueError):
+    """A time window that the grammar does not know, or that is empty."""
+
+
+class InvalidPrices(SessionLogError, ValueError):
+    """A user's price that cannot be used: negative, not finite, missing, or of an unknown key."""
+
+
+class InvalidQuery(SessionLogError, ValueError):
+    """A grouping, filter, column or axis that does not exist."""
+
+
+class InvalidSettings(SessionLogError, ValueError):
+    """A value in config.toml or the environment that cannot be used."""
+
+
+class LogNotReadable(SessionLogError, OSError):
+    """A path that cannot be read as a log at all."""
+
+
+class AmbiguousSession(SessionLogError, LookupError):
+    """A session prefix with several matches.
+
+    Attributes:
+        candidates: The ids that begin with the prefix, sorted.
+    """
+
+    def __init__(self, prefix: str, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        super().__init__(f"{prefix!r} names {len(candidates)} sessions: {', '.join(candidates[:8])}")
+
+
+class NotRecorded(SessionLogError, OSError):
+    """An event that was not written, raised only by a logger with `on_error="raise"`."""
+
+
+class MissingExtra(SessionLogError, ImportError):
+    """An optional package that is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A finding about data. Reports count problems and name the first; they never fail for one.
+
+    Attributes:
+        path: The file, as the caller named it.
+        line: 1-based line, 0 when the finding is about the whole file.
+        offset: Byte offset of the damaged piece in the (decompressed) file.
+        length: Bytes that could not be read, 0 when nothing was lost.
+        kind: A stable word: torn_tail, not_json, not_object, bad_envelope, bad_utf8, bad_number, nul_bytes,
+            too_long, too_deep, bad_compression, unreadable, unknown_type, seq_gap, seq_repeat, clock_back,
+            wide_mode, secret.
+        detail: One sentence for a person. It may quote the log: escape it for the sink that shows it.
+        severity: `info` for things worth knowing, `damage` for bytes that were not understood.
+    """
+
+    path: str
+    line: int
+    offset: int
+    kind: str
+    detail: str
+    length: int = 0
+    severity: Severity = "damage"
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place} {self.kind} {self.detail}".rstrip()

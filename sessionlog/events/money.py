@@ -1,0 +1,69 @@
+"""Money as integer nano-dollars; known and unknown are never mixed.
+
+A recorded cost is converted once, at the edge, through the shortest decimal text of its float, so that 0.1 is exactly
+100,000,000 nano-dollars and sums do not drift. Dollars as floats exist only in output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Any
+
+NANO = 1_000_000_000
+_MAX_USD = Decimal(10) ** 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Money:
+    """A sum of costs of which some parts may be unknown.
+
+    Adds associatively and commutatively; `Money()` is the empty element.
+
+    Attributes:
+        known_nano: Sum of the known parts in nano-dollars; None when no part is known.
+        unknown: How many parts are unknown.
+    """
+
+    known_nano: int | None = None
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, nano: int | None) -> Money:
+        """One part: known, or unknown when `nano` is None."""
+        return cls(unknown=1) if nano is None else cls(known_nano=nano)
+
+    @property
+    def known_usd(self) -> float | None:
+        """The known part in US dollars, None when nothing is known."""
+        return None if self.known_nano is None else usd(self.known_nano)
+
+    def __add__(self, other: Money) -> Money:
+        parts = [m.known_nano for m in (self, other) if m.known_nano is not None]
+        return Money(known_nano=sum(parts) if parts else None, unknown=self.unknown + other.unknown)
+
+
+def usd(nano: int) -> float:
+    """Nano-dollars as a float of US dollars, correctly rounded."""
+    return nano / NANO
+
+
+def read_usd(value: Any) -> tuple[int | None, str | None]:
+    """Read a recorded cost in US dollars into nano-dollars.
+
+    Returns (None, None) for an absent cost and for a negative number, which means unknown in the logs of this family;
+    (None, reason) for a value that is no amount at all.
+    """
+    if value is None:
+        return None, None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None, f"cost is a {type(value).__name__}"
+    try:
+        amount = Decimal(repr(value) if not isinstance(value, str) else value.strip())
+    except (InvalidOperation, ValueError):
+        return None, f"cost {str(value)[:40]!r} is not an amount"
+    if not amount.is_finite() or amount > _MAX_USD:
+        return None, f"cost {str(value)[:40]} is not an amount"
+    if amount < 0:
+        return None, None
+    return int((amount * NANO).to_integral_value(ROUND_HALF_EVEN)), None

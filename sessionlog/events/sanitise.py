@@ -1,0 +1,86 @@
+"""A bounded copy of any Python object tree that JSON can hold: the fallback when orjson refuses a payload.
+
+Nothing is dropped in silence: what cannot be kept is spelled (`repr`, guarded), what is too deep or too much is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+MAX_DEPTH = 64
+MAX_ITEMS = 100_000
+_INT64 = range(-(2**63), 2**64)
+
+
+class _Budget:
+    """How many items may still be copied: a cyclic or generated tree must end."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_ITEMS
+
+
+def sanitise(value: Any) -> Any:
+    """Copy `value` into JSON types: depth ≤ 64, big integers as text, unpaired surrogates replaced, keys as text."""
+    return _copy(value, MAX_DEPTH, _Budget())
+
+
+def _copy(value: Any, depth: int, budget: _Budget) -> Any:
+    budget.left -= 1
+    if budget.left < 0:
+        return "[too many items]"
+    kind = type(value)
+    if value is None or kind is bool or kind is float:
+        return value
+    if kind is int:
+        return value if value in _INT64 else str_of_int(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    if depth == 0:
+        return "[too deep]"
+    try:
+        if isinstance(value, Mapping):
+            return {_key(k): _copy(v, depth - 1, budget) for k, v in _bounded(value.items(), budget)}
+        if isinstance(value, list | tuple | AbstractSet):
+            return [_copy(item, depth - 1, budget) for item in _bounded(value, budget)]
+        if is_dataclass(value) and not isinstance(value, type):
+            return {f.name: _copy(getattr(value, f.name, None), depth - 1, budget) for f in fields(value)}
+    except Exception as error:  # noqa: BLE001 - a hostile container must not break the agent that logs it
+        return f"[unreadable {kind.__name__}: {type(error).__name__}]"
+    return _spelled(value)
+
+
+def _bounded(items: Any, budget: _Budget) -> Any:
+    for item in items:
+        if budget.left < 0:
+            return
+        yield item
+
+
+def _key(key: Any) -> str:
+    return _text(key) if isinstance(key, str) else _spelled(key)
+
+
+def _text(value: str) -> str:
+    return str(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def str_of_int(value: int) -> str:
+    """Spell an integer beyond 64 bits; one too long for decimal text is spelled in hexadecimal."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value)
+
+
+def _spelled(value: Any) -> str:
+    try:
+        return _text(str(value) if isinstance(value, int | float) else repr(value))[:10_000]
+    except Exception as error:  # noqa: BLE001 - repr is the caller's code and may do anything
+        return f"[unprintable {type(value).__name__}: {type(error).__name__}]"

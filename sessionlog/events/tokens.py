@@ -1,0 +1,134 @@
+"""TokenUsage: what one response used, in classes that do not overlap.
+
+`input` is what was neither read from nor written to a cache; `reasoning` is a part of `output`, `cache_write_1h` a part
+of `cache_write`; `total = input + cache_read + cache_write + output`. Because the classes are disjoint they add, price
+and compare without subtraction. Sums are associative and commutative, with `TokenUsage()` as the empty element.
+
+Numbers in logs are not trusted: integral floats and numeric strings count; negatives, booleans, NaN and fractions do
+not, and are reported, while the rest of the record stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MAX_COUNT = 2**53
+"""The largest count that survives every JSON reader; more in one field is damage, not usage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenUsage:
+    """Token counts of one response, or a sum of many.
+
+    Attributes:
+        input: Prompt tokens that touched no cache.
+        output: Generated tokens, reasoning included.
+        cache_read: Prompt tokens served from a cache.
+        cache_write: Prompt tokens written to a cache, for 5 minutes or 1 hour.
+        reasoning: The part of `output` that was reasoning.
+        cache_write_1h: The part of `cache_write` that was kept for an hour (it has its own price).
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    cache_write_1h: int = 0
+
+    @property
+    def prompt(self) -> int:
+        """All prompt tokens, cached or not."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
+    def total(self) -> int:
+        """Prompt and output together; reasoning is inside output."""
+        return self.input + self.cache_read + self.cache_write + self.output
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+            cache_write_1h=self.cache_write_1h + other.cache_write_1h,
+        )
+
+    def beyond(self, other: TokenUsage) -> TokenUsage:
+        """What this usage reports beyond `other`, class by class, never negative."""
+        return TokenUsage(
+            input=max(0, self.input - other.input),
+            output=max(0, self.output - other.output),
+            cache_read=max(0, self.cache_read - other.cache_read),
+            cache_write=max(0, self.cache_write - other.cache_write),
+            reasoning=max(0, self.reasoning - other.reasoning),
+            cache_write_1h=max(0, self.cache_write_1h - other.cache_write_1h),
+        )
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    def without_cached_input(self) -> TokenUsage:
+        """Normalise a provider's inclusive `input`: take out what was read from the cache."""
+        return TokenUsage(
+            input=max(0, self.input - self.cache_read),
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            reasoning=self.reasoning,
+            cache_write_1h=self.cache_write_1h,
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """JSON shape of a native log: input, output, total always; the rest when not zero."""
+        out = {"input": self.input, "output": self.output}
+        for key in ("cache_read", "cache_write", "reasoning", "cache_write_1h"):
+            value: int = getattr(self, key)
+            if value:
+                out[key] = value
+        out["total"] = self.total
+        return out
+
+
+def read_count(value: Any) -> tuple[int, str | None]:
+    """Return a token count and, when the value was not one, what was wrong with it."""
+    if value is None:
+        return 0, None
+    if type(value) is int:
+        if 0 <= value <= MAX_COUNT:
+            return value, None
+        return 0, f"{value} is {'negative' if value < 0 else 'over 2^53'}"
+    if isinstance(value, bool):
+        return 0, f"{value} is not a number"
+    if isinstance(value, str):
+        text = value.strip()
+        if text.isascii() and text.isdigit() and len(text) <= 16:
+            return read_count(int(text))
+        return 0, f"{value[:40]!r} is not a count"
+    if isinstance(value, float):
+        if abs(value) <= MAX_COUNT and value.is_integer():
+            return read_count(int(value))
+        return 0, f"{value} is not a whole number"
+    return 0, f"a {type(value).__name__} is not a count"
+
+
+def read_usage(data: Any) -> tuple[TokenUsage, tuple[str, ...]]:
+    """Read a native `usage` or `tokens` object; a wrong field counts 0 and is named, the others stay.
+
+    A reported `total` is not used: it means different things to different writers.
+    """
+    if data is None:
+        return TokenUsage(), ()
+    if not isinstance(data, Mapping):
+        return TokenUsage(), (f"usage is a {type(data).__name__}",)
+    issues: list[str] = []
+    counts: dict[str, int] = {}
+    for key in ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"):
+        counts[key], issue = read_count(data.get(key))
+        if issue:
+            issues.append(f"{key}: {issue}")
+    return TokenUsage(**counts), tuple(issues)
