@@ -15,6 +15,17 @@ MAX_ITEMS = 100_000
 _INT64 = range(-(2**63), 2**64)
 
 
+def cut_strings(value: Any, longest: int) -> Any:
+    """Copy a sanitised value with every string cut to `longest` characters; what was cut says so."""
+    if isinstance(value, str):
+        return value if len(value) <= longest else f"{value[:longest]}…[{len(value) - longest} characters cut]"
+    if isinstance(value, dict):
+        return {cut_strings(key, longest): cut_strings(item, longest) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cut_strings(item, longest) for item in value]
+    return value
+
+
 class _Budget:
     """How many items may still be copied: a cyclic or generated tree must end."""
 

@@ -1,0 +1,1 @@
+"""How it is written: SessionLogger, its ids and its health."""

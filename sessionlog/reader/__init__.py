@@ -1,0 +1,1 @@
+"""How it is read back: stream, follow, check and repair."""

@@ -1,9 +1,9 @@
-"""Event ↔ one line of bytes.
+"""One line of bytes → events.
 
-Encoding never raises: what JSON cannot hold is spelled as text, within bounds. Decoding never raises either: it gives
-the events a line holds and the flaws that were met on the way, as values. The ladder is orjson first, which refuses
-whatever is not strict JSON; then a lenient pass for what other writers leave behind (byte order marks, NULs, invalid
-UTF-8, lone surrogates, raw control characters, several documents on a line, a torn line glued to a whole one).
+Decoding never raises: it gives the events a line holds and the flaws that were met on the way, as values. The ladder is
+orjson first, which refuses whatever is not strict JSON; then a lenient pass for what other writers leave behind (byte
+order marks, NULs, invalid UTF-8, lone surrogates, raw control characters, several documents on a line, a torn line
+glued to a whole one).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import orjson
 
 from sessionlog.errors import Severity
 from sessionlog.events.envelope import Event, keep_raw
-from sessionlog.events.sanitise import sanitise
 from sessionlog.events.times import parse_time
 
 _ENVELOPE = frozenset({"session_id", "seq", "type", "ts", "data"})
@@ -47,24 +46,6 @@ class Flaw:
     start: int = 0
     length: int = 0
     severity: Severity = "damage"
-
-
-def encode_event(event: Event) -> bytes:
-    """Return the event's line, newline included: its own bytes where it still has them."""
-    if event.raw is not None:
-        return event.raw + b"\n"
-    return encode_object(event.to_dict())
-
-
-def encode_object(value: dict[str, Any]) -> bytes:
-    """Return one JSON line for any Python object tree; exactly one newline, at the end."""
-    try:
-        line = orjson.dumps(value, None, orjson.OPT_APPEND_NEWLINE)
-        if line.find(b"\n") == len(line) - 1:
-            return line
-    except (TypeError, ValueError, RecursionError):
-        pass
-    return orjson.dumps(sanitise(value), None, orjson.OPT_APPEND_NEWLINE)
 
 
 def decode_line(line: bytes) -> tuple[list[Event], list[Flaw]]:

@@ -1,0 +1,49 @@
+"""Event → one line of bytes. Never raises: what JSON cannot hold is spelled as text, within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from sessionlog.events.envelope import Event
+
+_dumps = orjson.dumps
+_NEWLINE = orjson.OPT_APPEND_NEWLINE
+
+
+def encode_event(event: Event) -> bytes:
+    """Return the event's line, newline included: its own bytes where it still has them."""
+    if event.raw is not None:
+        return event.raw + b"\n"
+    return encode_object(event.to_dict())
+
+
+def encode_object(value: dict[str, Any]) -> bytes:
+    """Return one JSON line for any Python object tree; exactly one newline, at the end."""
+    try:
+        line = _dumps(value, None, _NEWLINE)
+        if line.find(b"\n") == len(line) - 1:
+            return line
+    except (TypeError, ValueError, RecursionError):
+        pass
+    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary payloads never need
+
+    return _dumps(sanitise(value), None, _NEWLINE)
+
+
+def shorten(value: dict[str, Any], limit: int) -> bytes:
+    """Return the line of an event whose strings were cut until it fits `limit` bytes, marked `truncated: true`."""
+    from sessionlog.events.sanitise import cut_strings, sanitise  # noqa: PLC0415 - see above
+
+    value = sanitise(value)
+    data = value.get("data")
+    data = data if isinstance(data, dict) else {"value": data}
+    longest = limit // 4
+    while longest >= 16:
+        line = encode_object(value | {"data": cut_strings(data, longest) | {"truncated": True}})
+        if len(line) <= limit:
+            return line
+        longest //= 4
+    return encode_object(value | {"data": {"truncated": True}})

@@ -1,0 +1,249 @@
+"""SessionLogger: what an agent holds. Helpers that make the right thing easy, on top of `EventWriter`.
+
+    with SessionLogger(provider="anthropic", model="claude-opus-4-5", prompt=task) as log:
+        log.llm_request(messages, tools=tools)
+        log.llm_response(text, usage={"input": 812, "output": 96, "cache_read": 14_100}, latency_ms=4200)
+        with log.tool_call("bash", {"command": "pytest -q"}) as call:
+            call.output = run("pytest -q")
+
+Token classes are disjoint: `input` is what was neither read from nor written to a cache.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic_ns, time_ns
+from types import TracebackType
+from typing import Any, Self
+
+from sessionlog.events.envelope import Event
+from sessionlog.events.redact import Hook
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.event_writer import MAX_EVENT, Durability, EventWriter, OnError
+from sessionlog.logger.health import Notify
+from sessionlog.logger.tool_timer import ToolTimer, describe
+
+Callback = Callable[..., bool]
+
+_SIGTERM_EXIT, _SIGINT_EXIT = 143, 130
+
+
+class SessionLogger(EventWriter):
+    """Records one session; a context manager that ends it with the right status.
+
+    Args:
+        directory: Folder of the logs; `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`.
+        session_id: The session's id and file name; a new one by default. An existing session is continued.
+        durability: `os` survives kill -9; `interval` syncs at most 500 ms later (one thread); `fsync` syncs each event.
+        redact: True removes well-known key shapes; a function gets every string as well; False writes as is.
+        on_error: `count` never raises; `raise` raises `NotRecorded` for an event that was not written.
+        provider: Who serves the model, for session.start.
+        model: The model asked for.
+        prompt: What the session is about, the user's first words.
+        work_dir: The project's folder; the current one by default.
+        metadata: Values to group and filter reports by (`--by meta.KEY`).
+        catch_sigterm: Inside `with`, turn SIGTERM into SystemExit(143), so that the session ends as `cancelled`.
+        max_event: Largest line in bytes; a larger event has its strings cut and says so.
+        clock: Nanoseconds since 1970, for tests.
+        notify: Gets one line per cause and minute when events are dropped; stderr by default.
+
+    Raises:
+        InvalidSessionId: The id could leave the folder or is no file name somewhere.
+        ValueError: An option has a value that does not exist.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        session_id: str | None = None,
+        *,
+        durability: Durability = "os",
+        redact: bool | Hook = True,
+        on_error: OnError = "count",
+        provider: str | None = None,
+        model: str | None = None,
+        prompt: str | None = None,
+        work_dir: str | os.PathLike[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        catch_sigterm: bool = False,
+        max_event: int = MAX_EVENT,
+        clock: Callable[[], int] = time_ns,
+        notify: Notify | None = None,
+    ) -> None:
+        start = {
+            "provider": provider,
+            "model": model,
+            "work_dir": os.fspath(work_dir) if work_dir is not None else _current_directory(),
+            "prompt": prompt,
+            "metadata": dict(metadata) if metadata else None,
+        }
+        super().__init__(
+            directory,
+            session_id,
+            durability=durability,
+            redact=redact,
+            on_error=on_error,
+            start={key: value for key, value in start.items() if value is not None},
+            max_event=max_event,
+            clock=clock,
+            notify=notify,
+        )
+        self._started = monotonic_ns()
+        self._ended = False
+        self._catch_sigterm = catch_sigterm
+        self._previous_handler: Any = None
+
+    def callback(self) -> Callback:
+        """Return a plain function for an agent loop: call it with an event, a mapping with `type`, or (type, data)."""
+
+        def record(event: Event | Mapping[str, Any] | str, data: Any = None) -> bool:
+            if isinstance(event, str):
+                return self.emit(event, data)
+            if isinstance(event, Event):
+                return self.write(event)
+            if isinstance(event, Mapping) and isinstance(event.get("type"), str):
+                return self.write(_event_of(event))
+            return self.emit("unknown", event)
+
+        return record
+
+    def llm_request(
+        self, messages: Sequence[Any], *, model: str | None = None, tools: Sequence[Any] | None = None, **more: Any
+    ) -> bool:
+        """Record what is sent to a model: the whole prompt, the tools, and sampling settings as keywords."""
+        return self.emit("llm.request", _given({"messages": list(messages), "model": model, "tools": tools, **more}))
+
+    def llm_response(
+        self,
+        content: str | None = None,
+        *,
+        usage: TokenUsage | Mapping[str, Any] | None = None,
+        model: str | None = None,
+        tool_calls: Sequence[Any] | None = None,
+        cost_usd: float | None = None,
+        latency_ms: float | None = None,
+        error: str | BaseException | None = None,
+        **more: Any,
+    ) -> bool:
+        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free."""
+        fields = {
+            "content": content,
+            "model": model,
+            "tool_calls": tool_calls,
+            "usage": usage.to_dict() if isinstance(usage, TokenUsage) else usage,
+            "cost_usd": cost_usd,
+            "latency_ms": latency_ms,
+            "error": describe(error) if isinstance(error, BaseException) else error,
+            **more,
+        }
+        return self.emit("llm.response", _given(fields))
+
+    def tool_call(
+        self,
+        tool: str,
+        input: Any = None,  # noqa: A002 - the payload's own word
+        *,
+        output: Any = None,
+        duration_ms: float | None = None,
+        error: str | BaseException | None = None,
+        **more: Any,
+    ) -> ToolTimer:
+        """Record a tool's run: at once if its result is given, else as context manager or decorator (see ToolTimer)."""
+        timer = ToolTimer(self._record_tool, {"tool": tool, **_given({"input": input, **more})})
+        if output is not None or duration_ms is not None or error is not None:
+            timer.output = output
+            timer.error = describe(error) if isinstance(error, BaseException) else error
+            timer.finish(duration_ms)
+        return timer
+
+    def _record_tool(self, fields: dict[str, Any]) -> bool:
+        return self.emit("tool.call", fields)
+
+    def end(self, status: str = "success", *, output: str | None = None, error: str | None = None, **more: Any) -> bool:
+        """Write session.end with the totals of what this logger recorded; once, later calls do nothing."""
+        if self._ended:
+            return False
+        self._ended = True
+        fields = {
+            "status": status,
+            "output": output,
+            "tokens": self.totals.usage.to_dict() if self.totals.responses else None,
+            "cost_usd": self.totals.cost_usd,
+            "duration_ms": (monotonic_ns() - self._started) // 1_000_000,
+            "error": error,
+            **more,
+        }
+        return self.emit("session.end", _given(fields))
+
+    def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
+        """Append one event, stamped now; return True when it is in the file (and durable, if that was asked for)."""
+        if type == "session.end":
+            self._ended = True
+        return self._record(type, data, None)
+
+    def __enter__(self) -> Self:
+        if self._catch_sigterm and threading.current_thread() is threading.main_thread():
+            import signal  # noqa: PLC0415 - 2 ms, only where asked for
+
+            self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
+        if self.is_new():
+            self.emit("session.start", {})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if not self._ended:
+                self.end(_status(error), error=describe(error) if error is not None else None)
+        finally:
+            self.close()
+            if self._previous_handler is not None:
+                import signal  # noqa: PLC0415 - see __enter__
+
+                signal.signal(signal.SIGTERM, self._previous_handler)
+                self._previous_handler = None
+
+
+def _status(error: BaseException | None) -> str:
+    """Name how a session ended; a cancelled asyncio task is known by name, so that asyncio need not be imported."""
+    if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+        return "success"
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
+        return "cancelled"
+    if isinstance(error, SystemExit) and error.code in (_SIGTERM_EXIT, _SIGINT_EXIT):
+        return "cancelled"
+    return "error"
+
+
+def _exit_on_sigterm(signum: int, _frame: object) -> None:
+    raise SystemExit(128 + signum)
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _event_of(value: Mapping[str, Any]) -> Event:
+    known = {"session_id", "seq", "type", "ts", "data"}
+    extra = {str(key): item for key, item in value.items() if key not in known}
+    if "data" not in value:
+        return Event(session_id="", seq=0, type=value["type"], ts="", data=extra)
+    session_id, ts = value.get("session_id"), value.get("ts")
+    return Event(
+        session_id=session_id if isinstance(session_id, str) else "",
+        seq=0,
+        type=value["type"],
+        ts=ts if isinstance(ts, str) else "",
+        data=value["data"],
+        extra=extra,
+    )
+
+
+def _current_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None

@@ -1,0 +1,113 @@
+"""ToolTimer: one tool call being measured, as a value to fill in, a context manager or a decorator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from time import monotonic_ns
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+Record = Callable[[dict[str, Any]], bool]
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class ToolTimer:
+    """Measures one `tool.call` with a monotonic clock and records it once.
+
+    Three ways to use it, all from `SessionLogger.tool_call`:
+
+        log.tool_call("read", {"path": "a.py"}, output=text, duration_ms=3)   # recorded at once; truthy = recorded
+        with log.tool_call("bash", {"command": c}) as call: call.output = run(c)
+        @log.tool_call("search")                                              # every call of the function
+
+    Attributes:
+        output: The tool's result; set it inside the `with` block.
+        error: What went wrong; an exception that leaves the block sets it and goes on.
+        recorded: Whether the event is in the log.
+    """
+
+    __slots__ = ("_fields", "_record", "_started", "_used", "error", "output", "recorded")
+
+    def __init__(self, record: Record, fields: dict[str, Any]) -> None:
+        self._record = record
+        self._fields = fields
+        self._started = monotonic_ns()
+        self._used = False
+        self.output: Any = None
+        self.error: str | None = None
+        self.recorded = False
+
+    def __bool__(self) -> bool:
+        return self.recorded
+
+    def __enter__(self) -> Self:
+        self._used = True
+        self._started = monotonic_ns()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self.error is None:
+            self.error = describe(error)
+        self.finish((monotonic_ns() - self._started) / 1e6)
+
+    def finish(self, duration_ms: float | None) -> None:
+        """Record the call as it stands; a second time does nothing."""
+        self._used = True
+        record, self._record = self._record, _done
+        fields = dict(self._fields)
+        if self.output is not None:
+            fields["output"] = self.output
+        if duration_ms is not None:
+            fields["duration_ms"] = round(duration_ms, 3)
+        if self.error is not None:
+            fields["error"] = self.error
+        if record is not _done:
+            self.recorded = record(fields)
+
+    def __call__(self, function: _F) -> _F:
+        """Measure every call of `function` (async too); its arguments by name are the tool's input."""
+        self._used = True
+        signature = inspect.signature(function)
+
+        def begin(args: Any, kwargs: Any) -> ToolTimer:
+            bound = {k: v for k, v in signature.bind(*args, **kwargs).arguments.items() if k not in ("self", "cls")}
+            return ToolTimer(self._record, {**self._fields, "input": bound})
+
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def measured_async(*args: Any, **kwargs: Any) -> Any:
+                with begin(args, kwargs) as call:
+                    call.output = await function(*args, **kwargs)
+                return call.output
+
+            return cast("_F", measured_async)
+
+        @wraps(function)
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            with begin(args, kwargs) as call:
+                call.output = function(*args, **kwargs)
+            return call.output
+
+        return cast("_F", measured)
+
+    def __del__(self) -> None:
+        if not self._used:
+            self.finish(None)
+
+
+def describe(error: BaseException) -> str:
+    """Name an exception for a log: its type and its text."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception's text is the caller's code
+        text = "[unprintable]"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _done(fields: dict[str, Any]) -> bool:
+    return bool(fields)

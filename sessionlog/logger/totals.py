@@ -1,0 +1,39 @@
+"""Totals: what the responses recorded by one logger used, for its `session.end`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.events.money import read_usd, usd
+from sessionlog.events.tokens import TokenUsage, read_usage
+
+
+class Totals:
+    """Running sums; a response without a cost makes the session's cost unknown, never smaller."""
+
+    __slots__ = ("_cost_nano", "_costs_known", "responses", "usage")
+
+    def __init__(self) -> None:
+        self.responses = 0
+        self.usage = TokenUsage()
+        self._cost_nano = 0
+        self._costs_known = True
+
+    def add(self, data: Any) -> None:
+        """Add one llm.response payload; never raises."""
+        if not isinstance(data, Mapping):
+            return
+        self.responses += 1
+        usage = read_usage(data.get("usage"))[0]
+        self.usage += usage
+        cost, _ = read_usd(data.get("cost_usd"))
+        if cost is not None:
+            self._cost_nano += cost
+        elif usage:
+            self._costs_known = False
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The sum of the recorded costs in US dollars; None when a response that used tokens had none."""
+        return usd(self._cost_nano) if self._costs_known and self.responses else None

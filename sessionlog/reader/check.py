@@ -1,0 +1,118 @@
+"""check: what is wrong with a log, beyond what stops a line from being read.
+
+Damage is bytes that could not be understood. Everything else is information: numbers that jump or repeat, clocks that
+go back, types this version does not know, permissions wider than needed, secrets written before redaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.envelope import KNOWN_TYPES, Event
+from sessionlog.events.redact import find_secrets
+from sessionlog.events.times import parse_time
+from sessionlog.reader.stream import MAX_LINE, read_events
+from sessionlog.reader.walk import walk_logs
+
+_MAX_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCheck:
+    """What was found in one log.
+
+    Attributes:
+        path: The file.
+        events: Events that could be read.
+        damage: Problems that cost bytes, the first thousand.
+        notes: Everything else worth knowing, the first thousand.
+        counts: Kind → how often, over all of them.
+    """
+
+    path: str
+    events: int
+    damage: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def check_logs(paths: Iterable[str], *, secrets: bool = False, max_line: int = MAX_LINE) -> Iterator[FileCheck]:
+    """Yield one `FileCheck` per log under `paths`; a file that cannot be read at all is damage of kind `unreadable`."""
+    for item in walk_logs(paths):
+        if isinstance(item, Problem):
+            yield FileCheck(path=item.path, events=0, damage=(item,), counts={item.kind: 1})
+        else:
+            yield check_log(item, secrets=secrets, max_line=max_line)
+
+
+def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> FileCheck:
+    """Read one log to its end and say what was found."""
+    damage: list[Problem] = []
+    notes: list[Problem] = []
+    counts: Counter[str] = Counter()
+    audit = _Audit(path, secrets=secrets)
+    try:
+        for item in read_events(path, max_line=max_line):
+            for problem in [item] if isinstance(item, Problem) else audit.look(item):
+                counts[problem.kind] += 1
+                kept = damage if problem.severity == "damage" else notes
+                if len(kept) < _MAX_KEPT:
+                    kept.append(problem)
+    except (LogNotReadable, MissingExtra) as error:
+        detail = str(error).removeprefix(f"{path}: ")
+        damage.append(Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail))
+        counts["unreadable"] += 1
+    for problem in _look_at_mode(path):
+        notes.append(problem)
+        counts[problem.kind] += 1
+    return FileCheck(path=path, events=audit.events, damage=tuple(damage), notes=tuple(notes), counts=dict(counts))
+
+
+class _Audit:
+    """Compares each event with the one before it."""
+
+    def __init__(self, path: str, *, secrets: bool) -> None:
+        self._path = path
+        self._secrets = secrets
+        self._last_seq: dict[str, int] = {}
+        self._last_ns: int | None = None
+        self._unknown: set[str] = set()
+        self.events = 0
+
+    def look(self, event: Event) -> Iterator[Problem]:
+        self.events += 1
+        last = self._last_seq.get(event.session_id)
+        if last is not None and event.seq != last + 1:
+            kind = "seq_gap" if event.seq > last else "seq_repeat"
+            yield self._note(kind, f"seq {event.seq} after {last}")
+        self._last_seq[event.session_id] = event.seq
+        now = parse_time(event.ts)
+        if now is not None:
+            if self._last_ns is not None and now < self._last_ns:
+                yield self._note(
+                    "clock_back", f"ts goes back by {(self._last_ns - now) / 1e9:.3f} s at seq {event.seq}"
+                )
+            self._last_ns = now
+        if event.type not in KNOWN_TYPES and event.type not in self._unknown and len(self._unknown) < _MAX_KEPT:
+            self._unknown.add(event.type)
+            yield self._note("unknown_type", f"type {event.type[:60]!r} is passed through")
+        if self._secrets and event.raw is not None:
+            for name, offset in find_secrets(event.raw):
+                yield self._note(
+                    "secret", f"{name} in event {self.events} (seq {event.seq}), byte {offset} of its line"
+                )
+
+    def _note(self, kind: str, detail: str) -> Problem:
+        return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity="info")
+
+
+def _look_at_mode(path: str) -> Iterator[Problem]:
+    status = files.stat_path(path)
+    if status is not None and status.mode & 0o077:
+        mode = status.mode & 0o777
+        detail = f"mode {mode:04o} lets others read or write it; ours are 0600"
+        yield Problem(path=path, line=0, offset=0, kind="wide_mode", detail=detail, severity="info")

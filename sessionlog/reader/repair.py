@@ -1,0 +1,98 @@
+"""repair: take damaged bytes out of a log, after they have been saved.
+
+The order is the promise: the bad bytes go to `<name>.quarantine` and are synced there before the log is rewritten, and
+the log is replaced whole or not at all. Whole events are kept byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.reader.stream import MAX_LINE, is_young, read_events
+
+_LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What was done to one log.
+
+    Attributes:
+        path: The log.
+        quarantine: Where the bytes went; None when nothing was damaged.
+        pieces: Damaged pieces taken out.
+        length: Their bytes.
+    """
+
+    path: str
+    quarantine: str | None
+    pieces: int
+    length: int
+
+
+def repair_log(path: str, *, max_line: int = MAX_LINE) -> Repair:
+    """Move the damaged bytes of an uncompressed log to `<path>.quarantine` and rewrite it without them.
+
+    Lines over the limit and compressed logs are left alone.
+
+    Raises:
+        LogNotReadable: The log is compressed, or a writer is in the middle of its last line.
+        OSError: The quarantine or the new file could not be written; the log is as it was.
+    """
+    if path.endswith((".gz", ".zst")):
+        raise LogNotReadable(f"{path}: compressed logs are not repaired; unpack it first")
+    target = files.real_path(path)
+    with files.open_log(target) as file:
+        if not files.lock(file.fileno()):
+            raise LogNotReadable(f"{path}: another process holds its lock; try again when the session has ended")
+        # The lock lasts until the file is closed: a writer that waits for it finds the old file gone and opens anew.
+        spans = list(_damaged_spans(target, max_line))
+        if not spans:
+            return Repair(path=path, quarantine=None, pieces=0, length=0)
+        if is_young(target) and spans[-1][1] >= files.stat_open(file).size:
+            raise LogNotReadable(f"{path}: its last line may still be in the writing; try again in 2 seconds")
+        quarantine = f"{path}.quarantine"
+        length = sum(end - start for start, end in spans)
+        files.append_private(quarantine, _quarantined(file, spans))
+        files.replace_file(target, _kept(file, spans), like=files.stat_open(file))
+    return Repair(path=path, quarantine=quarantine, pieces=len(spans), length=length)
+
+
+def _damaged_spans(path: str, max_line: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the damaged pieces, in order."""
+    for item in read_events(path, max_line=max_line):
+        if isinstance(item, Problem) and item.length and item.kind in _LOSSY:
+            yield item.offset, item.offset + item.length
+
+
+def _quarantined(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:
+    for start, end in spans:
+        file.seek(start)
+        yield file.read(end - start).rstrip(b"\n") + b"\n"
+
+
+def _kept(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:
+    """Yield what lies between the damaged pieces; lines that become empty go with them."""
+    position = 0
+    ends_line = True
+    for start, end in [*spans, (files.stat_open(file).size, -1)]:
+        file.seek(position)
+        left = start - position
+        while left > 0:
+            piece = file.read(min(left, _PIECE))
+            if not piece:
+                break
+            left -= len(piece)
+            if ends_line and position and piece.startswith(b"\n"):
+                piece = piece[1:]  # the newline of a line whose whole content was damaged
+            if piece:
+                ends_line = piece.endswith(b"\n")
+                yield piece
+        position = end
+    if not ends_line:
+        yield b"\n"

@@ -1,0 +1,198 @@
+"""read_events: a log as a stream of `Event | Problem`, in bounded memory, whatever the bytes are.
+
+Damage never ends the reading: it is named (`file:line`, byte offset, kind) and the next line is read. A line longer
+than the limit is skipped in pieces. An unfinished last line is news while the file is young and damage after: a writer
+may be in the middle of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from sessionlog import files
+from sessionlog.errors import Problem, Severity
+from sessionlog.events.decode import Flaw, decode_line
+from sessionlog.events.envelope import Event
+from sessionlog.reader.unpack import open_unpacked
+
+MAX_LINE = 8 << 20
+"""Bytes of a line that are decoded whole (a hostile line may take 30 times its size in memory)."""
+
+YOUNG_NS = 2_000_000_000
+
+
+def read_events(path: str, *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:
+    """Yield the events of a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` log in file order, and what is wrong with it.
+
+    Tolerates CRLF, byte order marks, NULs, torn lines, several documents on a line and pretty-printed objects.
+
+    Raises:
+        LogNotReadable: There is no such file, it is not a regular file, or it may not be read.
+    """
+    file, unpacked = open_unpacked(path)
+    with file:
+        stream = EventStream(path, max_line=max_line)
+        yield from stream.feed(file)
+        yield from stream.finish(young=is_young(path))
+        if unpacked is not None and unpacked.failure is not None:
+            detail = unpacked.failure
+            yield Problem(path=path, line=stream.line, offset=stream.offset, kind="bad_compression", detail=detail)
+
+
+def is_young(path: str) -> bool:
+    """Whether a writer may still be in the middle of the last line: the file changed less than 2 s ago."""
+    status = files.stat_path(path)
+    return status is not None and abs(time.time_ns() - status.mtime_ns) < YOUNG_NS
+
+
+@dataclass(slots=True)
+class _Pretty:
+    """An object spread over lines, while its end has not come.
+
+    Attributes:
+        line: Its first line.
+        offset: Where it begins.
+        pieces: Its lines so far.
+        size: Their bytes.
+    """
+
+    line: int
+    offset: int
+    pieces: list[bytes]
+    size: int
+
+
+class EventStream:
+    """The state between two reads of one file: where we are, and what is not finished yet.
+
+    Attributes:
+        line: Lines read so far.
+        offset: Byte offset behind the last finished line: a reader may begin again there.
+    """
+
+    def __init__(self, path: str, *, max_line: int = MAX_LINE, line: int = 0, offset: int = 0) -> None:
+        self._path = path
+        self._max_line = max_line
+        self.line = line
+        self.offset = offset
+        self._tail = b""  # an unfinished last line
+        self._pretty: _Pretty | None = None
+        self._skipping = 0  # bytes of an over-long line that have gone by
+
+    def feed(self, file: BinaryIO) -> Iterator[Event | Problem]:
+        """Read `file` to its present end. An unfinished line waits for the next call or for `finish`."""
+        limit = self._max_line
+        while True:
+            piece = file.readline(limit + 1)
+            if not piece:
+                return
+            if self._tail:
+                piece, self._tail = self._tail + piece, b""
+            if piece.endswith(b"\n"):
+                yield from self._line_done(piece)
+            elif self._skipping or len(piece) > limit:
+                self._skipping += len(piece)
+            else:
+                self._tail = piece
+
+    def _line_done(self, piece: bytes) -> Iterator[Event | Problem]:
+        self.line += 1
+        start = self.offset
+        self.offset += len(piece) + self._skipping
+        if self._skipping or len(piece) > self._max_line + 1:
+            length, self._skipping = len(piece) + self._skipping, 0
+            yield self._problem(self._too_long(length), self.line, start)
+            return
+        yield from self._decode(piece, self.line, start)
+
+    def finish(self, *, young: bool = False) -> Iterator[Event | Problem]:
+        """Say what the file ends with: a whole line without its newline counts, a torn one is named."""
+        tail, self._tail = self._tail, b""
+        if self._pretty is not None:
+            if tail and (yield from self._continue_pretty(tail)):
+                tail = b""
+            if self._pretty is not None:
+                yield from self._give_up_pretty()
+        if self._skipping:
+            length, self._skipping = self._skipping + len(tail), 0
+            yield self._problem(self._too_long(length), self.line + 1, self.offset)
+            return
+        if not tail:
+            return
+        events, flaws = decode_line(tail)
+        yield from events
+        severity: Severity = "info" if young else "damage"
+        for flaw in flaws:
+            torn = flaw.kind == "not_json" and flaw.start + flaw.length == len(tail.rstrip(b"\r\n"))
+            detail = f"unfinished line, {flaw.length} bytes"
+            named = replace(flaw, kind="torn_tail", detail=detail, severity=severity) if torn else flaw
+            yield self._problem(named, self.line + 1, self.offset)
+
+    @property
+    def tail_length(self) -> int:
+        """Bytes of the unfinished last line."""
+        return len(self._tail) + self._skipping
+
+    def _too_long(self, length: int) -> Flaw:
+        limit = self._max_line
+        return Flaw(kind="too_long", detail=f"a line of {length} bytes is over the limit of {limit}", length=length)
+
+    def _decode(self, piece: bytes, line: int, start: int) -> Iterator[Event | Problem]:
+        if self._pretty is not None and (yield from self._continue_pretty(piece)):
+            return
+        if _opens_pretty(piece):
+            self._pretty = _Pretty(line, start, [piece], len(piece))
+            return
+        events, flaws = decode_line(piece)
+        yield from events
+        for flaw in flaws:
+            yield self._problem(flaw, line, start)
+
+    def _continue_pretty(self, piece: bytes) -> Generator[Event | Problem, None, bool]:
+        """Add a line to a spread-out object; return True when the line belonged to it."""
+        pretty = self._pretty
+        assert pretty is not None
+        if piece.startswith(b"{") and not _opens_pretty(piece):
+            yield from self._give_up_pretty()  # a whole line: what was open is torn
+            return False
+        pretty.pieces.append(piece)
+        pretty.size += len(piece)
+        if piece.startswith(b"}"):
+            events, flaws = decode_line(b"".join(pretty.pieces))
+            if not events:
+                yield from self._give_up_pretty()
+                return True
+            self._pretty = None
+            yield from events
+            for flaw in flaws:
+                yield self._problem(flaw, pretty.line, pretty.offset)
+        elif pretty.size > self._max_line:
+            yield from self._give_up_pretty()
+        return True
+
+    def _give_up_pretty(self) -> Iterator[Problem]:
+        pretty, self._pretty = self._pretty, None
+        assert pretty is not None
+        lines = len(pretty.pieces)
+        where = f" (lines {pretty.line} to {pretty.line + lines - 1})" if lines > 1 else ""
+        detail = f"{pretty.size} bytes are not JSON{where}"
+        yield self._problem(Flaw(kind="not_json", detail=detail, length=pretty.size), pretty.line, pretty.offset)
+
+    def _problem(self, flaw: Flaw, line: int, start: int) -> Problem:
+        return Problem(
+            path=self._path,
+            line=line,
+            offset=start + flaw.start,
+            kind=flaw.kind,
+            detail=flaw.detail,
+            length=flaw.length,
+            severity=flaw.severity,
+        )
+
+
+def _opens_pretty(piece: bytes) -> bool:
+    """A line that begins an object and stops where pretty printers end lines; no whole object ends like that."""
+    return piece[-8:].rstrip()[-1:] in (b"{", b"[", b",") and piece.lstrip()[:1] == b"{"

@@ -1,0 +1,102 @@
+"""A log's bytes, unpacked: `.jsonl` as it is, `.gz` and `.zst` decompressed within limits.
+
+A compressed log that ends early gives what can be read of it; the reader is told why it ended. A file that unpacks to
+more than 200 times its size (after the first 64 MiB) or 4 GiB is a bomb, not a log.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from typing import BinaryIO, cast
+
+from sessionlog import files
+from sessionlog.errors import MissingExtra
+
+MAX_RATIO = 200
+MAX_UNPACKED = 4 << 30
+_RATIO_FROM = 64 << 20
+
+
+class Unpacked(io.RawIOBase):
+    """Reads a compressed file; after the last byte `failure` says whether that was the end or the damage.
+
+    Attributes:
+        failure: None while all is well, else why no more can be read.
+    """
+
+    def __init__(self, packed: BinaryIO, unpacked: BinaryIO, size: int) -> None:
+        self._packed = packed
+        self._unpacked = unpacked
+        self._size = max(size, 1)
+        self._count = 0
+        self.failure: str | None = None
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override] # the stub's buffer is wider
+        """Fill `buffer`; 0 at the end, whole or not."""
+        if self.failure is not None:
+            return 0
+        try:
+            piece = self._unpacked.read(len(buffer))
+        except EOFError:
+            self.failure = "the compressed data end early"
+            return 0
+        except (OSError, zlib.error, ValueError, _zstd_error()) as error:
+            self.failure = f"the compressed data are damaged ({error})"
+            return 0
+        self._count += len(piece)
+        if self._count > MAX_UNPACKED or (self._count > _RATIO_FROM and self._count > MAX_RATIO * self._size):
+            self.failure = f"unpacks to more than {self._count} bytes: not a log"
+            return 0
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Close both files."""
+        if not self.closed:
+            self._unpacked.close()
+            self._packed.close()
+        super().close()
+
+
+def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
+    """Open a log for reading its lines; the second value is there for compressed files.
+
+    Raises:
+        LogNotReadable: There is no such file, or it may not be read.
+        MissingExtra: A .zst file where no decoder is installed.
+    """
+    file = files.open_log(path)
+    if path.endswith(".gz"):
+        unpacked = Unpacked(file, cast("BinaryIO", gzip.GzipFile(fileobj=file)), files.stat_open(file).size)
+    elif path.endswith(".zst"):
+        unpacked = Unpacked(file, _open_zstd(file), files.stat_open(file).size)
+    else:
+        return file, None
+    return io.BufferedReader(unpacked, files.BUFFER), unpacked
+
+
+def _open_zstd(file: BinaryIO) -> BinaryIO:
+    try:
+        if sys.version_info >= (3, 14):
+            from compression.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
+        else:
+            from backports.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
+    except ImportError as error:
+        raise MissingExtra("reading .zst logs needs: pip install backports.zstd") from error
+    return cast("BinaryIO", ZstdFile(file, "rb"))
+
+
+def _zstd_error() -> type[Exception]:
+    for name in ("compression.zstd", "backports.zstd"):
+        module = sys.modules.get(name)
+        if module is not None:
+            error: type[Exception] = module.ZstdError
+            return error
+    return EOFError

@@ -1,0 +1,56 @@
+"""Which files are logs: folders walked to the bottom, every file once, in a stable order."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+from sessionlog.errors import Problem
+from sessionlog.files import reason_of
+
+LOG_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+
+
+def walk_logs(paths: Iterable[str]) -> Iterator[str | Problem]:
+    """Yield the log files named by files and folders, sorted within each, every file once.
+
+    Folders are walked to the bottom; links lead only to files and folders of the link's owner, and loops are cut. A
+    folder that cannot be listed is a `Problem`; a path given by name is yielded whatever its suffix.
+    """
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        if os.path.isdir(path):
+            yield from _walk(path, seen)
+        elif _first_time(path, seen):
+            yield path
+
+
+def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
+    try:
+        status = os.stat(path)
+        link = os.lstat(path)
+    except (OSError, ValueError):
+        return True  # the reader names what is wrong with it
+    if stat.S_ISLNK(link.st_mode) and link.st_uid != status.st_uid:
+        return False
+    key = (status.st_dev, status.st_ino)
+    if key in seen:
+        return False
+    seen.add(key)
+    return True
+
+
+def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
+    if not _first_time(folder, seen):
+        return
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+    except OSError as error:
+        yield Problem(path=folder, line=0, offset=0, kind="unreadable", detail=reason_of(error))
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _walk(entry.path, seen)
+        elif entry.name.endswith(LOG_SUFFIXES) and _first_time(entry.path, seen):
+            yield entry.path

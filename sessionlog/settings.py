@@ -1,0 +1,96 @@
+"""One frozen Settings value: flags > environment > config.toml, and the XDG paths.
+
+There is no project config file: a repository is not trusted. Nothing here is global or mutable; the command line (or a
+caller of the Python API) loads a value once and passes it on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessionlog import files
+from sessionlog.errors import InvalidSettings
+
+_KEYS = frozenset({"session_dir", "timezone", "prices"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a command needs to know before it starts.
+
+    Attributes:
+        session_dir: Where our logs live.
+        config_path: The config file that was looked for.
+        timezone: IANA name or `local`; None leaves the choice to the command.
+        prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
+    """
+
+    session_dir: str
+    config_path: str
+    timezone: str | None = None
+    prices: Mapping[str, Any] = field(default_factory=dict)
+
+
+def state_home(env: Mapping[str, str]) -> str:
+    """Return the folder for logs and other state, by XDG or the platform's custom."""
+    return _base(env, "XDG_STATE_HOME", ".local", "state")
+
+
+def config_home(env: Mapping[str, str]) -> str:
+    """Return the folder for configuration."""
+    return _base(env, "XDG_CONFIG_HOME", ".config")
+
+
+def _base(env: Mapping[str, str], variable: str, *default: str) -> str:
+    given = env.get(variable, "")
+    if os.path.isabs(given):  # the XDG specification: relative paths are to be ignored
+        return given
+    if sys.platform == "win32":
+        return env.get("LOCALAPPDATA") or os.path.expanduser(os.path.join("~", "AppData", "Local"))
+    home = env.get("HOME") or os.path.expanduser("~")
+    return os.path.join(home, *default)
+
+
+def session_directory(env: Mapping[str, str]) -> str:
+    """Return where our logs live: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`."""
+    return env.get("SESSIONLOG_DIR") or os.path.join(state_home(env), "sessionlog", "sessions")
+
+
+def load_settings(env: Mapping[str, str] | None = None) -> Settings:
+    """Read environment and config.toml (`$SESSIONLOG_CONFIG` names another file).
+
+    Raises:
+        InvalidSettings: The file is not TOML, has unknown keys, or a value has the wrong type.
+        LogNotReadable: The file exists but cannot be read.
+    """
+    env = os.environ if env is None else env
+    path = env.get("SESSIONLOG_CONFIG") or os.path.join(config_home(env), "sessionlog", "config.toml")
+    content = files.read_small(path)
+    config = _parse(path, content) if content is not None else {}
+    directory = env.get("SESSIONLOG_DIR") or config.get("session_dir")
+    return Settings(
+        session_dir=os.path.expanduser(directory) if directory else session_directory(env),
+        config_path=path,
+        timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
+        prices=config.get("prices", {}),
+    )
+
+
+def _parse(path: str, content: bytes) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only where there is a config file
+
+    try:
+        config = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"{path}: not TOML ({error})") from error
+    unknown = sorted(config.keys() - _KEYS)
+    if unknown:
+        raise InvalidSettings(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    for key, kind in (("session_dir", str), ("timezone", str), ("prices", dict)):
+        if key in config and not isinstance(config[key], kind):
+            raise InvalidSettings(f"{path}: {key} must be a {'table' if kind is dict else 'string'}")
+    return config
