@@ -1,0 +1,225 @@
+"""PriceBook: the one place that answers "what did this request cost?", and why.
+
+A user's own prices come first, then the shipped list. Unknown is None, free is 0, and a model server of one's own is
+never priced from anybody's list. Answers are remembered per (provider, model, day, kind of request): a ledger asks
+millions of times about a few models.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.pricing.lookup import Listing, find_listing
+from sessionlog.pricing.model_pricing import ModelPricing
+from sessionlog.pricing.own_prices import OwnPrice, OwnPrices, parse_own_prices
+from sessionlog.pricing.price_list import Listed, PriceList, load_price_list
+from sessionlog.pricing.rates import Rates, build_rates, price_at, thresholds
+from sessionlog.pricing.schedule import active_variants, spans_of_day
+
+_SECOND_NS = 1_000_000_000
+_DAY_NS = 86_400 * _SECOND_NS
+# Names come from logs: a hostile one must not fill the memory with names.
+_MAX_REMEMBERED = 8192
+# Raised when the same names and tokens would cost something else than before, so that ledgers estimate again.
+_RULES = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTier:
+    """Prices of a request with more than `above_prompt_tokens` prompt tokens, for all of its tokens."""
+
+    above_prompt_tokens: int
+    pricing: ModelPricing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceInfo:
+    """What a model costs at one moment, and who says so.
+
+    Attributes:
+        provider: Who bills; of a user's own price, the provider that was asked for (may be empty).
+        model: The model's id in the list, or the user's key.
+        pricing: Prices below every tier.
+        tiers: Prices of larger requests, ascending.
+        valid_from: ISO date since which these prices hold, None when they are the oldest known.
+        source: One sentence: "list price, genai-prices 1.2.3 of 2026-01-31", "your price 'vllm/qwen3-32b'".
+        variants: Kinds of request with prices of their own: `batch`, `service_tier=flex`, `speed=fast`.
+    """
+
+    provider: str
+    model: str
+    pricing: ModelPricing
+    source: str
+    tiers: tuple[PriceTier, ...] = ()
+    valid_from: str | None = None
+    variants: tuple[str, ...] = ()
+
+
+_Day = tuple[tuple[int, Rates | None], ...]
+
+
+class PriceBook:
+    """Own prices and the shipped list as one book. Use `PriceBook.load()`."""
+
+    __slots__ = ("_clock", "_days", "_list", "_listings", "_own")
+
+    def __init__(self, price_list: PriceList, own: OwnPrices, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self._list = price_list
+        self._own = own
+        self._clock = clock
+        self._days: dict[tuple[Any, ...], _Day] = {}
+        self._listings: dict[tuple[str, str], Listing | OwnPrice | None] = {}
+
+    @classmethod
+    def load(cls, own: Mapping[str, Any] | None = None) -> PriceBook:
+        """Open the shipped list together with a user's `[prices]` table.
+
+        Args:
+            own: "provider/model" or "model" (wildcards `*` and `?` allowed) to {input, output, cache_read?,
+                cache_write?, cache_write_1h?} in US dollars per million tokens.
+
+        Raises:
+            InvalidPrices: An entry of `own` cannot be used; the message names its key and what is allowed.
+        """
+        return cls(load_price_list(), parse_own_prices(own))
+
+    @property
+    def version(self) -> str:
+        """The list and its date, for a footer."""
+        return f"{self._list.source} of {self._list.date}"
+
+    @property
+    def date(self) -> str:
+        """ISO date of the shipped list."""
+        return self._list.date
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when any answer of this book may have changed: other list, other own prices, other rules."""
+        return sha256(b"%d %b %b" % (_RULES, self._list.digest.encode(), self._own.canonical())).hexdigest()[:32]
+
+    def price(
+        self,
+        provider: str,
+        model: str,
+        usage: TokenUsage,
+        at_ns: int | None = None,
+        *,
+        service_tier: str | None = None,
+        batch: bool = False,
+        speed: str | None = None,
+    ) -> int | None:
+        """Price one request. Never raises for odd names.
+
+        Args:
+            provider: As logged; empty or "unknown" when nobody said.
+            model: As logged.
+            usage: Tokens of this single request; tiers depend on its size.
+            at_ns: When it was made, nanoseconds since 1970 UTC; None is now.
+            service_tier: As logged, for instance flex, priority, batch; one without a price of its own is standard.
+            batch: The request went through a batch interface.
+            speed: As logged, for instance fast.
+
+        Returns:
+            Nano-dollars, 0 when it is known to be free, None when the price is unknown.
+        """
+        day, ns = divmod(self._clock() if at_ns is None else at_ns, _DAY_NS)
+        key = (provider, model, day, service_tier, batch, speed)
+        spans = self._days.get(key)
+        if spans is None:
+            spans = self._resolve(provider, model, day, request_context(service_tier, batch=batch, speed=speed))
+            _remember(self._days, key, spans)
+        rates = spans[0][1]
+        for second, later in spans[1:]:
+            if ns >= second * _SECOND_NS:
+                rates = later
+        return None if rates is None else rates.cost(usage)
+
+    def explain(self, provider: str | None, model: str, at_ns: int | None = None) -> PriceInfo | None:
+        """Say what a model costs at a moment (None is now) and who says so; None when the price is unknown."""
+        at_ns = self._clock() if at_ns is None else at_ns
+        found = self._find(provider or "", model)
+        if isinstance(found, OwnPrice):
+            return _own_info(found, provider or "")
+        return None if found is None else self._list_info(found, at_ns)
+
+    def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
+        """Every price in the book at a moment (None is now): own ones first, then the list by provider."""
+        at_ns = self._clock() if at_ns is None else at_ns
+        for own in self._own.entries:
+            yield _own_info(own, "")
+        for provider, entry in self._list.providers.items():
+            for model in entry["models"]:
+                info = self._list_info(Listing(provider=provider, model=model), at_ns)
+                if info is not None:
+                    yield info
+
+    def _find(self, provider: str, model: str) -> Listing | OwnPrice | None:
+        key = (provider, model)
+        if key in self._listings:
+            return self._listings[key]
+        found = self._own.find(provider, model) or find_listing(self._list, provider, model)
+        _remember(self._listings, key, found)
+        return found
+
+    def _resolve(self, provider: str, model: str, day: int, context: Mapping[str, str]) -> _Day:
+        found = self._find(provider, model)
+        if found is None:
+            return ((0, None),)
+        if isinstance(found, OwnPrice):
+            return ((0, build_rates(found.prices)),)
+        spans = spans_of_day(found.model, day, {} if found.resold else context)
+        return tuple((span.second, None if span.prices is None else build_rates(span.prices)) for span in spans)
+
+    def _list_info(self, listing: Listing, at_ns: int) -> PriceInfo | None:
+        day, ns = divmod(at_ns, _DAY_NS)
+        span = [s for s in spans_of_day(listing.model, day, {}) if s.second * _SECOND_NS <= ns][-1]
+        if span.prices is None:
+            return None
+        prices = span.prices
+        return PriceInfo(
+            provider=listing.provider,
+            model=listing.model["id"],
+            pricing=_pricing(prices, -1),
+            source=f"list price, {self.version}",
+            tiers=tuple(PriceTier(above_prompt_tokens=n, pricing=_pricing(prices, n)) for n in thresholds(prices)),
+            valid_from=span.valid_from,
+            variants=() if listing.resold else active_variants(listing.model, day),
+        )
+
+
+def request_context(service_tier: str | None, *, batch: bool, speed: str | None) -> dict[str, str]:
+    """Describe a request in the words of the price list."""
+    # Anthropic reports a batch request as a service tier.
+    batch = batch or service_tier == "batch"
+    context = {"processing": "batch" if batch else None, "service_tier": service_tier, "speed": speed}
+    return {key: value for key, value in context.items() if value}
+
+
+def _own_info(own: OwnPrice, provider: str) -> PriceInfo:
+    return PriceInfo(provider=provider, model=own.key, pricing=own.pricing, source=f"your price {own.key!r}")
+
+
+def _pricing(prices: Listed, above: int) -> ModelPricing:
+    def usd(key: str) -> float | None:
+        price = price_at(prices, key, above)
+        return None if price is None else float(price)
+
+    return ModelPricing(
+        input_per_mtok=usd("input") or 0.0,
+        output_per_mtok=usd("output") or 0.0,
+        cache_read_per_mtok=usd("cache_read"),
+        cache_write_per_mtok=usd("cache_write"),
+        cache_write_1h_per_mtok=usd("cache_write_1h"),
+    )
+
+
+def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(memory) >= _MAX_REMEMBERED:
+        memory.clear()
+    memory[key] = value

@@ -1,0 +1,64 @@
+"""PriceList: the shipped list of what vendors charge, as data.
+
+`sessionlog/data/prices.json.gz` is read once, when the first price is asked for, and kept as plain dicts: a report asks
+for a handful of the two thousand models. Its shape (prices are decimal texts in US dollars per million tokens):
+
+    {"source", "retrieved_at", "licence", "unit",
+     "providers": {id: {"api", "provider_match"?, "model_match"?, "fallback"?, "models": [
+        {"id", "match", "periods": [{"from"?, "hours"?, "prices"}], "variants"?: [{"when", "from"?, "prices"}]}]}}}
+
+`match` is a clause (see matching.py), `prices` maps input, output, cache_read, cache_write, cache_write_1h, reasoning
+and request (per thousand requests) to "1.25" or {"base": "1.25", "above": [[200000, "2.5"]]}. `{}` is free; `null`
+means that the list knows no token price, for instance because it charges by the hour of audio.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pkgutil import get_data
+from typing import Any
+
+import orjson
+
+_GZIP = 31  # zlib's word for "a gzip header, any window"; the gzip module would cost an import
+
+Listed = Mapping[str, Any]
+"""A JSON object of the list: a provider, a model, a period or its prices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """The shipped list.
+
+    Attributes:
+        source: Package and version the facts were taken from.
+        date: ISO date of that version.
+        digest: Hash of the whole content.
+        providers: Provider id to its models and the clauses that recognise it, in the order in which they are asked.
+    """
+
+    source: str
+    date: str
+    digest: str
+    providers: Mapping[str, Listed]
+
+
+def parse_price_list(content: bytes) -> PriceList:
+    """Parse the JSON of a price list."""
+    data = orjson.loads(content)
+    return PriceList(
+        source=data["source"],
+        date=data["retrieved_at"],
+        digest=sha256(content).hexdigest(),
+        providers=data["providers"],
+    )
+
+
+@cache
+def load_price_list() -> PriceList:
+    """Return the shipped list, read at the first call."""
+    return parse_price_list(zlib.decompress(get_data("sessionlog", "data/prices.json.gz") or b"", _GZIP))

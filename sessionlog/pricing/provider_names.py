@@ -1,0 +1,124 @@
+"""Names of providers as agents write them: what they mean, and which of them never bill by a list.
+
+Data, with a reason for each entry. Names are compared in lower case with `-` for `_` and blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+
+NOT_GIVEN = frozenset({"", "unknown", "none", "null"})
+"""A record's provider is one of these when nobody said who it was."""
+
+GATEWAY = ""
+"""The alias of names that look like a vendor's but only speak its protocol."""
+
+PROVIDER_ALIASES = MappingProxyType(
+    {
+        # Agents that are named as the provider: they bill by their vendor's list.
+        "claude": "anthropic",
+        "claude-code": "anthropic",
+        "codex": "openai",
+        "openai-codex": "openai",
+        "chatgpt": "openai",
+        "gemini": "google",
+        "gemini-cli": "google",
+        "google-gemini-cli": "google",
+        "kimi": "moonshotai",
+        "kimi-cli": "moonshotai",
+        "kimi-code": "moonshotai",
+        "grok": "x-ai",
+        # Clouds under the names of their SDKs.
+        "bedrock": "aws",
+        "amazon-bedrock": "aws",
+        "aws-bedrock": "aws",
+        "azure-openai": "azure",
+        "azure-openai-responses": "azure",
+        "azure-ai": "azure",
+        "azure-ai-foundry": "azure",
+        "azure-cognitive-services": "azure",
+        "vertex": "google",
+        "vertexai": "google",
+        "google-vertex-anthropic": "google",
+        "anthropic-vertex": "google",
+        # Vendors written another way.
+        "fireworks-ai": "fireworks",
+        "togetherai": "together",
+        "moonshot": "moonshotai",
+        "mistralai": "mistral",
+        "z-ai": "zai",
+        "z.ai": "zai",
+        "perplexity-ai": "perplexity",
+        "deepseek-ai": "deepseek",
+        "cloudflare-workers-ai": "cloudflare",
+        # A protocol, not a vendor: anybody's endpoint can be behind it.
+        "openai-compat": GATEWAY,
+        "openai-compatible": GATEWAY,
+        "openai-like": GATEWAY,
+        "anthropic-compat": GATEWAY,
+        "anthropic-compatible": GATEWAY,
+        "google-compatible": GATEWAY,
+    }
+)
+
+# Programs and addresses that serve models on somebody's own machine: only its owner knows what a token costs there.
+_LOCAL_NAMES = (
+    "0.0.0.0",  # noqa: S104 - recognised in a log, never bound
+    "127.0.0.1",
+    "aphrodite",
+    "docker-model-runner",
+    "ds4",
+    "exo",
+    "foundry-local",
+    "gpt4all",
+    "jan",
+    "koboldcpp",
+    "ktransformers",
+    "lemonade",
+    "llama-cpp",
+    "llama-server",
+    "llama-swap",
+    "llama.cpp",
+    "llamabarn",
+    "llamacpp",
+    "llamafile",
+    "lm-studio",
+    "lmdeploy",
+    "lmstudio",
+    "local",
+    "localai",
+    "localhost",
+    "lucebox",
+    "mistral.rs",
+    "mistralrs",
+    "mlx",
+    "mlx-lm",
+    "mlx-vlm",
+    "ollama",
+    "omlx",
+    "oobabooga",
+    "ramalama",
+    "rapid-mlx",
+    "sglang",
+    "tabbyapi",
+    "tensorrt-llm",
+    "text-generation-inference",
+    "text-generation-webui",
+    "tgi",
+    "trtllm",
+    "vllm",
+    "xinference",
+)
+# Whole words, so that `my-vllm-2` is local and `jantar` is not.
+_LOCAL = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, _LOCAL_NAMES))})(?![a-z0-9])")
+
+
+def normal_name(provider: str) -> str:
+    """A provider's name as the tables above spell it."""
+    return "-".join(provider.lower().replace("_", " ").split())
+
+
+def is_local(provider: str) -> bool:
+    """Whether a provider, in its normal name, is a model server on one's own machine, which no price list covers."""
+    return _LOCAL.search(provider) is not None

@@ -1,0 +1,121 @@
+"""Rates: listed prices made ready for arithmetic, and the arithmetic.
+
+Money is exact: prices are integers of 10^-18 US dollars per million tokens, products and sums stay integers, and one
+rounding, half to even, gives nano-dollars. Above a tier's threshold the whole request pays the tier's price; the
+threshold counts all prompt tokens of that single request, cached or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.pricing.price_list import Listed
+
+# The finest price in use has 18 decimals (a list that divided 0.25 by 6), so 10^-18 loses nothing.
+_PRICE_DECIMALS = 18
+# 10^18 per dollar, 10^6 tokens per million, 10^9 nano-dollars per dollar.
+_PER_NANO = 10 ** (_PRICE_DECIMALS + 6 - 9)
+_MAX_NANO = 10**18
+# A context of our own: an application may have given the thread's few digits.
+_EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+_FALLBACKS = {
+    "input": ("input",),
+    "output": ("output",),
+    "cache_read": ("cache_read", "input"),
+    "cache_write": ("cache_write", "input"),
+    "cache_write_1h": ("cache_write_1h", "cache_write", "input"),
+    "reasoning": ("reasoning", "output"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Integer prices of a request with more than `above` prompt tokens, up to the next band."""
+
+    above: int
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    cache_write_1h: int
+    reasoning: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What a request pays.
+
+    Attributes:
+        bands: From the highest threshold down; the last one holds for every request.
+        request: Price of the request itself, in 10^-24 US dollars.
+    """
+
+    bands: tuple[Band, ...]
+    request: int
+
+    def cost(self, usage: TokenUsage) -> int | None:
+        """Nano-dollars for one request; None over 10^9 US dollars, which is damage and not usage."""
+        prompt = usage.input + usage.cache_read + usage.cache_write
+        for band in self.bands:
+            if prompt > band.above:
+                break
+        else:
+            band = self.bands[-1]
+        # A part that is larger than its whole is damage in the log: the whole is the better witness.
+        hour = min(usage.cache_write_1h, usage.cache_write)
+        thought = min(usage.reasoning, usage.output)
+        whole, rest = divmod(
+            usage.input * band.input
+            + usage.cache_read * band.cache_read
+            + (usage.cache_write - hour) * band.cache_write
+            + hour * band.cache_write_1h
+            + (usage.output - thought) * band.output
+            + thought * band.reasoning
+            + self.request,
+            _PER_NANO,
+        )
+        if rest * 2 > _PER_NANO or (rest * 2 == _PER_NANO and whole & 1):
+            whole += 1
+        return whole if whole <= _MAX_NANO else None
+
+
+def build_rates(prices: Mapping[str, Any]) -> Rates:
+    """Make listed prices ready: every missing class takes the price of the class that bills it."""
+    bands = (
+        Band(above=above, **{key: _scaled(_listed(prices, key, above)) for key in _FALLBACKS})
+        for above in (*sorted(thresholds(prices), reverse=True), -1)
+    )
+    # Listed per thousand requests; a band's price is per million tokens: three decimals apart.
+    return Rates(bands=tuple(bands), request=_scaled(prices.get("request")) * 1000)
+
+
+def thresholds(prices: Listed) -> Iterator[int]:
+    """Prompt tokens above which some price changes, ascending and distinct."""
+    tiers = (tier for price in prices.values() if isinstance(price, Mapping) for tier in price["above"])
+    yield from sorted({start for start, _ in tiers})
+
+
+def price_at(prices: Listed, key: str, above: int) -> str | float | None:
+    """The listed price of a class for requests with just more than `above` prompt tokens; None when not listed."""
+    price = prices.get(key)
+    if not isinstance(price, Mapping):
+        return price
+    reached = [tier_price for start, tier_price in price["above"] if start <= above]
+    chosen: str = reached[-1] if reached else price["base"]
+    return chosen
+
+
+def _listed(prices: Listed, key: str, above: int) -> str | float | None:
+    return next((p for name in _FALLBACKS[key] if (p := price_at(prices, name, above)) is not None), None)
+
+
+def _scaled(price: str | float | None) -> int:
+    if price is None:
+        return 0
+    # str() of a float is its shortest text, so 0.1 is exactly a tenth here.
+    return int(Decimal(str(price)).scaleb(_PRICE_DECIMALS, _EXACT).to_integral_value(context=_EXACT))
