@@ -8,7 +8,7 @@ may be in the middle of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -68,14 +68,25 @@ class _Pretty:
 class EventStream:
     """The state between two reads of one file: where we are, and what is not finished yet.
 
+    Whole lines for which `passes_over` is true are not decoded.
+
     Attributes:
         line: Lines read so far.
         offset: Byte offset behind the last finished line: a reader may begin again there.
     """
 
-    def __init__(self, path: str, *, max_line: int = MAX_LINE, line: int = 0, offset: int = 0) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        max_line: int = MAX_LINE,
+        line: int = 0,
+        offset: int = 0,
+        passes_over: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self._path = path
         self._max_line = max_line
+        self._passes_over = passes_over
         self.line = line
         self.offset = offset
         self._tail = b""  # an unfinished last line
@@ -105,6 +116,8 @@ class EventStream:
         if self._skipping or len(piece) > self._max_line + 1:
             length, self._skipping = len(piece) + self._skipping, 0
             yield self._problem(self._too_long(length), self.line, start)
+            return
+        if self._passes_over is not None and self._pretty is None and self._passes_over(piece):
             return
         yield from self._decode(piece, self.line, start)
 

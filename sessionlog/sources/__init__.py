@@ -1,0 +1,1 @@
+"""Where logs come from: one module per agent, and the lean records they give."""

@@ -1,0 +1,240 @@
+"""Routing quality: how often the router's choice was kept, and where people who overrode it disagreed.
+
+Three figures, each over sessions whose first session.start lies in the window:
+
+    auto_acceptance_rate        sessions without an override or a rejected pin ÷ sessions
+    override_disagreement_rate  overrides with a pinned axis the router would have chosen otherwise ÷ overrides
+    override_class_breakdown    pinned axes by kind of prompt, axis and agreement, with how those sessions ended
+
+One file is one session, a rate without a denominator is None, and every count is a sum over files in any order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+
+from sessionlog import files
+from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
+from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
+from sessionlog.events.envelope import Event
+from sessionlog.reader.stream import read_events
+from sessionlog.reader.walk import walk_logs
+
+SCHEMA = "sessionlog.routing/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverrideClassBucket:
+    """Pins of one axis on one kind of prompt.
+
+    Attributes:
+        prompt_feature_bucket: `tokens=SIZE,tools=yes|no,reasoning=WORD|none`.
+        axis: `harness`, `provider` or `model`; other words of a log are kept.
+        match: Whether the router would have chosen the pinned value by itself.
+        count: Pins, the sum of the outcomes.
+        success_outcomes: Those whose session succeeded.
+        stalled_outcomes: Those stopped by a limit, a budget or a timeout.
+        failed_outcomes: Those that ended in an error.
+        cancelled_outcomes: Those a person stopped.
+        unknown_outcomes: Those without an end, or with a word for it that is not known.
+    """
+
+    prompt_feature_bucket: str
+    axis: str
+    match: bool
+    count: int
+    success_outcomes: int
+    stalled_outcomes: int
+    failed_outcomes: int
+    cancelled_outcomes: int
+    unknown_outcomes: int
+
+    @property
+    def success_rate(self) -> float | None:
+        """Successes among the known outcomes; None where none is known."""
+        known = self.count - self.unknown_outcomes
+        return self.success_outcomes / known if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingQualityScan:
+    """The routing quality of some sessions. Properties carry the JSON names.
+
+    Attributes:
+        window: Which sessions were asked for; None is all.
+        axis: The only axis in the breakdown; None is all. The rates are of all axes either way.
+        routing: Counts and problems.
+    """
+
+    window: UsageWindow | None = None
+    axis: str | None = None
+    routing: SessionRouting = field(default_factory=SessionRouting)
+
+    @property
+    def _tally(self) -> RoutingTally:
+        return self.routing.tally
+
+    @property
+    def total_requests(self) -> int:
+        """Sessions that were routed."""
+        return self._tally.requests
+
+    @property
+    def accepted_requests(self) -> int:
+        """Sessions that ran as the router chose: no override, no rejected pin."""
+        return self._tally.accepted
+
+    @property
+    def auto_acceptance_rate(self) -> float | None:
+        """Accepted sessions ÷ sessions."""
+        return _ratio(self._tally.accepted, self._tally.requests)
+
+    @property
+    def total_overrides(self) -> int:
+        """Overrides that took effect and can be read."""
+        return self._tally.overrides
+
+    @property
+    def disagreeing_overrides(self) -> int:
+        """Overrides with at least one axis the router would have chosen otherwise."""
+        return self._tally.disagreeing
+
+    @property
+    def override_disagreement_rate(self) -> float | None:
+        """Disagreeing overrides ÷ overrides."""
+        return _ratio(self._tally.disagreeing, self._tally.overrides)
+
+    @property
+    def undecodable_overrides(self) -> int:
+        """Overrides that cannot be read; their sessions are not accepted, and they are in no other count."""
+        return self._tally.undecodable
+
+    @property
+    def rejected_overrides(self) -> int:
+        """Pins that could not be honoured, so that nothing ran."""
+        return sum(self._tally.rejections.values())
+
+    @property
+    def override_class_breakdown(self) -> tuple[OverrideClassBucket, ...]:
+        """Pinned axes of overrides, sorted by bucket, axis, disagreement first."""
+        outcomes: dict[tuple[str, str, bool], Counter[str]] = {}
+        for (bucket, axis, match, outcome), count in self._tally.cells.items():
+            if self.axis in (None, axis):
+                outcomes.setdefault((bucket, axis, match), Counter())[outcome] += count
+        return tuple(
+            OverrideClassBucket(
+                prompt_feature_bucket=bucket,
+                axis=axis,
+                match=match,
+                count=counts.total(),
+                **{f"{outcome}_outcomes": counts[outcome] for outcome in OUTCOMES},
+            )
+            for (bucket, axis, match), counts in sorted(outcomes.items(), key=lambda item: item[0])
+        )
+
+    @property
+    def rejected_breakdown(self) -> tuple[dict[str, Any], ...]:
+        """Rejected pins by reason, the most frequent first: `{"reason", "count"}`."""
+        return tuple({"reason": reason, "count": count} for reason, count in _ranked(self._tally.rejections))
+
+    @property
+    def failovers(self) -> dict[str, Any]:
+        """Sessions that lost a provider: `{"sessions", "total", "by_path": [{"providers", "count"}]}`."""
+        paths = [{"providers": list(providers), "count": count} for providers, count in _ranked(self._tally.paths)]
+        return {"sessions": sum(self._tally.paths.values()), "total": self._tally.failovers, "by_path": paths}
+
+    @property
+    def model_changes(self) -> tuple[dict[str, Any], ...]:
+        """Sessions whose model name the router resolved to another: `{"requested", "resolved", "count"}`."""
+        return _changes(self._tally.model_changes, "resolved")
+
+    @property
+    def served_changes(self) -> tuple[dict[str, Any], ...]:
+        """Sessions in which a provider answered under another name: `{"requested", "served", "count"}`."""
+        return _changes(self._tally.served_changes, "served")
+
+    @property
+    def problems(self) -> dict[str, Any]:
+        """Damage in the logs that were read: `{"count", "first": ["file:line kind detail"]}`."""
+        return {"count": self.routing.problem_count, "first": [str(one) for one in self.routing.first_problems]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of schema `sessionlog.routing/1`."""
+        return {
+            "schema": SCHEMA,
+            "window": self.window.to_dict() if self.window else None,
+            "axis": self.axis,
+            "total_requests": self.total_requests,
+            "accepted_requests": self.accepted_requests,
+            "auto_acceptance_rate": self.auto_acceptance_rate,
+            "total_overrides": self.total_overrides,
+            "disagreeing_overrides": self.disagreeing_overrides,
+            "override_disagreement_rate": self.override_disagreement_rate,
+            "undecodable_overrides": self.undecodable_overrides,
+            "rejected_overrides": self.rejected_overrides,
+            "rejected_breakdown": list(self.rejected_breakdown),
+            "override_class_breakdown": [asdict(bucket) for bucket in self.override_class_breakdown],
+            "failovers": self.failovers,
+            "model_changes": list(self.model_changes),
+            "served_changes": list(self.served_changes),
+            "problems": self.problems,
+        }
+
+
+def scan_routing_quality(
+    directory: str | Sequence[str],
+    *,
+    window: UsageWindow | str | None = None,
+    axis: str | None = None,
+    now: datetime | None = None,
+    tz: str | tzinfo = "UTC",
+) -> RoutingQualityScan:
+    """Judge the routing of the native sessions under some folders or files.
+
+    Args:
+        directory: One path or several; a missing or empty one has no sessions.
+        window: A window or its text; None is all time.
+        axis: Keep only this axis in the breakdown.
+        now: The present, for a window such as `7d`.
+        tz: Whose days a window's text means.
+
+    Raises:
+        InvalidQuery: There is no such axis.
+        InvalidWindow: The window's text is outside the grammar.
+    """
+    if axis and axis not in AXES:
+        raise InvalidQuery(f"{axis!r} is not an axis; choose one of {', '.join(AXES)}")
+    if isinstance(window, str):
+        window = parse_usage_window(window, now=now, tz=tz)
+    paths = (directory,) if isinstance(directory, str) else directory
+    routing = SessionRouting()
+    for log in walk_logs(path for path in paths if path and files.stat_path(path) is not None):
+        items = iter((log,)) if isinstance(log, Problem) else _read(log)
+        routing += fold_session(items, window=window, path=log if isinstance(log, str) else log.path)
+    return RoutingQualityScan(window=window, axis=axis or None, routing=routing)
+
+
+def _read(path: str) -> Iterator[Event | Problem]:
+    """Read a log; one that cannot be read at all is a finding, not the end of the report."""
+    try:
+        yield from read_events(path)
+    except LogNotReadable as error:
+        yield Problem(path=path, line=0, offset=0, kind="unreadable", detail=str(error))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _ranked(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _changes(counts: Mapping[tuple[str, str], int], became: str) -> tuple[dict[str, Any], ...]:
+    return tuple({"requested": asked, became: got, "count": count} for (asked, got), count in _ranked(counts))

@@ -1,0 +1,250 @@
+"""One session as the judge of a router sees it: was the router's choice kept, overridden, or failed over?
+
+A log folds to a `RoutingTally`, and tallies add (associative, commutative, the empty tally is neutral), so that files
+can be read in any order and in any number of places. Three things are decided here, per session and nowhere else:
+
+- a session counts when its first session.start lies in the window;
+- it was accepted when it holds no override, readable or not, and no rejected pin;
+- an override that carries no outcome has the outcome of the session's last session.end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sessionlog.analytics.routing_buckets import outcome_class, prompt_feature_bucket, rejection_reason
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.payload_json import payload
+from sessionlog.events.payloads import Override, RejectedOverride, SessionEnd, SessionStart
+
+FIRST_PROBLEMS = 5
+"""How many problems are named; all are counted."""
+
+Cell = tuple[str, str, bool, str]
+"""A pin's class: prompt feature bucket, axis, whether the router agreed, outcome."""
+
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingTally:
+    """Counts of routed sessions; `+` adds them.
+
+    Attributes:
+        requests: Sessions.
+        accepted: Sessions without any pin.
+        overrides: Readable override events.
+        disagreeing: Overrides with a pinned axis that the router would have chosen otherwise.
+        undecodable: Override events that could not be read.
+        failovers: Changes of provider after a failure.
+        cells: Pinned axes of the readable overrides, by class.
+        rejections: Rejected pins by reason.
+        paths: Sessions with failovers, by the providers tried in order; empty where they were not logged.
+        model_changes: Sessions by (requested, resolved) model where the two differ.
+        served_changes: Sessions by (requested, served) model where a provider answered under another name.
+    """
+
+    requests: int = 0
+    accepted: int = 0
+    overrides: int = 0
+    disagreeing: int = 0
+    undecodable: int = 0
+    failovers: int = 0
+    cells: Mapping[Cell, int] = field(default_factory=dict)
+    rejections: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    model_changes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    served_changes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def __add__(self, other: RoutingTally) -> RoutingTally:
+        return RoutingTally(
+            requests=self.requests + other.requests,
+            accepted=self.accepted + other.accepted,
+            overrides=self.overrides + other.overrides,
+            disagreeing=self.disagreeing + other.disagreeing,
+            undecodable=self.undecodable + other.undecodable,
+            failovers=self.failovers + other.failovers,
+            cells=_merge(self.cells, other.cells),
+            rejections=_merge(self.rejections, other.rejections),
+            paths=_merge(self.paths, other.paths),
+            model_changes=_merge(self.model_changes, other.model_changes),
+            served_changes=_merge(self.served_changes, other.served_changes),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRouting:
+    """What one log contributes: its counts, and what was damaged in it; `+` adds logs, in their order.
+
+    Attributes:
+        tally: Empty when the log has no session.start in the window.
+        problem_count: Damage met while reading; 0 for a session outside the window.
+        first_problems: The first `FIRST_PROBLEMS` of them.
+    """
+
+    tally: RoutingTally = field(default_factory=RoutingTally)
+    problem_count: int = 0
+    first_problems: tuple[Problem, ...] = ()
+
+    def __add__(self, other: SessionRouting) -> SessionRouting:
+        return SessionRouting(
+            tally=self.tally + other.tally,
+            problem_count=self.problem_count + other.problem_count,
+            first_problems=(self.first_problems + other.first_problems)[:FIRST_PROBLEMS],
+        )
+
+
+def fold_session(
+    items: Iterable[Event | Problem], *, window: UsageWindow | None = None, path: str = ""
+) -> SessionRouting:
+    """Fold one log, in file order; reading stops at a first session.start outside the window.
+
+    Args:
+        items: The events of one file, and the problems met on the way.
+        window: Which sessions count. One whose start has no time counts only where the window's start is open.
+        path: The file, for problems that are found here.
+    """
+    log = _Log()
+    for item in items:
+        if isinstance(item, Problem):
+            if item.severity == "damage":
+                log.damage(item)
+        elif item.type == "session.start" and not log.started:
+            if not _inside(window, item.time_ns):
+                return SessionRouting()
+            log.started, log.start = True, _as(SessionStart, item)
+        elif flaw := log.take(item):
+            detail = f"override (seq {item.seq}) cannot be read: {flaw}"
+            log.damage(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail))
+    return SessionRouting(
+        tally=log.tally() if log.started else RoutingTally(),
+        problem_count=log.problem_count,
+        first_problems=tuple(log.first_problems),
+    )
+
+
+@dataclass(slots=True)
+class _Log:
+    """What has been read of one file so far. Outcomes are joined at the end: a session.end may follow its overrides."""
+
+    started: bool = False
+    start: SessionStart | None = None
+    end: SessionEnd | None = None
+    overrides: list[Override] = field(default_factory=list)
+    undecodable: int = 0
+    rejections: Counter[str] = field(default_factory=Counter)
+    served: set[tuple[str, str]] = field(default_factory=set)
+    problem_count: int = 0
+    first_problems: list[Problem] = field(default_factory=list)
+
+    def damage(self, problem: Problem) -> None:
+        self.problem_count += 1
+        if self.problem_count <= FIRST_PROBLEMS:
+            self.first_problems.append(problem)
+
+    def take(self, event: Event) -> str | None:
+        """Remember what routing needs of an event; return why it could not be read."""
+        match event.type:
+            case "session.end":
+                self.end = _as(SessionEnd, event) or self.end
+            case "override":
+                flaw = _flaw(event.data)
+                if flaw is not None:
+                    self.undecodable += 1
+                    return flaw
+                self.overrides.append(_as(Override, event) or Override())
+            case "rejected_override":
+                rejected = _as(RejectedOverride, event) or RejectedOverride()
+                self.rejections[rejection_reason(rejected.rejection_error)] += 1
+            case "llm.response":
+                self.served |= _served_change(event.data)
+        return None
+
+    def tally(self) -> RoutingTally:
+        joined = self.end.status if self.end else None
+        providers, failovers = _failover(self.start, self.end)
+        return RoutingTally(
+            requests=1,
+            accepted=int(not (self.overrides or self.undecodable or self.rejections)),
+            overrides=len(self.overrides),
+            disagreeing=sum(not all(match for _, match in _axes(one)) for one in self.overrides),
+            undecodable=self.undecodable,
+            failovers=failovers,
+            cells=Counter(cell for one in self.overrides for cell in _cells(one, joined)),
+            rejections=self.rejections,
+            paths={providers: 1} if failovers else {},
+            model_changes=_model_change(self.start, self.end),
+            served_changes=dict.fromkeys(self.served, 1),
+        )
+
+
+def _inside(window: UsageWindow | None, time_ns: int | None) -> bool:
+    if window is None:
+        return True
+    return window.start_ns is None if time_ns is None else window.contains(time_ns)
+
+
+def _flaw(data: Any) -> str | None:
+    """Say why an override cannot be read. What is merely missing reads as empty, a wrong detail as unknown."""
+    if not isinstance(data, Mapping):
+        return "its data is not an object"
+    axes = data.get("axes_overridden")
+    if axes is not None and not (isinstance(axes, list | tuple) and all(isinstance(axis, str) for axis in axes)):
+        return "axes_overridden is not a list of names"
+    matches = data.get("match_per_axis")
+    return None if matches is None or isinstance(matches, Mapping) else "match_per_axis is not an object"
+
+
+def _axes(override: Override) -> list[tuple[str, bool]]:
+    """The pinned axes, each with whether the router agreed; an axis without a verdict did not."""
+    matches = override.match_per_axis or {}
+    return [(axis, matches.get(axis) is True) for axis in dict.fromkeys(override.axes_overridden or ())]
+
+
+def _cells(override: Override, joined: str | None) -> list[Cell]:
+    bucket = prompt_feature_bucket(override.prompt_features)
+    outcome = outcome_class((override.outcome or {}).get("status") or joined)
+    return [(bucket, axis, match, outcome) for axis, match in _axes(override)]
+
+
+def _failover(start: SessionStart | None, end: SessionEnd | None) -> tuple[tuple[str, ...], int]:
+    """Providers tried in order, and how often the session had to move on; the end knows better than the start."""
+    blocks = [block for block in (end, start) if block is not None]
+    tried = next((block.attempted_providers for block in blocks if block.attempted_providers), ())
+    counts = (block.failover_count for block in blocks if block.failover_count is not None)
+    return tried, max(0, next(counts, len(tried) - 1))
+
+
+def _model_change(start: SessionStart | None, end: SessionEnd | None) -> dict[tuple[str, str], int]:
+    requested = (start and start.requested_model) or (end and end.requested_model)
+    resolved = (end and end.resolved_model) or (start and start.resolved_model)
+    return {(requested, resolved): 1} if requested and resolved and requested != resolved else {}
+
+
+def _served_change(data: Any) -> set[tuple[str, str]]:
+    attempt = data.get("attempt") if isinstance(data, Mapping) else None
+    if not isinstance(attempt, Mapping):
+        return set()
+    requested, served = attempt.get("requested_model"), attempt.get("response_model")
+    if not (isinstance(requested, str) and isinstance(served, str)):
+        return set()
+    return {(requested, served)} if requested and served and requested != served else set()
+
+
+_Value = TypeVar("_Value")
+
+
+def _as(cls: type[_Value], event: Event) -> _Value | None:
+    value = payload(event)
+    return value if isinstance(value, cls) else None
+
+
+def _merge(left: Mapping[_Key, int], right: Mapping[_Key, int]) -> Mapping[_Key, int]:
+    if not left or not right:
+        return left or right
+    return Counter(left) + Counter(right)

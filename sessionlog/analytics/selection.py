@@ -1,0 +1,158 @@
+"""Selection: which records a report asks for, and by what it groups them, as SQL over the ledger's schema.
+
+Values never become SQL text: they are bound. Group keys come from a closed list, `meta.KEY` apart, whose key is bound
+too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from sessionlog.analytics.window import UsageWindow, day_key, hour_key, month_key, week_key
+from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.book import Book
+
+RUNNING_NS = 600 * 1_000_000_000
+"""A session without an end is running while its last event is younger than ten minutes."""
+
+STATUS = f"""CASE WHEN s.end_status IS NOT NULL THEN s.end_status
+                WHEN s.last_ns > :now_ns - {RUNNING_NS} THEN 'running' ELSE 'unfinished' END"""
+
+_QUARTER_NS = 900 * 1_000_000_000
+_INT64 = 2**63 - 1
+
+KEYS: Mapping[str, str] = {
+    "source": "s.source",
+    "provider": "r.provider",
+    "model": "r.model",
+    "response_model": "r.response_model",
+    "session": "s.session",
+    "project": "s.project",
+    "hour": "hour_key(r.time_ns)",
+    "day": "day_key(r.time_ns)",
+    "week": "week_key(r.time_ns)",
+    "month": "month_key(r.time_ns)",
+    "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
+    "route": "s.route",
+    "harness": "s.harness",
+}
+"""Group key → expression. `meta.KEY` stands for any key of a session's metadata."""
+
+FILTERS = ("provider", "model", "project", "status", "source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a report is about.
+
+    Attributes:
+        window: Which responses, by their own time; None for all.
+        by: Group keys.
+        filters: Key → glob patterns of which one must match, whatever the case.
+        zone: Whose days and hours.
+        now_ns: Tells running from unfinished.
+    """
+
+    window: UsageWindow | None
+    by: tuple[str, ...]
+    filters: Mapping[str, Sequence[str]]
+    zone: tzinfo
+    now_ns: int
+
+    def __post_init__(self) -> None:
+        for key in self.by:
+            _expression(key)
+        if len(set(self.by)) != len(self.by):
+            raise InvalidQuery(f"--by names a key twice: {', '.join(self.by)}")
+
+    def prepare(self, book: Book) -> None:
+        """Teach the book the functions that the group keys call."""
+        for name, key in (
+            ("hour_key", hour_key),
+            ("day_key", day_key),
+            ("week_key", week_key),
+            ("month_key", month_key),
+        ):
+            book.define(name, _per_quarter(key, self.zone))
+        for key in self.by:
+            if key.startswith("meta."):
+                book.define(_meta_function(self.by.index(key)), _metadata_reader(key.removeprefix("meta.")))
+
+    def keys(self) -> list[str]:
+        """The SQL expressions of the group keys, in order."""
+        return [
+            f"{_meta_function(index)}(s.metadata)" if key.startswith("meta.") else _expression(key)
+            for index, key in enumerate(self.by)
+        ]
+
+    def where(self) -> tuple[str, dict[str, Any]]:
+        """The condition on records `r` and sessions `s`, with its parameters."""
+        conditions = ["s.counted"]
+        parameters: dict[str, Any] = {"now_ns": self.now_ns}
+        timed, bounds = self.in_window()
+        conditions.append(timed)
+        parameters |= bounds
+        for key, patterns in self.filters.items():
+            if key not in FILTERS:
+                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
+            options = []
+            for number, pattern in enumerate(patterns):
+                name = f"{key}_{number}"
+                options.append(f"LOWER({KEYS[key]}) GLOB LOWER(:{name})")
+                parameters[name] = pattern.encode("utf-8", "replace").decode("utf-8")
+            if options:
+                conditions.append(f"({' OR '.join(options)})")
+        return " AND ".join(conditions), parameters
+
+    def in_window(self) -> tuple[str, dict[str, Any]]:
+        """The condition on `r.time_ns` alone."""
+        conditions, parameters = ["1"], {}
+        if self.window is not None and self.window.start_ns is not None:
+            conditions.append("r.time_ns >= :start_ns")
+            parameters["start_ns"] = max(-_INT64, min(_INT64, self.window.start_ns))
+        if self.window is not None and self.window.end_ns is not None:
+            conditions.append("r.time_ns < :end_ns")
+            parameters["end_ns"] = max(-_INT64, min(_INT64, self.window.end_ns))
+        return " AND ".join(conditions), parameters
+
+
+def _expression(key: str) -> str:
+    if key.startswith("meta.") and len(key) > len("meta."):
+        return ""
+    if key not in KEYS:
+        raise InvalidQuery(f"cannot group by {key!r}; group by {', '.join(KEYS)} or meta.KEY")
+    return KEYS[key]
+
+
+def _meta_function(index: int) -> str:
+    return f"meta_key_{index}"
+
+
+def _per_quarter(key: Callable[[int, tzinfo], str], zone: tzinfo) -> Callable[[int | None], str]:
+    """Cache a time key by quarter hours: every zone's offset is a multiple of them."""
+    known: dict[int, str] = {}
+
+    def lookup(time_ns: int | None) -> str:
+        if time_ns is None:
+            return "unknown"
+        quarter = time_ns // _QUARTER_NS
+        text = known.get(quarter)
+        if text is None:
+            text = known[quarter] = key(quarter * _QUARTER_NS, zone)
+        return text
+
+    return lookup
+
+
+def _metadata_reader(key: str) -> Callable[[str], str]:
+    def read(metadata: str) -> str:
+        value = json.loads(metadata).get(key)
+        if value is None or value == "":
+            return "unknown"
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+    return read

@@ -1,0 +1,221 @@
+"""Usage: what was used and what it cost, asked of the book in SQL.
+
+One aggregation for every grouping: records are summed per group and session first, so that a session is counted once
+in each row it touches and once in the totals, with its whole duration.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from sessionlog.analytics.selection import STATUS, Selection
+from sessionlog.analytics.usage_row import COLUMNS, PROVENANCE, UsageReport, UsageRow
+from sessionlog.analytics.window import UsageWindow, parse_usage_window, resolve_zone
+from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.histogram import percentile
+from sessionlog.ledger.load import Progress, load_book
+from sessionlog.pricing.book import PriceBook
+from sessionlog.settings import session_directory
+
+DEFAULT_BY = ("provider", "model")
+_SUMS = (
+    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
+    "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
+    "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
+    "generation_ms",
+)  # fmt: skip
+_NULLABLE = frozenset({"known_nano", "estimated_nano"})
+
+_SQL = """
+WITH hits AS (
+    SELECT r.*, {status} AS status, s.duration_ms AS whole_ms {keys}
+    FROM records r JOIN sessions s ON s.id = r.session_id
+    WHERE {where}
+),
+spans AS (
+    SELECT r.session_id, SUM(r.active_ms) AS active_ms
+    FROM records r JOIN (SELECT DISTINCT session_id FROM hits) h ON h.session_id = r.session_id
+    WHERE {in_window} GROUP BY r.session_id
+),
+per_session AS (
+    SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
+        SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
+        SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(cost_nano) AS known,
+        SUM(estimate_nano) AS estimated,
+        MAX(priced AND cost_nano IS NULL AND estimate_nano IS NULL) AS unknown,
+        SUM(CASE WHEN priced AND cost_nano IS NULL AND estimate_nano IS NULL THEN requests ELSE 0 END) AS unpriced,
+        SUM(CASE WHEN latency_bucket IS NOT NULL THEN output ELSE 0 END) AS generated,
+        TOTAL(CASE WHEN latency_bucket IS NOT NULL THEN latency_ms ELSE 0 END) AS generation_ms
+        {names}
+    FROM hits GROUP BY session_id {names}
+)
+SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
+    SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
+    SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
+    SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
+    TOTAL(generation_ms) {names}
+FROM per_session JOIN spans USING (session_id) {grouping}
+"""
+
+
+def aggregate_usage(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    *,
+    window: UsageWindow | str | None = None,
+    until: str | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    tz: str | tzinfo = "UTC",
+    now: datetime | None = None,
+    prices: PriceBook | None = None,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    sort: str | None = None,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> UsageReport:
+    """Report the usage recorded in logs.
+
+    Args:
+        paths: Files or folders; the default session folder when None. What does not exist is empty.
+        window: A `UsageWindow` or its text (`7d`, `today`, `2026-11-01..`); all time when None.
+        until: The window's end, as in the command's `--until`.
+        by: Group keys, see `selection.KEYS`.
+        tz: Whose days: an IANA name, `local`, or a tzinfo.
+        now: The present moment, for relative windows and for telling running from unfinished sessions.
+        prices: Prices for what has no recorded cost; the list prices when None.
+        filters: `provider`, `model`, `project`, `status`, `source` → glob patterns.
+        sort: A column to sort by, largest first; a group key, smallest first. `-NAME` turns the order round.
+        limit: How many rows to keep; totals are over all.
+        progress: Called with (files done, files in all).
+
+    Raises:
+        InvalidWindow: The window is outside the grammar.
+        InvalidQuery: A group key, filter or sort column does not exist.
+    """
+    moment = now or datetime.now(UTC)
+    span = parse_usage_window(window, until=until, now=moment, tz=tz) if not isinstance(window, UsageWindow) else window
+    selection = Selection(
+        window=span,
+        by=tuple(by),
+        filters=filters or {},
+        zone=resolve_zone(tz),
+        now_ns=int(moment.timestamp() * 1_000_000_000),
+    )
+    order = _order(sort, selection.by)
+    book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)
+    try:
+        report = fold_usage(book, selection)
+    finally:
+        book.close()
+    rows = report.rows if order is None else tuple(sorted(report.rows, key=order[0], reverse=order[1]))
+    kept = rows if limit is None else rows[: max(0, limit)]
+    return UsageReport(
+        window=report.window,
+        group_by=report.group_by,
+        rows=kept,
+        totals=report.totals,
+        provenance=report.provenance,
+        problem_count=report.problem_count,
+        problems=report.problems,
+        hidden_rows=len(rows) - len(kept),
+        priced_from=report.priced_from,
+        unpriced=report.unpriced,
+    )
+
+
+def log_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
+    """Return the existing ones of the given paths, or the default session folder."""
+    if paths is None:
+        paths = [session_directory(os.environ)]
+    elif isinstance(paths, str | os.PathLike):
+        paths = [paths] if os.fspath(paths) else []
+    return [text for text in (os.fspath(path) for path in paths) if os.path.lexists(text)]
+
+
+def fold_usage(book: Book, selection: Selection) -> UsageReport:
+    """Ask one book for one report, rows in the order of their keys."""
+    selection.prepare(book)
+    rows = _rows(book, selection, selection.keys(), selection.by)
+    totals = _rows(book, selection, [], ())
+    return UsageReport(
+        window=selection.window,
+        group_by=selection.by,
+        rows=tuple(sorted(rows, key=lambda row: [os.fsencode(value) for value in row.keys.values()])),
+        totals=totals[0],
+        provenance=_provenance(book, selection),
+        problem_count=book.problem_count,
+        problems=tuple(book.problems),
+        priced_from=book.prices.version,
+        unpriced=_unpriced(book, selection),
+    )
+
+
+def _rows(book: Book, selection: Selection, keys: list[str], names: tuple[str, ...]) -> list[UsageRow]:
+    where, parameters = selection.where()
+    in_window, _ = selection.in_window()
+    columns = [f"k{index}" for index in range(len(keys))]
+    listed = "".join(f", {column}" for column in columns)
+    sql = _SQL.format(
+        status=STATUS,
+        keys="".join(f", {key} AS {column}" for key, column in zip(keys, columns, strict=True)),
+        where=where,
+        in_window=in_window,
+        names=listed,
+        grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
+    )
+    latencies = _latencies(book, selection, keys)
+    rows = []
+    for values in book.query(sql, parameters):
+        numbers = {
+            name: value if name in _NULLABLE else value or 0
+            for name, value in zip(_SUMS, values[: len(_SUMS)], strict=True)
+        }
+        group = tuple(str(value) for value in values[len(_SUMS) :])
+        counts = latencies.get(group, {})
+        numbers |= {f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)}
+        rows.append(UsageRow(keys=dict(zip(names, group, strict=True)), **numbers))
+    return rows
+
+
+def _latencies(book: Book, selection: Selection, keys: list[str]) -> Mapping[tuple[str, ...], Mapping[int, int]]:
+    where, parameters = selection.where()
+    listed = "".join(f", {key}" for key in keys)
+    positions = "".join(f", {index + 3}" for index in range(len(keys)))
+    sql = f"""SELECT r.latency_bucket, COUNT(*) {listed} FROM records r JOIN sessions s ON s.id = r.session_id
+              WHERE r.latency_bucket IS NOT NULL AND {where} GROUP BY 1 {positions}"""  # noqa: S608 - expressions of a closed list; values are bound
+    found: dict[tuple[str, ...], dict[int, int]] = defaultdict(dict)
+    for bucket, count, *group in book.query(sql, parameters):
+        found[tuple(str(value) for value in group)][bucket] = count
+    return found
+
+
+def _provenance(book: Book, selection: Selection) -> dict[str, int]:
+    where, parameters = selection.where()
+    sql = f"""SELECT CASE r.granularity WHEN 'session' THEN 'session' ELSE r.quality END, SUM(r.requests)
+              FROM records r JOIN sessions s ON s.id = r.session_id WHERE {where} GROUP BY 1"""  # noqa: S608 - see _latencies
+    return dict.fromkeys(PROVENANCE, 0) | dict(book.query(sql, parameters))
+
+
+def _unpriced(book: Book, selection: Selection) -> tuple[tuple[str, str], ...]:
+    where, parameters = selection.where()
+    sql = f"""SELECT r.provider, r.model FROM records r JOIN sessions s ON s.id = r.session_id
+              WHERE r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {where}
+              GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - see _latencies
+    return tuple((provider, model) for provider, model in book.query(sql, parameters))
+
+
+def _order(sort: str | None, by: tuple[str, ...]) -> tuple[Any, bool] | None:
+    """Return the sort key and whether to reverse it; None leaves the order of the group keys."""
+    if not sort:
+        return None
+    name, turned = sort.removeprefix("-"), sort.startswith("-")
+    if name in by:
+        return (lambda row: row.keys[name]), turned
+    if name not in COLUMNS:
+        raise InvalidQuery(f"cannot sort by {name!r}; sort by {', '.join((*by, *COLUMNS))}")
+    lowest = float("-inf")
+    return (lambda row: lowest if (value := getattr(row, name)) is None else value), not turned

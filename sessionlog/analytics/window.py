@@ -1,0 +1,383 @@
+"""A window is a half-open interval `[start, end)` of UTC nanoseconds, and one closed grammar that says it.
+
+The grammar is the same wherever a time can be given:
+
+    N + h|d|w|mo                      the time up to now; d is 24 hours, mo a calendar month
+    today yesterday this-week …       whole periods; a week begins on Monday
+    YYYY-MM-DD                        that day in the zone, to the next local midnight (23 to 25 hours)
+    2026-11-21T09:00:00Z              RFC 3339 with seconds and zone: the 24 hours from that instant
+    A..B                              dates or instants, either end open; a date as the end is that whole day
+
+Anything else is refused by name. Days, weeks and months belong to a zone; the interval itself never does, and it keeps
+nanoseconds. A record at the end of one window is at the start of the next, so neighbouring windows tile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import zoneinfo
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import NamedTuple
+
+from sessionlog.errors import InvalidWindow
+
+_SECOND = 10**9
+_HOUR = 3600 * _SECOND
+_DAY = 24 * _HOUR
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+_ONE_DAY = timedelta(days=1)
+_ONE_WEEK = timedelta(days=7)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+_FORMS = (
+    "A window is N + h, d, w or mo (24h, 7d, 2w, 3mo); today, yesterday, this-week, last-week, this-month, last-month; "
+    "YYYY-MM-DD; RFC 3339 with seconds and zone (2026-11-21T09:00:00Z); "
+    "or A..B of two such dates or instants, either end open"
+)
+_RELATIVE = re.compile(r"([1-9][0-9]{0,17})(h|d|w|mo)")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# 24:00:00 and second 60 are refused, as the origin of the grammar does; newer Pythons would take the first.
+_INSTANT = re.compile(
+    rf"({_DATE.pattern}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])"
+    r"(?:[.,]([0-9]+))?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+_ALMOST_RELATIVE = re.compile(r"-?\s*([1-9][0-9]{0,5})\s*([A-Za-z]+)(?:\s+ago)?")
+_ALMOST_TIME = re.compile(
+    r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})"
+    r"(?:[Tt ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?([.,][0-9]+)?\s*([Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageWindow:
+    """A half-open interval of time; the constructor refuses an empty one.
+
+    Attributes:
+        start_ns: First nanosecond since 1970 UTC that is inside; None is open.
+        end_ns: First nanosecond after it; None is open.
+        label: What was asked for, such as `7d` or `2026-11-01..`.
+        zone: Name of the zone whose days were meant.
+
+    Raises:
+        InvalidWindow: The end is not after the start, or an end lies outside the years 1 to 9999.
+    """
+
+    start_ns: int | None = None
+    end_ns: int | None = None
+    label: str = ""
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        for edge in (self.start_ns, self.end_ns):
+            if edge is not None and not _FIRST_NS <= edge <= _LAST_NS:
+                raise InvalidWindow(f"window {_quoted(self.label)} leaves the years 1 to 9999; give a nearer time")
+        if self.start_ns is not None and self.end_ns is not None and self.start_ns >= self.end_ns:
+            raise InvalidWindow(
+                f"window {_quoted(self.label)} is empty: it starts {self.start} and ends {self.end}; "
+                "give an end after the start"
+            )
+
+    @property
+    def start(self) -> str | None:
+        """The start as RFC 3339 in UTC, None when open."""
+        return None if self.start_ns is None else _rfc3339(self.start_ns)
+
+    @property
+    def end(self) -> str | None:
+        """The end, which is outside, as RFC 3339 in UTC; None when open."""
+        return None if self.end_ns is None else _rfc3339(self.end_ns)
+
+    def contains(self, time_ns: int) -> bool:
+        """Tell whether an instant is inside: at or after the start and before the end."""
+        return (self.start_ns is None or self.start_ns <= time_ns) and (self.end_ns is None or time_ns < self.end_ns)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """JSON shape of every report: `start` and `end`, null where open."""
+        return {"start": self.start, "end": self.end}
+
+
+def parse_usage_window(
+    spec: str | None, *, until: str | None = None, now: datetime | None = None, tz: str | tzinfo = "UTC"
+) -> UsageWindow | None:
+    """Read a time window.
+
+    Args:
+        spec: Any form of the grammar; None or blank is an open start.
+        until: The end: a date (that day is inside), an instant, a word (its end), or a relative form (that long ago).
+        now: The present, for relative forms and words; the clock when None.
+        tz: Whose days are meant: an IANA name, `local` for the machine's zone, or a tzinfo.
+
+    Returns:
+        The window, or None when neither end was given.
+
+    Raises:
+        InvalidWindow: A text outside the grammar, an empty window, two ends, an unknown zone, a `now` without zone.
+    """
+    since, until = (spec or "").strip(), (until or "").strip()
+    zone = resolve_zone(tz)
+    if now is not None and now.utcoffset() is None:
+        raise InvalidWindow("now has no time zone; pass an aware datetime such as datetime.now(UTC)")
+    if not since and not until:
+        return None
+    label = f"{since} until {until}".strip() if until else since
+    try:
+        start, end = _bounds(since, until, (now or datetime.now(UTC)).astimezone(zone), zone)
+    except OverflowError:
+        raise InvalidWindow(f"window {_quoted(label)} leaves the years 1 to 9999; give a nearer time") from None
+    return UsageWindow(start_ns=start, end_ns=end, label=label, zone=zone_name(zone))
+
+
+class _Span(NamedTuple):
+    """What one form means alone (`start`, `end`) and what it means as the end of a longer window (`until`)."""
+
+    start: int
+    end: int
+    until: int
+
+
+def _bounds(since: str, until: str, now: datetime, zone: tzinfo) -> tuple[int | None, int | None]:
+    if ".." in since:
+        if until:
+            raise InvalidWindow(f"{_quoted(since)} has an end already; leave out the second, {_quoted(until)}")
+        first, last = (part.strip() for part in since.split("..", 1))
+        if not first and not last:
+            raise InvalidWindow(f"{_quoted(since)} has neither start nor end. {_FORMS}")
+        return (_absolute(first, zone).start if first else None), (_absolute(last, zone).until if last else None)
+    if until:
+        return (_span(since, now, zone).start if since else None), _span(until, now, zone).until
+    alone = _span(since, now, zone)
+    return alone.start, alone.end
+
+
+def _span(text: str, now: datetime, zone: tzinfo) -> _Span:
+    if match := _RELATIVE.fullmatch(text):
+        start = _before(now, int(match[1]), match[2])
+        return _Span(start, _nanoseconds(now), until=start)
+    if text in _PERIODS:
+        first, after = _PERIODS[text](now.date())
+        end = _midnight(after, zone)
+        return _Span(_midnight(first, zone), end, until=end)
+    return _absolute(text, zone)
+
+
+def _absolute(text: str, zone: tzinfo) -> _Span:
+    try:
+        if _DATE.fullmatch(text):
+            day = date.fromisoformat(text)
+            end = _midnight(day + _ONE_DAY, zone)
+            return _Span(_midnight(day, zone), end, until=end)
+        if match := _INSTANT.fullmatch(text):
+            fraction = int((match[2] or "").ljust(9, "0")[:9])
+            instant = _nanoseconds(datetime.fromisoformat(match[1] + match[3])) + fraction
+            return _Span(instant, instant + _DAY, until=instant)
+    except ValueError:
+        raise InvalidWindow(f"{_quoted(text)} is not in the calendar. {_FORMS}") from None
+    raise InvalidWindow(f"{_quoted(text)} is not a time window{_hint(text)} {_FORMS}")
+
+
+def _before(now: datetime, count: int, unit: str) -> int:
+    if unit != "mo":
+        return _nanoseconds(now) - count * {"h": _HOUR, "d": _DAY, "w": 7 * _DAY}[unit]
+    from dateutil.relativedelta import relativedelta  # noqa: PLC0415 - only calendar months pay for this import
+
+    try:
+        return _nanoseconds(now - relativedelta(months=count))
+    except ValueError:  # a year before 1
+        raise OverflowError from None
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _next_month(day: date) -> date:
+    return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
+
+
+_PERIODS: dict[str, Callable[[date], tuple[date, date]]] = {
+    "today": lambda day: (day, day + _ONE_DAY),
+    "yesterday": lambda day: (day - _ONE_DAY, day),
+    "this-week": lambda day: (_monday(day), _monday(day) + _ONE_WEEK),
+    "last-week": lambda day: (_monday(day) - _ONE_WEEK, _monday(day)),
+    "this-month": lambda day: (day.replace(day=1), _next_month(day)),
+    "last-month": lambda day: ((day.replace(day=1) - _ONE_DAY).replace(day=1), day.replace(day=1)),
+}
+
+
+def _quoted(text: str) -> str:
+    """A foreign text inside a message: bounded, and without control characters."""
+    return repr(text if len(text) <= 80 else text[:80] + "…")
+
+
+def _hint(text: str) -> str:
+    """The form that was probably meant, where one is obvious; a suggestion is always inside the grammar."""
+    if text in _PERIODS or _RELATIVE.fullmatch(text):
+        return " here: the ends of A..B are dates or instants, so give it alone or with an end of its own."
+    if text == "now":
+        return "; leave that end open."
+    meant = _meant(text)
+    return f"; did you mean {meant!r}?" if meant else "."
+
+
+def _meant(text: str) -> str | None:
+    word = re.sub(r"[\s_-]+", "-", text.lower())
+    word = {"day": "today", "week": "this-week", "month": "this-month"}.get(word, word)
+    if word in _PERIODS or _RELATIVE.fullmatch(word):
+        return word
+    if match := _ALMOST_RELATIVE.fullmatch(text):
+        count, unit = int(match[1]), match[2].lower()
+        if unit == "m" or unit.startswith(("mo", "y")):
+            return f"{count * 12 if unit[0] == 'y' else count}mo"
+        return f"{count}{unit[0]}" if unit[0] in "hdw" else None
+    if re.match(r"[0-9]{8}(?![0-9])", text):
+        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    if match := _ALMOST_TIME.fullmatch(text):
+        meant = f"{match[1]}-{match[2]:0>2}-{match[3]:0>2}"
+        if match[4]:
+            zone = (match[7] or "Z").upper()
+            zone = zone if zone == "Z" or ":" in zone else f"{zone[:3]}:{zone[3:]}"
+            meant += f"T{match[4]}{match[5] or ':00'}{match[6] or ''}{zone}"
+        with contextlib.suppress(ValueError):
+            datetime.fromisoformat(meant)
+            return meant if _DATE.fullmatch(meant) or _INSTANT.fullmatch(meant) else None
+    return None
+
+
+def describe_window(window: UsageWindow | None, tz: str | tzinfo, *, now: datetime | None = None) -> str:
+    """Say a window in local words: `14 Nov 10:00 \N{EN DASH} 21 Nov 10:00 (Europe/Berlin)`, or `all time`.
+
+    Whole days show their last day, not the midnight after it. A year is shown unless it is the year of `now`.
+    """
+    start_ns, end_ns = (window.start_ns, window.end_ns) if window else (None, None)
+    zone = resolve_zone(tz)
+    this_year = (now or datetime.now(UTC)).astimezone(zone).year
+    whole_days = all(edge is None or _is_day_start(edge, zone) for edge in (start_ns, end_ns))
+    short = start_ns is not None and end_ns is not None and end_ns - start_ns < 120 * _SECOND
+
+    def words(edge: int, *, last: bool) -> str:
+        if whole_days:
+            return date_words(local_time(edge - last, zone).date(), this_year=this_year)
+        moment = local_time(edge, zone)
+        clock = moment.replace(tzinfo=None).isoformat(timespec="seconds" if short else "minutes")[11:]
+        if last and start_ns is not None and local_time(start_ns, zone).date() == moment.date():
+            return clock
+        return f"{date_words(moment.date(), this_year=this_year)} {clock}"
+
+    first = "" if start_ns is None else words(start_ns, last=False)
+    last = "" if end_ns is None else words(end_ns, last=True)
+    if not first and not last:
+        return "all time"
+    if not first or not last:
+        span = f"since {first}" if first else f"until {last}"
+    else:
+        span = first if first == last else f"{first} \N{EN DASH} {last}"
+    return f"{span} ({zone_name(zone)})"
+
+
+def date_words(day: date, *, this_year: int) -> str:
+    """A date as `21 Nov`, with its year unless it is this one; English whatever the locale."""
+    year = "" if day.year == this_year else f" {day.year}"
+    return f"{day.day} {_MONTHS[day.month - 1]}{year}"
+
+
+def day_key(time_ns: int, zone: tzinfo) -> str:
+    """The day of an instant in the zone: `2026-11-21`."""
+    return local_time(time_ns, zone).isoformat()[:10]
+
+
+def week_key(time_ns: int, zone: tzinfo) -> str:
+    """The ISO week of an instant in the zone: `2026-W47`."""
+    week = local_time(time_ns, zone).isocalendar()
+    return f"{week.year:04}-W{week.week:02}"
+
+
+def month_key(time_ns: int, zone: tzinfo) -> str:
+    """The month of an instant in the zone: `2026-11`."""
+    return local_time(time_ns, zone).isoformat()[:7]
+
+
+def hour_key(time_ns: int, zone: tzinfo) -> str:
+    """The hour of an instant in the zone: `2026-11-21T09:00+01:00`; the offset keeps the repeated hour apart."""
+    text = local_time(time_ns, zone).isoformat(timespec="minutes")
+    return f"{text[:14]}00{text[16:]}"
+
+
+def local_time(time_ns: int, zone: tzinfo) -> datetime:
+    """The wall clock of an instant in the zone, to the microsecond; beyond the years 1 to 9999 their nearest end."""
+    try:
+        return (_EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
+    except OverflowError:
+        return (_FIRST if time_ns < 0 else _LAST).replace(tzinfo=zone)
+
+
+def resolve_zone(tz: str | tzinfo) -> tzinfo:
+    """Return the zone that a name means: an IANA name, `UTC`, or `local` for the machine's own.
+
+    Raises:
+        InvalidWindow: No such zone.
+    """
+    if isinstance(tz, tzinfo):
+        return tz
+    if tz == "UTC":
+        return UTC
+    if tz == "local":
+        return _machine_zone()
+    try:
+        return zoneinfo.ZoneInfo(tz)
+    except (LookupError, ValueError, OSError):  # unknown; not a relative path; a folder such as Europe
+        wanted = tz.lower().replace(" ", "_")
+        near = [
+            key for key in sorted(zoneinfo.available_timezones()) if wanted in {key.lower(), key.lower().split("/")[-1]}
+        ]
+        hint = f"did you mean {near[0]!r}?" if near else "give an IANA name such as Europe/Berlin, UTC, or local"
+        raise InvalidWindow(f"unknown time zone {_quoted(tz)}; {hint}") from None
+
+
+def zone_name(tz: str | tzinfo) -> str:
+    """The name of a zone for people: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
+    zone = resolve_zone(tz)
+    return str(zone) if isinstance(zone, zoneinfo.ZoneInfo | timezone) else "local time"
+
+
+def _machine_zone() -> tzinfo:
+    """The machine's zone by name where the name is found and agrees with the C library, else the C library's rules."""
+    named = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
+    # Naive times on purpose: the question is what the machine itself makes of them.
+    probes = [datetime(2024, month, 15, 12) for month in (1, 4, 7, 10)]  # noqa: DTZ001
+    with contextlib.suppress(LookupError, ValueError, OSError):
+        zone = zoneinfo.ZoneInfo(named.rpartition("zoneinfo/")[2])
+        if all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
+            return zone
+    from dateutil.tz import tzlocal  # noqa: PLC0415 - only machines without a named zone pay for this import
+
+    return tzlocal()
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    """The first instant of a day; where clocks skip midnight, the instant of the jump."""
+    return _nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone))
+
+
+def _is_day_start(time_ns: int, zone: tzinfo) -> bool:
+    return time_ns == _midnight(local_time(time_ns, zone).date(), zone)
+
+
+def _nanoseconds(moment: datetime) -> int:
+    since = moment - _EPOCH  # exact, and without a detour over UTC that could leave the years 1 to 9999
+    return (since.days * 86400 + since.seconds) * _SECOND + since.microseconds * 1000
+
+
+def _rfc3339(time_ns: int) -> str:
+    seconds, fraction = divmod(time_ns, _SECOND)
+    digits = f".{fraction:09}".rstrip("0") if fraction else ""
+    return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}{digits}Z"
+
+
+_FIRST_NS = _nanoseconds(_FIRST)
+_LAST_NS = _nanoseconds(_LAST) + 999

@@ -1,0 +1,187 @@
+"""`sessionlog replay`: a session as a conversation, in a pager, as plain text, as JSON, live, or at the pace it had."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from itertools import chain
+from typing import IO, Annotated
+
+import typer
+
+from sessionlog.analytics.window import resolve_zone
+from sessionlog.cli.output import UNREADABLE, USAGE, fail, note
+from sessionlog.errors import LogNotReadable, Problem, SessionLogError
+from sessionlog.events.envelope import Event
+from sessionlog.reader.follow import follow as follow_log
+from sessionlog.reader.stream import read_events
+from sessionlog.render.console import make_console
+from sessionlog.render.replay.blocks import Block
+from sessionlog.render.replay.fold import fold_replay
+from sessionlog.render.replay.layout import lay_out
+from sessionlog.render.replay.normal import event_json
+from sessionlog.render.replay.pace import pace
+from sessionlog.render.replay.paint import Paint
+from sessionlog.render.replay.text import select, selector
+from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
+from sessionlog.settings import load_settings
+from sessionlog.sources.find import resolve_session
+from sessionlog.sources.native import session_id_of
+
+
+def replay(
+    target: Annotated[str, typer.Argument(metavar="FILE|SESSION", help="A log, or the beginning of a session's id.")],
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as the log grows, to the session's end.")
+    ] = False,
+    speed: Annotated[str | None, typer.Option(help="Pause as the session did: 1x, 10x; 5 s at most.")] = None,
+    only: Annotated[str | None, typer.Option(help="Event types, with commas: tool.call,llm.*,progress.")] = None,
+    all_messages: Annotated[
+        bool, typer.Option("--all-messages", help="Every request's messages, seen or not.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Long texts whole.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Normalised events, one a line.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Stable text for diffs and pipes: no colour, UTC.")] = False,
+    tz: Annotated[str | None, typer.Option(help="Zone of times.", show_default="local; UTC when plain")] = None,
+    no_pager: Annotated[bool, typer.Option("--no-pager", help="Print straight to the terminal.")] = False,
+    directory: Annotated[str | None, typer.Option("--dir", help="The folder of sessions.")] = None,
+) -> None:
+    """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
+
+    Messages that a request repeats are not shown again. Piped, the text is plain and stable.
+
+    Example: sessionlog replay s-9f2 --only tool.call,llm.response
+    """
+    factor = _factor(speed)
+    if follow and factor:
+        fail("choose only one of --follow and --speed")
+    chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
+    try:
+        path = _path(target, directory, follow=follow)
+        view = _view(tz, plain=plain or as_json, full=full)
+        items = _items(path, follow=follow, factor=factor)
+        if as_json:
+            texts = _json_lines(items, chosen)
+        else:
+            named = chosen or (lambda _: False)
+            blocks = fold_replay(items, session_id=session_id_of(path), all_messages=all_messages, named=named)
+            texts = _painted(select(blocks, chosen), view)
+        _show(texts, paged=not (view.exact or follow or factor or no_pager))
+    except SessionLogError as error:
+        fail(str(error), UNREADABLE if isinstance(error, LogNotReadable) else USAGE)
+
+
+def _factor(speed: str | None) -> float | None:
+    if speed is None:
+        return None
+    try:
+        factor = float(speed.strip().lower().removesuffix("x"))
+    except ValueError:
+        factor = 0.0
+    if not 0.001 <= factor <= 1_000_000:
+        fail(f"--speed {speed!r} is not a factor such as 1x, 10x or 0.5x")
+    return factor
+
+
+def _path(target: str, directory: str | None, *, follow: bool) -> str:
+    """A log that is to be followed need not be there yet."""
+    if follow and target.endswith(".jsonl"):
+        return target
+    return resolve_session(target, directory or load_settings().session_dir)
+
+
+def _view(tz: str | None, *, plain: bool, full: bool) -> View:
+    console = make_console()
+    limits = Limits() if full else limits_to(SHOWN)
+    if plain or not console.is_terminal or console.is_dumb_terminal:
+        return View(zone=resolve_zone(tz or "UTC"), limits=limits)
+    zone = resolve_zone(tz or load_settings().timezone or "local")
+    home = os.path.expanduser("~")
+    return View(width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home)
+
+
+def _items(path: str, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
+    if follow and not path.endswith((".gz", ".zst")):
+        return _to_the_end(path)
+    items = read_events(path)
+    return items if factor is None else pace(items, speed=factor)
+
+
+def _to_the_end(path: str) -> Iterator[Event | Problem]:
+    """Follow a log until it has nothing more to say and its last word was session.end."""
+    state = {"ended": False}
+    for item in follow_log(path, stop=lambda: state["ended"]):
+        if isinstance(item, Event) and item.type in {"session.start", "llm.request", "session.end"}:
+            state["ended"] = item.type == "session.end"
+        yield item
+
+
+def _json_lines(items: Iterable[Event | Problem], chosen: Callable[[str], bool] | None) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, Problem):
+            note(str(item))
+        elif chosen is None or chosen(item.type):
+            yield event_json(item)
+
+
+def _painted(blocks: Iterable[Block], view: View) -> Iterator[str]:
+    """The text of each block; the sink's encoding decides about signs, and `NO_COLOR` about colours."""
+    console = make_console()
+    coloured = not view.exact and not console.no_color
+    paint = Paint(
+        color_system=console.color_system if coloured else None,
+        encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
+    )
+    return ("\n".join(map(paint, lines)) for lines in lay_out(blocks, view))
+
+
+def _show(texts: Iterator[str], *, paged: bool) -> None:
+    """Write each text as it is made. The first is made before a pager starts: an unreadable log needs none."""
+    for first in texts:
+        with _pager() if paged else nullcontext(_write) as write:
+            for text in chain((first,), texts):
+                write(text)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _pager() -> Iterator[Callable[[str], None]]:
+    """A pager that gets the text line by line; quitting it early is no error, and without one we print."""
+    command = shlex.split(os.environ.get("PAGER", "less -RFX"))
+    program = shutil.which(command[0]) if command else None
+    if program is None:
+        yield _write
+        return
+    environment = {"LESS": "RFX", **os.environ}
+    # The user's own choice of program; the text goes to its input and never to a shell.
+    pager = subprocess.Popen([program, *command[1:]], stdin=subprocess.PIPE, env=environment)  # noqa: S603
+    assert pager.stdin is not None
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        with suppress(BrokenPipeError), pager.stdin as pipe:
+            yield lambda text: _feed(pipe, text.encode(encoding, "replace"))
+    finally:
+        _wait(pager)
+
+
+def _feed(pipe: IO[bytes], text: bytes) -> None:
+    pipe.write(text + b"\n")
+    pipe.flush()
+
+
+def _wait(pager: subprocess.Popen[bytes]) -> None:
+    """Leave the terminal to the pager until it is done with it; Ctrl-C is the pager's to understand."""
+    while pager.returncode is None:
+        with suppress(KeyboardInterrupt):
+            pager.wait()

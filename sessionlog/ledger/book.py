@@ -1,0 +1,140 @@
+"""Book: the ledger open for reading and writing. Here it lives in memory: scanned anew for every report.
+
+Estimates are made when a record enters, at the prices of its own date: tiers depend on the single request.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from sessionlog.errors import Problem
+from sessionlog.ledger.histogram import bucket_of
+from sessionlog.ledger.schema import INSERT_RECORD, INSERT_SESSION, SCHEMA
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.record import Record, ScannedSession
+
+_SATURATED = 2**63 - 1
+_MAX_NAMED = 100
+
+
+class Book:
+    """Sessions and records in SQLite, priced as they enter.
+
+    Attributes:
+        problems: The first findings about the logs.
+        problem_count: All of them.
+    """
+
+    def __init__(self, prices: PriceBook) -> None:
+        self.prices = prices
+        self.problems: list[Problem] = []
+        self.problem_count = 0
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.executescript(SCHEMA)
+        self._connection.execute("BEGIN")
+
+    def add(self, session: ScannedSession) -> None:
+        """Enter one session with its records."""
+        cursor = self._connection.execute(
+            INSERT_SESSION,
+            (
+                session.source,
+                session.session_id,
+                session.path.encode("utf-8", "replace").decode("utf-8"),
+                session.start_ns,
+                session.last_ns,
+                session.status,
+                session.project,
+                session.harness,
+                session.route,
+                session.duration_ms,
+                session.prompt,
+                session.error,
+                orjson.dumps(session.metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+                session.counted,
+            ),
+        )
+        rows = (self._row(cursor.lastrowid, record) for record in session.records)
+        self._connection.executemany(INSERT_RECORD, rows)
+        self.note(session.problems)
+
+    def _row(self, session: int | None, record: Record) -> tuple[Any, ...]:
+        usage = record.usage
+        recorded, estimate = record.cost_nano, None
+        if record.priced and not recorded:
+            estimate = self.prices.price(record.provider, record.model, usage, record.time_ns)
+            if estimate is None and record.response_model is not None:
+                estimate = self.prices.price(record.provider, record.response_model, usage, record.time_ns)
+            if recorded == 0 and estimate:
+                recorded = None  # a recorded 0 is free only where there is no list price
+            elif recorded == 0:
+                estimate = None
+        return (
+            session,
+            record.time_ns,
+            record.provider,
+            record.model,
+            record.response_model or "unknown",
+            record.requests,
+            record.failed,
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.cache_write_1h,
+            usage.reasoning,
+            recorded,
+            estimate,
+            record.priced,
+            record.latency_ms,
+            None if record.failed else bucket_of(record.latency_ms),
+            record.active_ms,
+            record.granularity,
+            record.quality,
+        )
+
+    def note(self, problems: Iterable[Problem]) -> None:
+        """Keep findings about the logs for the report."""
+        for problem in problems:
+            if problem.severity == "info":
+                continue
+            self.problem_count += 1
+            if len(self.problems) < _MAX_NAMED:
+                self.problems.append(problem)
+
+    def define(self, name: str, function: Any) -> None:
+        """Make a Python function of one argument callable in queries."""
+        self._connection.create_function(name, 1, function, deterministic=True)
+
+    def query(self, sql: str, parameters: dict[str, Any], *, limit: int | None = None) -> list[tuple[Any, ...]]:
+        """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+        try:
+            return list(islice(self._connection.execute(sql, parameters), limit))
+        except sqlite3.OperationalError as error:
+            if "overflow" not in str(error):
+                raise
+            self._connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures
+            return list(islice(self._connection.execute(sql.replace("SUM(", "saturating_sum("), parameters), limit))
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._connection.close()
+
+
+class _SaturatingSum:
+    """SUM for numbers that only a hostile log can hold."""
+
+    def __init__(self) -> None:
+        self._sum: int | None = None
+
+    def step(self, value: int | None) -> None:
+        if value is not None:
+            self._sum = min((self._sum or 0) + int(value), _SATURATED)
+
+    def finalize(self) -> int | None:
+        return self._sum

@@ -1,0 +1,33 @@
+"""Latencies as buckets: one integer per record, sums that add, percentiles within 2 %.
+
+bucket = floor(log(ms) / log 1.02); a bucket's value is its geometric middle. Counts per bucket add associatively and
+commutatively, with no counts as the empty element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+_LOG = math.log(1.02)
+_LOWEST = -700  # a microsecond; nothing that is measured is shorter
+
+
+def bucket_of(ms: float | None) -> int | None:
+    """Return the bucket of a latency in milliseconds; None for none."""
+    if ms is None or not ms >= 0:
+        return None
+    return max(_LOWEST, math.floor(math.log(ms) / _LOG)) if ms > 0 else _LOWEST
+
+
+def percentile(counts: Mapping[int, int], share: float) -> float | None:
+    """Return the latency in ms that `share` of the records do not exceed (nearest rank), None for no records."""
+    total = sum(counts.values())
+    if total == 0:
+        return None
+    rank = max(1, math.ceil(share * total))
+    for bucket in sorted(counts):
+        rank -= counts[bucket]
+        if rank <= 0:
+            return 0.0 if bucket == _LOWEST else 1.02 ** (bucket + 0.5)
+    return None

@@ -1,0 +1,44 @@
+"""The one way to a terminal: rich without markup, emoji or highlighting, so that content is never read as commands.
+
+Text that came from a log has been through `escape.terminal` before it gets here, and is passed as `Text`, never as a
+plain string cell.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO
+
+from rich.console import Console
+from rich.theme import Theme
+
+THEME = Theme(
+    {
+        "secondary": "dim",
+        "estimated": "yellow",
+        "unfinished": "yellow",
+        "failed": "red",
+        "cached": "green",
+        "title": "bold",
+        "you": "bold cyan",
+        "model": "bold",
+        "tool": "cyan",
+        "note": "dim",
+    }
+)
+"""Colour carries meaning only; without colour nothing is lost."""
+
+PLAIN_WIDTH = 160
+
+
+def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> Console:
+    """Return a console for a stream: coloured on a terminal, plain text elsewhere (NO_COLOR and TERM=dumb too).
+
+    Where there is no terminal the width is `$COLUMNS`, else 160: a pipe has no edge to fit.
+    """
+    console = Console(
+        file=file, stderr=stderr, theme=THEME, markup=False, emoji=False, highlight=False, soft_wrap=False, width=width
+    )
+    if width is None and not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = PLAIN_WIDTH
+    return console

@@ -1,0 +1,106 @@
+"""Numbers as a person reads them: short, aligned, and never more certain than they are.
+
+Nothing here is parsed back or added up; JSON and CSV carry the exact values. What is unknown is a dash and never 0,
+and a rounded edge says so: 99.97 % is `>99 %`, a cost below the last digit `<$0.000001`.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+UNKNOWN = "\N{EN DASH}"
+"""What stands where there is no number."""
+
+_COUNT_UNITS = ("", "k", "M", "G", "T", "P", "E")
+# Wide enough for the digits of any float.
+_WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+_SIZE_UNITS = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
+
+
+def human_count(count: int) -> str:
+    """A count in at most seven characters: `812`, `14.1k`, `402.1M`; exact below 1000, then one decimal."""
+    return _scaled(count, _COUNT_UNITS)
+
+
+def size(count: int) -> str:
+    """A number of bytes: `812 B`, `14.1 kB`, `1.2 MB`, in steps of 1000."""
+    return _scaled(count, _SIZE_UNITS)
+
+
+def usd(amount: float | None, *, estimated: bool = False) -> str:
+    """An amount of US dollars: `$412.07`, `$1,234.50`, `~$0.61` where estimated.
+
+    Small amounts keep two significant digits, up to the sixth decimal: `$0.031`, `$0.0019`.
+    """
+    if amount is None or not math.isfinite(amount):
+        return UNKNOWN
+    sign = ("~" if estimated else "") + ("-" if amount < 0 else "")
+    if amount == 0:
+        return f"{sign}$0"
+    value = abs(Decimal(repr(amount)))
+    places = min(6, max(2, 1 - value.adjusted()))
+    rounded = value.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    if rounded == 0:
+        return f"{sign}<$0.000001"
+    whole, _, cents = f"{rounded:,}".partition(".")
+    return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"
+
+
+def percent(rate: float | None) -> str:
+    """A rate as whole percent, `97 %`; `0 %` and `100 %` only when they are exact, else `<1 %`, `>99 %`, `>100 %`."""
+    if rate is None or not math.isfinite(rate * 100):
+        return UNKNOWN
+    if rate < 0:
+        return f"-{percent(-rate)}"
+    whole = math.floor(rate * 100 + 0.5)
+    if whole == 0 and rate > 0:
+        return "<1 %"
+    if whole == 100 and rate != 1:
+        return ">99 %" if rate < 1 else ">100 %"
+    return f"{whole} %"
+
+
+def rate(value: float | None) -> str:
+    """A speed or mean with one decimal: `58.1`, `1,234.5`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:,.1f}"
+
+
+def duration(milliseconds: float | None) -> str:
+    """A time span in its two largest units: `12 ms`, `4.2 s`, `12m 04s`, `1h 02m`, `3d 4h`."""
+    if milliseconds is None or not math.isfinite(milliseconds):
+        return UNKNOWN
+    if milliseconds < 0:
+        return f"-{duration(-milliseconds)}"
+    if 0 < milliseconds < 1:
+        return "<1 ms"
+    whole = round(milliseconds)
+    # Each unit is chosen by the rounded value, so that 59.97 s is a minute and not `60.0 s`.
+    if whole < 1000:
+        return f"{whole} ms"
+    if (tenths := _half_up(whole, 100)) < 600:
+        return f"{tenths // 10}.{tenths % 10} s"
+    if (seconds := _half_up(whole, 1000)) < 3600:
+        return f"{seconds // 60}m {seconds % 60:02}s"
+    if (minutes := _half_up(whole, 60_000)) < 24 * 60:
+        return f"{minutes // 60}h {minutes % 60:02}m"
+    hours = _half_up(whole, 3_600_000)
+    return f"{hours // 24}d {hours % 24}h"
+
+
+def _half_up(value: int, unit: int) -> int:
+    return (2 * value + unit) // (2 * unit)
+
+
+def _scaled(count: int, units: tuple[str, ...]) -> str:
+    sign, rest = ("-", -count) if count < 0 else ("", count)
+    if rest < 1000:
+        return f"{sign}{rest}{units[0]}"
+    for power, unit in enumerate(units[1:], start=1):
+        # Integers throughout: 999,950 is 1.0M because its rounded tenths no longer fit, not by a float's luck.
+        tenths = _half_up(rest * 10, 1000**power)
+        if tenths < 10_000:
+            return f"{sign}{tenths // 10}.{tenths % 10}{unit}"
+    return f"{sign}{rest:.0e}{units[0]}"

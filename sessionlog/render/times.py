@@ -1,0 +1,43 @@
+"""Instants and paths as a person reads them: the wall clock of their zone, the home folder as `~`.
+
+Every function takes the instant in UTC nanoseconds and the zone it is shown in; a year stands only where it is not
+the year of `now`, and `now` is a parameter.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+
+from sessionlog.analytics.window import date_words, local_time
+
+_WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+
+
+def clock(time_ns: int, zone: tzinfo) -> str:
+    """The time of day: `09:58`."""
+    return f"{local_time(time_ns, zone):%H:%M}"
+
+
+def stamp(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
+    """Date and time of day: `21 Nov 09:58`, in another year `21 Nov 2025 09:58`."""
+    return f"{_date(time_ns, zone, now)} {clock(time_ns, zone)}"
+
+
+def day_title(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
+    """The heading of a day: `TODAY 21 Nov`, `YESTERDAY 20 Nov`, `THU 19 Nov`."""
+    day, today = local_time(time_ns, zone).date(), now.astimezone(zone).date()
+    name = {today: "TODAY", today - timedelta(days=1): "YESTERDAY"}.get(day, _WEEKDAYS[day.weekday()])
+    return f"{name} {_date(time_ns, zone, now)}"
+
+
+def home_path(path: str, home: str) -> str:
+    """Shorten the home folder at the start of a path to `~`; for tables only, never for JSON or CSV."""
+    folder = home.rstrip("/\\")
+    if not folder or not path.startswith(folder):
+        return path
+    rest = path[len(folder) :]
+    return f"~{rest}" if not rest or rest[0] in "/\\" else path
+
+
+def _date(time_ns: int, zone: tzinfo, now: datetime) -> str:
+    return date_words(local_time(time_ns, zone).date(), this_year=now.astimezone(zone).year)

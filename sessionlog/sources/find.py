@@ -1,0 +1,34 @@
+"""From what a person types to a log: a path, a session id, or the beginning of one."""
+
+from __future__ import annotations
+
+import os
+
+from sessionlog import files
+from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
+from sessionlog.reader.walk import walk_logs
+from sessionlog.sources.native import session_id_of
+
+
+def resolve_session(target: str, directory: str | None) -> str:
+    """Return the path of a log: an existing path first, else the one session whose id begins with `target`.
+
+    Raises:
+        LogNotReadable: Nothing matches, or the path is a folder.
+        AmbiguousSession: Several sessions match; an id that matches whole wins.
+    """
+    if os.path.isdir(target):
+        raise LogNotReadable(f"{target} is a folder; name one session of it")
+    if files.stat_path(target) is not None:
+        return target
+    if directory is None or not os.path.isdir(directory):
+        raise LogNotReadable(f"{target}: no such file, and no session folder at {directory}")
+    found = {session_id_of(p): p for p in walk_logs([directory]) if not isinstance(p, Problem)}
+    if target in found:
+        return found[target]
+    matches = sorted(i for i in found if i.startswith(target))
+    if not matches:
+        raise LogNotReadable(f"{target}: no such file, and no session in {directory} begins with it")
+    if len(matches) > 1:
+        raise AmbiguousSession(target, tuple(matches))
+    return found[matches[0]]
