@@ -1,1 +1,141 @@
-"""sessionlog: the flight recorder and the meter for AI agents."""
+"""sessionlog: the flight recorder and the meter for AI agents.
+
+Record with `SessionLogger`; read back with `read_events`, `follow` and `replay`; measure with `aggregate_usage`,
+`list_sessions` and `scan_routing_quality`. Names are loaded when they are first used: an agent that only records pays
+for nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sessionlog._version import __version__
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
+    from sessionlog.analytics.sessions import SessionList, SessionSummary, list_sessions
+    from sessionlog.analytics.usage import aggregate_usage
+    from sessionlog.analytics.usage_row import UsageReport, UsageRow
+    from sessionlog.analytics.window import UsageWindow, parse_usage_window
+    from sessionlog.errors import Problem, SessionLogError
+    from sessionlog.events.envelope import Event
+    from sessionlog.events.money import Money
+    from sessionlog.events.payload_json import payload
+    from sessionlog.events.payloads import (
+        LLMRequest,
+        LLMResponse,
+        Override,
+        RejectedOverride,
+        RoutingStickyState,
+        RoutingUtilizationState,
+        SessionEnd,
+        SessionStart,
+        ToolCall,
+    )
+    from sessionlog.events.tokens import TokenUsage
+    from sessionlog.logger.health import Health
+    from sessionlog.logger.session_logger import SessionLogger
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.pricing.estimate import estimate_cost
+    from sessionlog.pricing.model_pricing import ModelPricing
+    from sessionlog.pricing.seed_table import DEFAULT_PRICING, PricingTable
+    from sessionlog.reader.check import check_logs
+    from sessionlog.reader.follow import follow
+    from sessionlog.reader.repair import repair_log
+    from sessionlog.reader.stream import read_events
+    from sessionlog.render.replay import replay
+
+_HOMES = {
+    "DEFAULT_PRICING": "pricing.seed_table",
+    "Event": "events.envelope",
+    "Health": "logger.health",
+    "LLMRequest": "events.payloads",
+    "LLMResponse": "events.payloads",
+    "ModelPricing": "pricing.model_pricing",
+    "Money": "events.money",
+    "Override": "events.payloads",
+    "PriceBook": "pricing.book",
+    "PricingTable": "pricing.seed_table",
+    "Problem": "errors",
+    "RejectedOverride": "events.payloads",
+    "RoutingQualityScan": "analytics.routing",
+    "RoutingStickyState": "events.payloads",
+    "RoutingUtilizationState": "events.payloads",
+    "SessionEnd": "events.payloads",
+    "SessionList": "analytics.sessions",
+    "SessionLogError": "errors",
+    "SessionLogger": "logger.session_logger",
+    "SessionStart": "events.payloads",
+    "SessionSummary": "analytics.sessions",
+    "TokenUsage": "events.tokens",
+    "ToolCall": "events.payloads",
+    "UsageReport": "analytics.usage_row",
+    "UsageRow": "analytics.usage_row",
+    "UsageWindow": "analytics.window",
+    "aggregate_usage": "analytics.usage",
+    "check_logs": "reader.check",
+    "estimate_cost": "pricing.estimate",
+    "follow": "reader.follow",
+    "list_sessions": "analytics.sessions",
+    "parse_usage_window": "analytics.window",
+    "payload": "events.payload_json",
+    "read_events": "reader.stream",
+    "repair_log": "reader.repair",
+    "replay": "render.replay",
+    "scan_routing_quality": "analytics.routing",
+}
+
+__all__ = [
+    "DEFAULT_PRICING",
+    "Event",
+    "Health",
+    "LLMRequest",
+    "LLMResponse",
+    "ModelPricing",
+    "Money",
+    "Override",
+    "PriceBook",
+    "PricingTable",
+    "Problem",
+    "RejectedOverride",
+    "RoutingQualityScan",
+    "RoutingStickyState",
+    "RoutingUtilizationState",
+    "SessionEnd",
+    "SessionList",
+    "SessionLogError",
+    "SessionLogger",
+    "SessionStart",
+    "SessionSummary",
+    "TokenUsage",
+    "ToolCall",
+    "UsageReport",
+    "UsageRow",
+    "UsageWindow",
+    "__version__",
+    "aggregate_usage",
+    "check_logs",
+    "estimate_cost",
+    "follow",
+    "list_sessions",
+    "parse_usage_window",
+    "payload",
+    "read_events",
+    "repair_log",
+    "replay",
+    "scan_routing_quality",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sessionlog' has no attribute {name!r}")
+    value = getattr(import_module(f"sessionlog.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

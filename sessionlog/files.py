@@ -7,15 +7,13 @@ line, an unfinished line never glued to the next one.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, BinaryIO
-
-from sessionlog.errors import LogNotReadable
+from typing import Any, BinaryIO, NamedTuple
 
 fcntl: Any
 try:
@@ -28,16 +26,18 @@ LOCK_SECONDS = 0.05
 UNLOCKED_SECONDS = 10.0
 _TRY_EXCLUSIVE: int = getattr(fcntl, "LOCK_EX", 0) | getattr(fcntl, "LOCK_NB", 0)
 _UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
-_FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
+_FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY")
+_UNSETTLED = -2  # a folder's mtime that nothing equals
+_TICK_NS = 20_000_000  # clocks of file systems tick every 1-10 ms
+_COARSE_NS = 2_100_000_000  # and on FAT every two seconds
 
 
 class FileGoneError(OSError):
-    """The open log has been deleted: nothing written to it can be found again."""
+    """The open log has been deleted, emptied, or its descriptor taken: open it anew and nothing is lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStat:
-    """What tells one state of a file from another.
+class FileStat(NamedTuple):
+    """What tells one state of a file from another (a dataclass would cost every agent's start 1 ms).
 
     Attributes:
         device: Device number.
@@ -56,32 +56,24 @@ class FileStat:
     owner: int
 
 
-def _optional(flag: str) -> int:
-    value: int = getattr(os, flag, 0)
-    return value
-
-
-def _flags(base: int) -> int:
-    for name in _FLAGS:
-        base |= _optional(name)
+def _flags(base: int, *names: str) -> int:
+    """Add the flags that this platform has."""
+    for name in names:
+        base |= getattr(os, name, 0)
     return base
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
-
-
-def make_directories(path: str) -> None:
-    """Make a folder and its missing parents, each 0700 (`os.makedirs` gives parents the umask's mode)."""
-    missing: list[str] = []
-    while path and not os.path.isdir(path):
-        missing.append(path)
-        parent = os.path.dirname(path)
-        if parent == path:
-            break
-        path = parent
-    for folder in reversed(missing):
-        with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
+def make_directories(path: str) -> list[str]:
+    """Make a folder and its missing parents, each 0700 whatever the umask; return the folders that got an entry."""
+    if os.path.isdir(path):
+        return []
+    parent = os.path.dirname(path)
+    changed = make_directories(parent) if parent != path else []
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        if os.stat(path).st_mode & 0o700 != 0o700:
+            os.chmod(path, 0o700)
+    return [*changed, parent]
 
 
 class AppendFile:
@@ -93,11 +85,11 @@ class AppendFile:
 
     Attributes:
         fd: The file's descriptor.
-        size: Its length when it was opened, then after our last append.
-        unlocked: The lock's holder did not answer; lines go in without the lock for a while.
+        size: Its length when it was opened.
+        unlocked_until: Monotonic time before which the lock is not waited for again, 0 while it can be had.
     """
 
-    __slots__ = ("_folder", "_folder_mtime", "_unlocked_until", "fd", "name", "size")
+    __slots__ = ("_folder", "_folder_mtime", "_owned", "_whole", "fd", "size", "unlocked_until")
 
     def __init__(self, directory: str, name: str) -> None:
         """Open `directory/name`, creating it 0600.
@@ -105,26 +97,29 @@ class AppendFile:
         Raises:
             OSError: It cannot be opened, is not a regular file, or belongs to somebody else.
         """
-        flags = _flags(os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        flags = _flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
         self.fd = self._folder = -1
-        self.name = name
-        self._folder_mtime = -1
-        self._unlocked_until = 0.0
+        self._owned: dict[int, tuple[int, int] | None] = {}  # descriptor -> the file it was opened for
+        self._folder_mtime = _UNSETTLED
+        self._whole = -1  # the length at which the file is known to end in a whole line
+        self.unlocked_until = 0.0
         try:
             if os.open in os.supports_dir_fd:
-                self._folder = os.open(directory, os.O_RDONLY | _optional("O_DIRECTORY") | _optional("O_CLOEXEC"))
+                self._folder = os.open(directory, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
+                self._own(self._folder)
                 self.fd = os.open(name, flags, 0o600, dir_fd=self._folder)
             else:
                 self.fd = os.open(os.path.join(directory, name), flags, 0o600)
-            self.size = _check_log(self.fd, name)
+            self.size = _check_log(self.fd, name, self._own(self.fd))
         except BaseException:
             self.close()
             raise
 
-    @property
-    def unlocked(self) -> bool:
-        """Whether the last append had to do without the lock."""
-        return self._unlocked_until > 0
+    def _own(self, fd: int) -> os.stat_result:
+        self._owned[fd] = None  # from here on it will be closed, whatever happens
+        status = os.fstat(fd)
+        self._owned[fd] = status.st_dev, status.st_ino
+        return status
 
     def append(self, line: bytes) -> None:
         """Append whole lines in one write.
@@ -134,64 +129,94 @@ class AppendFile:
         heals it.
 
         Raises:
-            FileGoneError: The file was deleted; open it anew.
+            FileGoneError: Nothing was written, and opening the file anew will help.
             OSError: Nothing of the lines is in the file, or only an unfinished piece of them.
         """
         fd = self.fd
         locked = False
-        if fcntl is not None:
-            try:
-                fcntl.flock(fd, _TRY_EXCLUSIVE)  # inlined: the uncontended case is nearly every case
-                locked = True
-            except OSError:
-                locked = self._lock_late()
         try:
-            if self._folder < 0 or os.fstat(self._folder).st_mtime_ns != self._folder_mtime:
-                self._check_exists()
+            if fcntl is not None:
+                try:
+                    fcntl.flock(fd, _TRY_EXCLUSIVE)  # inlined: the uncontended case is nearly every case
+                    locked = True
+                except OSError as error:
+                    locked = self._lock_late(error)
+            changed = os.fstat(self._folder).st_mtime_ns if self._folder >= 0 else -1
+            if changed != self._folder_mtime:
+                self._check_exists(changed)
             size = os.lseek(fd, 0, 2)
-            if size != self.size or not locked:
+            if size != self._whole or not locked:
                 line = self._healed(line, size, locked)
-            self.size = -1
+            self._whole = -1
             written = os.write(fd, line)
             if written != len(line):
-                _finish(fd, line, written, size)
-            self.size = size + len(line)
-        finally:
+                _finish(fd, line, written, size, alone=locked or fcntl is None)
+            self._whole = size + len(line)
             if locked:
-                fcntl.flock(fd, _UNLOCK)
-                self._unlocked_until = 0.0
+                self.unlocked_until = 0.0
+        finally:
+            if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
+                try:
+                    fcntl.flock(fd, _UNLOCK)
+                except OSError:
+                    self._whole = -1  # others go on without the lock, so their last line may be torn
 
-    def _lock_late(self) -> bool:
+    def _lock_late(self, error: OSError) -> bool:
         """Wait for the lock, but only once in ten seconds: a stopped holder must not slow every event down."""
-        if self._unlocked_until and time.monotonic() < self._unlocked_until:
+        if error.errno == errno.EBADF:
+            raise FileGoneError(errno.EBADF, "the log's descriptor was closed by somebody else") from error
+        if self.unlocked_until and time.monotonic() < self.unlocked_until:
             return False
         if lock(self.fd):
             return True
-        self._unlocked_until = time.monotonic() + UNLOCKED_SECONDS
+        self.unlocked_until = time.monotonic() + UNLOCKED_SECONDS
         return False
 
-    def _check_exists(self) -> None:
-        if not os.fstat(self.fd).st_nlink:
-            raise FileGoneError("the log was deleted while it was open")
-        if self._folder >= 0:
-            self._folder_mtime = os.fstat(self._folder).st_mtime_ns
+    def _check_exists(self, changed: int) -> None:
+        """The folder has changed: make sure that the file is still ours and has a name.
+
+        The folder's new mtime is remembered only when it is older than the clock's tick: a deletion within the same
+        tick would leave it as it is. It was read before the file was asked, so a deletion after that shows next time.
+        """
+        status = os.fstat(self.fd)
+        if not status.st_nlink or (status.st_dev, status.st_ino) != self._owned[self.fd]:
+            raise FileGoneError(errno.ENOENT, "the log was deleted while it was open")
+        if changed >= 0:
+            tick = _TICK_NS if changed % 1_000_000 else _COARSE_NS
+            self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
-        """Others have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
-        if size and ((not locked and fcntl is not None) or _byte_before(self.fd, size) != b"\n"):
+        """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
+        if size == 0:
+            if self.size or self._whole > 0:
+                raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
+            return line
+        if (not locked and fcntl is not None) or read_tail(self.fd, size, 1) != b"\n":
             return b"\n" + line
         return line
 
     def close(self) -> None:
-        """Let go of both descriptors."""
-        for fd in (self.fd, self._folder):
-            if fd >= 0:
+        """Let go of both descriptors, unless the host has closed them and they are another file's by now."""
+        for fd, identity in self._owned.items():
+            if _is_still(fd, identity):
                 close(fd)
+        self._owned.clear()
         self.fd = self._folder = -1
 
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
 
-def _check_log(fd: int, name: str) -> int:
-    status = os.fstat(fd)
+
+def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
+    try:
+        status = os.fstat(fd)
+    except OSError as error:
+        return error.errno != errno.EBADF
+    return identity is None or (status.st_dev, status.st_ino) == identity
+
+
+def _check_log(fd: int, name: str, status: os.stat_result) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{name} is not a regular file")
     user = os.geteuid() if hasattr(os, "geteuid") else 0
@@ -204,42 +229,34 @@ def _check_log(fd: int, name: str) -> int:
 
 def lock(fd: int, seconds: float = LOCK_SECONDS) -> bool:
     """Take the file's exclusive lock before a deadline; False when it cannot be had (a stopped holder, no locks)."""
-    if fcntl is None:
-        return False
-    deadline = 0.0
-    while True:
+    deadline = time.monotonic() + seconds
+    while fcntl is not None:
         try:
             fcntl.flock(fd, _TRY_EXCLUSIVE)
         except BlockingIOError:
-            now = time.monotonic()
-            deadline = deadline or now + seconds
-            if now >= deadline:
+            if time.monotonic() >= deadline:
                 return False
             time.sleep(0.0005)
         except OSError:
             return False
         else:
             return True
+    return False
 
 
-def _finish(fd: int, line: bytes, written: int, size: int) -> None:
-    """Write the rest after a short write, or take the piece back."""
+def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> None:
+    """Write the rest after a short write, or take the piece back if no other writer can have come behind it."""
     try:
         while written < len(line):
-            written += os.write(fd, line[written:])
-    except OSError:
+            more = os.write(fd, line[written:])
+            if not more:
+                raise OSError(errno.ENOSPC, "no more bytes taken")  # noqa: TRY301 - the piece must be taken back
+            written += more
+    except BaseException:
         with suppress(OSError):
-            if os.fstat(fd).st_size == size + written:
+            if alone and os.fstat(fd).st_size == size + written:
                 os.ftruncate(fd, size)
         raise
-
-
-def _byte_before(fd: int, offset: int) -> bytes:
-    try:
-        return os.pread(fd, 1, offset - 1)
-    except AttributeError:  # Windows
-        os.lseek(fd, offset - 1, os.SEEK_SET)
-        return os.read(fd, 1)
 
 
 def sync(fd: int) -> None:
@@ -253,13 +270,15 @@ def sync(fd: int) -> None:
 
 def sync_directory(path: str) -> None:
     """Push a folder's entries to the disk, so that a new file's name survives a power loss."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    if hasattr(os, "O_DIRECTORY"):
+        fd = os.open(path, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that syncs no folders
+                raise
+        finally:
+            close(fd)
 
 
 def duplicate(fd: int) -> int:
@@ -280,16 +299,6 @@ def read_tail(fd: int, size: int, count: int) -> bytes:
         return os.pread(fd, size - start, start)
     os.lseek(fd, start, os.SEEK_SET)
     return os.read(fd, size - start)
-
-
-def case_twin(directory: str, name: str) -> str | None:
-    """Return an entry that differs from `name` in case only: on some file systems they are one file."""
-    folded = name.casefold()
-    with suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.name != name and entry.name.casefold() == folded:
-                return entry.name
-    return None
 
 
 def replace_file(path: str, pieces: Iterable[bytes], *, like: FileStat | None = None) -> None:
@@ -326,13 +335,10 @@ def append_private(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def temporary_directory(prefix: str) -> str:
-    """Make a private folder for a demonstration; the caller removes it with `remove_tree`."""
+    """Make a private folder for a demonstration; the caller removes it."""
     import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
 
     return tempfile.mkdtemp(prefix=prefix)
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
 
 
 def stat_path(path: str) -> FileStat | None:
@@ -349,14 +355,8 @@ def stat_open(file: BinaryIO) -> FileStat:
 
 
 def _file_stat(status: os.stat_result) -> FileStat:
-    return FileStat(
-        device=status.st_dev,
-        inode=status.st_ino,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        mode=status.st_mode,
-        owner=getattr(status, "st_uid", -1),
-    )
+    owner = getattr(status, "st_uid", -1)
+    return FileStat(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, owner)
 
 
 def open_log(path: str) -> BinaryIO:
@@ -365,19 +365,19 @@ def open_log(path: str) -> BinaryIO:
     Raises:
         LogNotReadable: Missing, not a regular file, a link to somebody else's file, or no permission.
     """
+    from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - 1 ms that a logger never needs
+
     try:
         link = os.lstat(path)
-        fd = os.open(path, _flags(os.O_RDONLY) & ~_optional("O_NOFOLLOW"))
+        fd = os.open(path, _flags(os.O_RDONLY, *_FLAGS))
     except (OSError, ValueError) as error:
         raise LogNotReadable(f"{path}: {reason_of(error)}") from error
     status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(fd)
-        raise LogNotReadable(f"{path}: not a regular file")
-    if stat.S_ISLNK(link.st_mode) and status.st_uid != link.st_uid:
-        os.close(fd)
-        raise LogNotReadable(f"{path}: a link to a file of another user")
-    return os.fdopen(fd, "rb", BUFFER)
+    if stat.S_ISREG(status.st_mode) and (not stat.S_ISLNK(link.st_mode) or status.st_uid == link.st_uid):
+        return os.fdopen(fd, "rb", BUFFER)
+    os.close(fd)
+    regular = stat.S_ISREG(status.st_mode)
+    raise LogNotReadable(f"{path}: {'a link to a file of another user' if regular else 'not a regular file'}")
 
 
 def reason_of(error: Exception) -> str:

@@ -94,3 +94,23 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
         if key in config and not isinstance(config[key], kind):
             raise InvalidSettings(f"{path}: {key} must be a {'table' if kind is dict else 'string'}")
     return config
+
+
+def parse_prices(path: str, content: bytes) -> Mapping[str, Any]:
+    """Read a file of prices, TOML or JSON: a `prices` table, or the table itself.
+
+    Raises:
+        InvalidSettings: It is neither TOML nor JSON, or not a table.
+    """
+    import json  # noqa: PLC0415 - only for --prices
+    import tomllib  # noqa: PLC0415 - see above
+
+    try:
+        text = content.decode("utf-8-sig")
+        table = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+    except ValueError as error:
+        raise InvalidSettings(f"{path}: neither TOML nor JSON ({error})") from error
+    table = table.get("prices", table) if isinstance(table, dict) else table
+    if not isinstance(table, dict):
+        raise InvalidSettings(f'{path}: expected a table of prices, such as [prices."vllm/qwen3.6-27b"]')
+    return table

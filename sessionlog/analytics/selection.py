@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from sessionlog.analytics.window import UsageWindow, day_key, hour_key, month_key, week_key
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
 
@@ -78,9 +79,9 @@ class Selection:
             ("month_key", month_key),
         ):
             book.define(name, _per_quarter(key, self.zone))
-        for key in self.by:
-            if key.startswith("meta."):
-                book.define(_meta_function(self.by.index(key)), _metadata_reader(key.removeprefix("meta.")))
+        for index, name in enumerate(self.by):
+            if name.startswith("meta."):
+                book.define(_meta_function(index), _metadata_reader(name.removeprefix("meta.")))
 
     def keys(self) -> list[str]:
         """The SQL expressions of the group keys, in order."""
@@ -89,9 +90,12 @@ class Selection:
             for index, key in enumerate(self.by)
         ]
 
-    def where(self) -> tuple[str, dict[str, Any]]:
-        """The condition on records `r` and sessions `s`, with its parameters."""
-        conditions = ["s.counted"]
+    def where(self, *, listed_only: bool = False) -> tuple[str, dict[str, Any]]:
+        """The condition on records `r` and sessions `s`, with its parameters.
+
+        Sessions that do not count in usage are left out, unless the report lists sessions.
+        """
+        conditions = ["1" if listed_only else "s.counted"]
         parameters: dict[str, Any] = {"now_ns": self.now_ns}
         timed, bounds = self.in_window()
         conditions.append(timed)

@@ -14,7 +14,8 @@ from typing import Any
 
 from sessionlog.analytics.selection import STATUS, Selection
 from sessionlog.analytics.usage_row import COLUMNS, PROVENANCE, UsageReport, UsageRow
-from sessionlog.analytics.window import UsageWindow, parse_usage_window, resolve_zone
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import percentile

@@ -15,14 +15,13 @@ nanoseconds. A record at the end of one window is at the start of the next, so n
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
+from sessionlog.analytics.zones import date_words, local_time, quoted, resolve_zone, zone_name
 from sessionlog.errors import InvalidWindow
 
 _SECOND = 10**9
@@ -33,7 +32,6 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _ONE_WEEK = timedelta(days=7)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _FORMS = (
     "A window is N + h, d, w or mo (24h, 7d, 2w, 3mo); today, yesterday, this-week, last-week, this-month, last-month; "
@@ -76,10 +74,10 @@ class UsageWindow:
     def __post_init__(self) -> None:
         for edge in (self.start_ns, self.end_ns):
             if edge is not None and not _FIRST_NS <= edge <= _LAST_NS:
-                raise InvalidWindow(f"window {_quoted(self.label)} leaves the years 1 to 9999; give a nearer time")
+                raise InvalidWindow(f"window {quoted(self.label)} leaves the years 1 to 9999; give a nearer time")
         if self.start_ns is not None and self.end_ns is not None and self.start_ns >= self.end_ns:
             raise InvalidWindow(
-                f"window {_quoted(self.label)} is empty: it starts {self.start} and ends {self.end}; "
+                f"window {quoted(self.label)} is empty: it starts {self.start} and ends {self.end}; "
                 "give an end after the start"
             )
 
@@ -129,7 +127,7 @@ def parse_usage_window(
     try:
         start, end = _bounds(since, until, (now or datetime.now(UTC)).astimezone(zone), zone)
     except OverflowError:
-        raise InvalidWindow(f"window {_quoted(label)} leaves the years 1 to 9999; give a nearer time") from None
+        raise InvalidWindow(f"window {quoted(label)} leaves the years 1 to 9999; give a nearer time") from None
     return UsageWindow(start_ns=start, end_ns=end, label=label, zone=zone_name(zone))
 
 
@@ -144,10 +142,10 @@ class _Span(NamedTuple):
 def _bounds(since: str, until: str, now: datetime, zone: tzinfo) -> tuple[int | None, int | None]:
     if ".." in since:
         if until:
-            raise InvalidWindow(f"{_quoted(since)} has an end already; leave out the second, {_quoted(until)}")
+            raise InvalidWindow(f"{quoted(since)} has an end already; leave out the second, {quoted(until)}")
         first, last = (part.strip() for part in since.split("..", 1))
         if not first and not last:
-            raise InvalidWindow(f"{_quoted(since)} has neither start nor end. {_FORMS}")
+            raise InvalidWindow(f"{quoted(since)} has neither start nor end. {_FORMS}")
         return (_absolute(first, zone).start if first else None), (_absolute(last, zone).until if last else None)
     if until:
         return (_span(since, now, zone).start if since else None), _span(until, now, zone).until
@@ -177,8 +175,8 @@ def _absolute(text: str, zone: tzinfo) -> _Span:
             instant = _nanoseconds(datetime.fromisoformat(match[1] + match[3])) + fraction
             return _Span(instant, instant + _DAY, until=instant)
     except ValueError:
-        raise InvalidWindow(f"{_quoted(text)} is not in the calendar. {_FORMS}") from None
-    raise InvalidWindow(f"{_quoted(text)} is not a time window{_hint(text)} {_FORMS}")
+        raise InvalidWindow(f"{quoted(text)} is not in the calendar. {_FORMS}") from None
+    raise InvalidWindow(f"{quoted(text)} is not a time window{_hint(text)} {_FORMS}")
 
 
 def _before(now: datetime, count: int, unit: str) -> int:
@@ -208,11 +206,6 @@ _PERIODS: dict[str, Callable[[date], tuple[date, date]]] = {
     "this-month": lambda day: (day.replace(day=1), _next_month(day)),
     "last-month": lambda day: ((day.replace(day=1) - _ONE_DAY).replace(day=1), day.replace(day=1)),
 }
-
-
-def _quoted(text: str) -> str:
-    """A foreign text inside a message: bounded, and without control characters."""
-    return repr(text if len(text) <= 80 else text[:80] + "…")
 
 
 def _hint(text: str) -> str:
@@ -278,85 +271,6 @@ def describe_window(window: UsageWindow | None, tz: str | tzinfo, *, now: dateti
     else:
         span = first if first == last else f"{first} \N{EN DASH} {last}"
     return f"{span} ({zone_name(zone)})"
-
-
-def date_words(day: date, *, this_year: int) -> str:
-    """A date as `21 Nov`, with its year unless it is this one; English whatever the locale."""
-    year = "" if day.year == this_year else f" {day.year}"
-    return f"{day.day} {_MONTHS[day.month - 1]}{year}"
-
-
-def day_key(time_ns: int, zone: tzinfo) -> str:
-    """The day of an instant in the zone: `2026-11-21`."""
-    return local_time(time_ns, zone).isoformat()[:10]
-
-
-def week_key(time_ns: int, zone: tzinfo) -> str:
-    """The ISO week of an instant in the zone: `2026-W47`."""
-    week = local_time(time_ns, zone).isocalendar()
-    return f"{week.year:04}-W{week.week:02}"
-
-
-def month_key(time_ns: int, zone: tzinfo) -> str:
-    """The month of an instant in the zone: `2026-11`."""
-    return local_time(time_ns, zone).isoformat()[:7]
-
-
-def hour_key(time_ns: int, zone: tzinfo) -> str:
-    """The hour of an instant in the zone: `2026-11-21T09:00+01:00`; the offset keeps the repeated hour apart."""
-    text = local_time(time_ns, zone).isoformat(timespec="minutes")
-    return f"{text[:14]}00{text[16:]}"
-
-
-def local_time(time_ns: int, zone: tzinfo) -> datetime:
-    """The wall clock of an instant in the zone, to the microsecond; beyond the years 1 to 9999 their nearest end."""
-    try:
-        return (_EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
-    except OverflowError:
-        return (_FIRST if time_ns < 0 else _LAST).replace(tzinfo=zone)
-
-
-def resolve_zone(tz: str | tzinfo) -> tzinfo:
-    """Return the zone that a name means: an IANA name, `UTC`, or `local` for the machine's own.
-
-    Raises:
-        InvalidWindow: No such zone.
-    """
-    if isinstance(tz, tzinfo):
-        return tz
-    if tz == "UTC":
-        return UTC
-    if tz == "local":
-        return _machine_zone()
-    try:
-        return zoneinfo.ZoneInfo(tz)
-    except (LookupError, ValueError, OSError):  # unknown; not a relative path; a folder such as Europe
-        wanted = tz.lower().replace(" ", "_")
-        near = [
-            key for key in sorted(zoneinfo.available_timezones()) if wanted in {key.lower(), key.lower().split("/")[-1]}
-        ]
-        hint = f"did you mean {near[0]!r}?" if near else "give an IANA name such as Europe/Berlin, UTC, or local"
-        raise InvalidWindow(f"unknown time zone {_quoted(tz)}; {hint}") from None
-
-
-def zone_name(tz: str | tzinfo) -> str:
-    """The name of a zone for people: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
-    zone = resolve_zone(tz)
-    return str(zone) if isinstance(zone, zoneinfo.ZoneInfo | timezone) else "local time"
-
-
-def _machine_zone() -> tzinfo:
-    """The machine's zone by name where the name is found and agrees with the C library, else the C library's rules."""
-    named = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
-    # Naive times on purpose: the question is what the machine itself makes of them.
-    probes = [datetime(2024, month, 15, 12) for month in (1, 4, 7, 10)]  # noqa: DTZ001
-    with contextlib.suppress(LookupError, ValueError, OSError):
-        zone = zoneinfo.ZoneInfo(named.rpartition("zoneinfo/")[2])
-        if all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
-            return zone
-    from dateutil.tz import tzlocal  # noqa: PLC0415 - only machines without a named zone pay for this import
-
-    return tzlocal()
 
 
 def _midnight(day: date, zone: tzinfo) -> int:

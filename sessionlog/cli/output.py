@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, NoReturn
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar, cast
 
 import typer
 
+from sessionlog.errors import LogNotReadable, MissingExtra, SessionLogError
 from sessionlog.render.escape import terminal
 
 FOUND, USAGE, UNREADABLE, INTERRUPTED = 1, 2, 3, 130
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 
 def note(text: str) -> None:
     """Say something beside the data, on stderr; untrusted parts are made harmless."""
-    print(terminal(text), file=sys.stderr)  # noqa: T201 - cli/ is where printing happens
+    print(terminal(text).encode("utf-8", "replace").decode("utf-8"), file=sys.stderr)
 
 
 def fail(text: str, code: int = USAGE) -> NoReturn:
@@ -27,6 +32,25 @@ def fail(text: str, code: int = USAGE) -> NoReturn:
     raise typer.Exit(code)
 
 
+def guarded(command: _F) -> _F:
+    """Turn the errors that the library names into a sentence and an exit code."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except SessionLogError as error:
+            fail(str(error), UNREADABLE if isinstance(error, LogNotReadable | MissingExtra) else USAGE)
+
+    return cast("_F", run)
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only."""
-    print(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False))  # noqa: T201 - cli/ is where printing happens
+    print(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False))
+
+
+def print_text(text: str) -> None:
+    """Print finished text as it is, with characters the terminal cannot show replaced."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))

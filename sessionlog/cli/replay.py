@@ -15,9 +15,9 @@ from typing import IO, Annotated
 
 import typer
 
-from sessionlog.analytics.window import resolve_zone
-from sessionlog.cli.output import UNREADABLE, USAGE, fail, note
-from sessionlog.errors import LogNotReadable, Problem, SessionLogError
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.cli.output import fail, note
+from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.reader.stream import read_events
@@ -63,19 +63,16 @@ def replay(
     if follow and factor:
         fail("choose only one of --follow and --speed")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
-    try:
-        path = _path(target, directory, follow=follow)
-        view = _view(tz, plain=plain or as_json, full=full)
-        items = _items(path, follow=follow, factor=factor)
-        if as_json:
-            texts = _json_lines(items, chosen)
-        else:
-            named = chosen or (lambda _: False)
-            blocks = fold_replay(items, session_id=session_id_of(path), all_messages=all_messages, named=named)
-            texts = _painted(select(blocks, chosen), view)
-        _show(texts, paged=not (view.exact or follow or factor or no_pager))
-    except SessionLogError as error:
-        fail(str(error), UNREADABLE if isinstance(error, LogNotReadable) else USAGE)
+    path = _path(target, directory, follow=follow)
+    view = _view(tz, plain=plain or as_json, full=full)
+    items = _items(path, follow=follow, factor=factor)
+    if as_json:
+        texts = _json_lines(items, chosen)
+    else:
+        named = chosen or (lambda _: False)
+        blocks = fold_replay(items, session_id=session_id_of(path), all_messages=all_messages, named=named)
+        texts = _painted(select(blocks, chosen), view)
+    _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
 def _factor(speed: str | None) -> float | None:
@@ -144,10 +141,12 @@ def _painted(blocks: Iterable[Block], view: View) -> Iterator[str]:
 
 def _show(texts: Iterator[str], *, paged: bool) -> None:
     """Write each text as it is made. The first is made before a pager starts: an unreadable log needs none."""
-    for first in texts:
-        with _pager() if paged else nullcontext(_write) as write:
-            for text in chain((first,), texts):
-                write(text)
+    first = next(texts, None)
+    if first is None:
+        return
+    with _pager() if paged else nullcontext(_write) as write:
+        for text in chain((first,), texts):
+            write(text)
 
 
 def _write(text: str) -> None:

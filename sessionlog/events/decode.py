@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,12 +22,15 @@ from sessionlog.events.envelope import Event, keep_raw
 from sessionlog.events.times import parse_time
 
 _ENVELOPE = frozenset({"session_id", "seq", "type", "ts", "data"})
-_HUGE_NUMBER = re.compile(rb"[:\[,\s-]\d{20}")
-_FILLER = b" \t\r\n\x00\xef\xbb\xbf"
-_OBJECT_HEAD = re.compile(rb'\{\s*"(?:session_id|seq|type|ts|timestamp|data)"\s*:', re.IGNORECASE)
-_RESYNCS = 64  # attempts to find the next event within one damaged line; bounds the work on hostile input
+_TIMES = ("ts", "timestamp")
+_FOLDED = _ENVELOPE | {"timestamp"}
+_HUGE_NUMBER = re.compile(rb"[:\[,\s-]\d{20}|-\d{19}")
+_FILLER = re.compile("[ \t\r\n\x00\ufeff]*")
+_OBJECT_HEAD = re.compile(r'\{\s*"(?:session_id|seq|type|ts|timestamp|data)"\s*:', re.IGNORECASE)
+_RESYNCS = 64  # failed attempts to find the next event within one damaged line; bounds the work on hostile input
 _LENIENT = json.JSONDecoder(strict=False)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,8 @@ def _loads(line: bytes) -> Any:
     """Parse strict JSON; numbers that orjson would turn into floats keep all their digits."""
     value = orjson.loads(line)
     if _HUGE_NUMBER.search(line):
-        return json.loads(line)
+        with suppress(ValueError, RecursionError):
+            return json.loads(line)
     return value
 
 
@@ -110,16 +115,25 @@ def event_of(value: dict[str, Any]) -> tuple[Event | None, Flaw | None]:
 
 
 def _fold_keys(value: dict[str, Any]) -> dict[str, Any]:
-    """Match envelope and payload keys whatever their case, as Go's decoder does; exact spellings win."""
-    if all(key == key.lower() for key in value):
+    """Match envelope keys in any case, as Go's decoder does, and then the payload's too; exact spellings win."""
+    if all(key in _FOLDED or key.lower() not in _FOLDED for key in value):
         return value
-    folded = {key.lower(): item for key, item in value.items()}
-    folded.update({key: item for key, item in value.items() if key == key.lower()})
+    folded = {key.lower() if key.lower() in _FOLDED else key: item for key, item in value.items()}
+    folded.update({key: item for key, item in value.items() if key in _FOLDED})
     data = folded.get("data")
     if isinstance(data, dict):
         lower = {key.lower(): item for key, item in data.items()}
         folded["data"] = lower | {key: item for key, item in data.items() if key == key.lower()}
     return folded
+
+
+class _Found(NamedTuple):
+    """An object inside a damaged line, and where it begins and ends in the line's text."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+    bad_utf8: bool
 
 
 def _decode_damaged(line: bytes) -> tuple[list[Event], list[Flaw]]:
@@ -133,54 +147,92 @@ def _decode_damaged(line: bytes) -> tuple[list[Event], list[Flaw]]:
         event, flaw = event_of(value)
         if event is None:
             assert flaw is not None
-            flaws.append(Flaw(kind=flaw.kind, detail=flaw.detail, start=start, length=len(piece)))
+            flaws.append(replace(flaw, start=start, length=len(piece)))
             continue
         events.append(keep_raw(event, piece))
         if flaw:
-            flaws.append(flaw)
+            flaws.append(replace(flaw, start=start))
     return events, flaws
 
 
 def _pieces(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, bytes]]:
-    """Walk a damaged line: whole objects, and flaws for what lies between them."""
-    pos, end = 0, len(line)
-    for _ in range(_RESYNCS):
-        start = _skip_filler(line, pos)
-        nuls = line.count(b"\x00", pos, start)
+    """Walk a damaged line: whole objects, and flaws for what lies between them.
+
+    The walk goes over the text, decoded once, and counts the bytes along: a line may hold any number of events.
+    """
+    text = line.decode("utf-8", "surrogateescape")
+    at = pos = 0  # the same place in the bytes and in the text
+    while True:
+        filler = _FILLER.match(text, pos)
+        start = filler.end() if filler else pos
+        nuls = text.count("\x00", pos, start)
         if nuls:
-            yield Flaw(kind="nul_bytes", detail=f"{nuls} NUL bytes", start=pos, length=nuls)
-        if start >= end:
+            first, last = text.index("\x00", pos), text.rindex("\x00", pos, start)
+            place = at + _size(text, pos, first)
+            yield Flaw(kind="nul_bytes", detail=f"{nuls} NUL bytes", start=place, length=_size(text, first, last + 1))
+        at += _size(text, pos, start)
+        if start >= len(text):
             return
-        value, length, flaw = _decode_prefix(line[start:]) if line[start] == 0x7B else (None, 0, None)
-        if value is not None:
-            yield value, start, line[start : start + length]
-            if flaw:
-                yield flaw
-            pos = start + length
-            continue
-        head = _OBJECT_HEAD.search(line, start + 1)
-        pos = head.start() if head else end
-        yield flaw_for(line[start:pos], start)
-    if _skip_filler(line, pos) < end:
-        yield flaw_for(line[pos:], pos)
+        found = _decode_at(text, start)
+        if found is None:
+            found = _resync(text, start + 1)
+            broken = _size(text, start, found.start if found else len(text))
+            yield flaw_for(line[at : at + broken], at)
+            if found is None:
+                return
+            at += broken
+        length = _size(text, found.start, found.end)
+        yield found.value, at, line[at : at + length]
+        if found.bad_utf8:
+            yield Flaw(kind="bad_utf8", detail="invalid UTF-8 was replaced", start=at, severity="info")
+        at, pos = at + length, found.end
 
 
-def _skip_filler(line: bytes, pos: int) -> int:
-    return len(line) - len(line[pos:].lstrip(_FILLER))
+def _size(text: str, start: int, end: int) -> int:
+    return end - start if text.isascii() else len(text[start:end].encode("utf-8", "surrogateescape"))
 
 
-def _decode_prefix(piece: bytes) -> tuple[dict[str, Any] | None, int, Flaw | None]:
-    """Decode the object at the start of `piece`: (value, bytes consumed, a note), or (None, 0, None)."""
-    text = piece.decode("utf-8", "surrogateescape")
+def _resync(text: str, pos: int) -> _Found | None:
+    """Find the next whole event behind a piece that is none.
+
+    Only an object that says whose event it is and when counts: a torn event's payload is full of objects with a type.
+    """
+    tries = _RESYNCS
+    while tries:
+        head = _OBJECT_HEAD.search(text, pos)
+        if head is None:
+            break
+        found = _decode_at(text, head.start())
+        if found is None:
+            tries -= 1
+            pos = head.start() + 1
+        elif _is_whole(_fold_keys(found.value)):
+            return found
+        else:
+            pos = found.end
+    return None
+
+
+def _is_whole(value: dict[str, Any]) -> bool:
+    named = "session_id" in value or "seq" in value
+    return named and isinstance(value.get("type"), str) and any(key in value for key in _TIMES)
+
+
+def _decode_at(text: str, start: int) -> _Found | None:
+    """Decode the object that begins at `start`; None where there is none, or no whole one."""
+    if text[start] != "{":
+        return None
     try:
-        value, end = _LENIENT.raw_decode(text)
-        consumed = len(text[:end].encode("utf-8", "surrogateescape"))
-        if _SURROGATE.search(text, 0, end):
-            value = _LENIENT.decode(piece[:consumed].decode("utf-8", "replace"))
-            return value, consumed, Flaw(kind="bad_utf8", detail="invalid UTF-8 was replaced", severity="info")
+        value, end = _LENIENT.raw_decode(text, start)
+        bad_utf8 = _SURROGATE.search(text, start, end) is not None
+        if bad_utf8:
+            mended = text[start:end].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            value = _LENIENT.decode(mended)
+        if _ESCAPED_SURROGATE.search(text, start, end):
+            value = without_surrogates(value)
     except (ValueError, RecursionError):
-        return None, 0, None
-    return without_surrogates(value), consumed, None
+        return None
+    return _Found(value, start, end, bad_utf8)
 
 
 def without_surrogates(value: Any) -> Any:

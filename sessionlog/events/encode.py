@@ -14,8 +14,8 @@ _NEWLINE = orjson.OPT_APPEND_NEWLINE
 
 
 def encode_event(event: Event) -> bytes:
-    """Return the event's line, newline included: its own bytes where it still has them."""
-    if event.raw is not None:
+    """Return the event's line, newline included: its own bytes where it still has them and they are one line."""
+    if event.raw is not None and b"\n" not in event.raw:
         return event.raw + b"\n"
     return encode_object(event.to_dict())
 
@@ -46,4 +46,5 @@ def shorten(value: dict[str, Any], limit: int) -> bytes:
         if len(line) <= limit:
             return line
         longest //= 4
-    return encode_object(value | {"data": {"truncated": True}})
+    envelope = {key: cut_strings(value.get(key), 200) for key in ("session_id", "seq", "type", "ts")}
+    return encode_object(envelope | {"data": {"truncated": True}})

@@ -7,11 +7,12 @@ A recorded cost is converted once, at the edge, through the shortest decimal tex
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Any
 
 NANO = 1_000_000_000
 _MAX_USD = Decimal(10) ** 9
+_OURS = Context(prec=60, rounding=ROUND_HALF_EVEN)  # the program we live in may have set another precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +57,16 @@ def read_usd(value: Any) -> tuple[int | None, str | None]:
     """
     if value is None:
         return None, None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None, f"cost is a {type(value).__name__}"
     try:
-        amount = Decimal(repr(value) if not isinstance(value, str) else value.strip())
+        amount = Decimal(float.__repr__(value) if isinstance(value, float) else value)
     except (InvalidOperation, ValueError):
         return None, f"cost {str(value)[:40]!r} is not an amount"
-    if not amount.is_finite() or amount > _MAX_USD:
-        return None, f"cost {str(value)[:40]} is not an amount"
+    if not amount.is_finite():
+        return None, f"cost {str(value)[:40]!r} is not an amount"
     if amount < 0:
         return None, None
-    return int((amount * NANO).to_integral_value(ROUND_HALF_EVEN)), None
+    if amount > _MAX_USD:
+        return None, "cost is over a billion dollars"
+    return int(_OURS.multiply(amount, NANO).to_integral_value(context=_OURS)), None

@@ -17,6 +17,7 @@ from sessionlog.events.payloads import (
     RoutingStickyState,
     RoutingUtilizationState,
 )
+from sessionlog.events.sanitise import str_of_int
 from sessionlog.events.tokens import TokenUsage, read_count, read_usage
 
 
@@ -55,6 +56,8 @@ def to_data(value: Payload) -> dict[str, Any]:
             part = part.to_dict()
         elif isinstance(part, Payload):
             part = to_data(part)
+        elif isinstance(part, tuple):
+            part = list(part)
         out[item.name] = part
     return {**out, **value.extra}
 
@@ -70,7 +73,9 @@ def _readers(cls: type[Payload]) -> Mapping[str, Callable[[Any], Any]]:
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return str_of_int(value) if isinstance(value, int) else str(value)
 
 
 def _integer(value: Any) -> int | None:

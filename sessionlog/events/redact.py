@@ -20,18 +20,30 @@ Hook = Callable[[str], str]
 FAILED = "[redaction failed]"
 _MARK = b"[redacted]"
 
+
+def _word(first: bytes, rest: bytes) -> bytes:
+    r"""A shape that begins a word: no letter or digit stands before it, unless that ends an escape such as `\n`.
+
+    The last letter of a colour (`ESC[31m`, `ESC[K`) is such an end, too.
+
+    The look back comes after the first character: so the search can jump to the characters that shapes begin with.
+    """
+    begins = (rb"(?<![A-Za-z0-9_]%b)", rb"(?<=\\[bfnrt]%b)", rb"(?<=\\u[0-9A-Fa-f]{4}%b)", rb"(?<=[\[;0-9][mK]%b)")
+    return rb"%b(?:%b)%b" % (first, b"|".join(look % first for look in begins), rest)
+
+
 SHAPES: Mapping[str, bytes] = {
-    "api key (sk-…)": rb"\bsk-[A-Za-z0-9_-]{20,}",
-    "GitHub token": rb"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{22,}",
-    "GitLab token": rb"\bglpat-[A-Za-z0-9_-]{20,}",
-    "AWS access key": rb"\bA(?:KIA|SIA)[A-Z0-9]{16}\b",
-    "Google API key": rb"\bAIza[A-Za-z0-9_-]{35}",
-    "Slack token": rb"\bxox[abposr]-[A-Za-z0-9-]{10,}",
-    "Hugging Face token": rb"\bhf_[A-Za-z0-9]{30,}",
-    "npm token": rb"\bnpm_[A-Za-z0-9]{36}",
-    "JSON web token": rb"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    "bearer token": rb"\b[Bb]earer [A-Za-z0-9._~+/-]{20,}=*",
-    "private key": rb"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|\\[nrt])*"
+    "api key (sk-…)": _word(b"s", rb"k-[A-Za-z0-9_-]{20,}"),
+    "GitHub token": _word(b"g", rb"(?:h[pousr]_[A-Za-z0-9]{30,}|ithub_pat_[A-Za-z0-9_]{22,})"),
+    "GitLab token": _word(b"g", rb"lpat-[A-Za-z0-9_-]{20,}"),
+    "AWS access key": _word(b"A", rb"(?:KIA|SIA)[A-Z0-9]{16}\b"),
+    "Google API key": _word(b"A", rb"Iza[A-Za-z0-9_-]{35}"),
+    "Slack token": _word(b"x", rb"ox[abposr]-[A-Za-z0-9-]{10,}"),
+    "Hugging Face token": _word(b"h", rb"f_[A-Za-z0-9]{30,}"),
+    "npm token": _word(b"n", rb"pm_[A-Za-z0-9]{36}"),
+    "JSON web token": _word(b"e", rb"yJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    "bearer token": _word(b"[Bb]", rb"earer [A-Za-z0-9._~+/-]{20,}=*"),
+    "private key": rb"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|-(?!----)|\\{1,16}[nrt])*"
     rb"(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?",
 }
 """Name → shape. A shape starts at a fixed prefix and consumes what it looks at, which keeps the search linear."""

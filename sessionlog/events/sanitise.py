@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
+
+import orjson
 
 MAX_DEPTH = 64
 MAX_ITEMS = 100_000
@@ -44,6 +48,13 @@ def _copy(value: Any, depth: int, budget: _Budget) -> Any:
     budget.left -= 1
     if budget.left < 0:
         return "[too many items]"
+    try:
+        return _converted(value, depth, budget)
+    except Exception as error:  # noqa: BLE001 - a hostile object must not break the agent that logs it
+        return f"[unreadable {type(value).__name__}: {type(error).__name__}]"
+
+
+def _converted(value: Any, depth: int, budget: _Budget) -> Any:
     kind = type(value)
     if value is None or kind is bool or kind is float:
         return value
@@ -55,16 +66,28 @@ def _copy(value: Any, depth: int, budget: _Budget) -> Any:
         return bytes(value).decode("utf-8", "replace")
     if depth == 0:
         return "[too deep]"
+    if isinstance(value, Mapping):
+        return {_key(k): _copy(v, depth - 1, budget) for k, v in _bounded(value.items(), budget)}
+    if isinstance(value, list | tuple | AbstractSet):
+        return [_copy(item, depth - 1, budget) for item in _bounded(value, budget)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _copy(getattr(value, f.name, None), depth - 1, budget) for f in fields(value)}
+    return _leaf(value, depth, budget)
+
+
+def _leaf(value: Any, depth: int, budget: _Budget) -> Any:
+    """Numbers of other makes are numbers; what orjson spells by itself (dates, UUIDs, enums) keeps that spelling."""
+    if isinstance(value, Integral):
+        return _copy(int(value), depth, budget)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, Decimal):
+        return str(value)
     try:
-        if isinstance(value, Mapping):
-            return {_key(k): _copy(v, depth - 1, budget) for k, v in _bounded(value.items(), budget)}
-        if isinstance(value, list | tuple | AbstractSet):
-            return [_copy(item, depth - 1, budget) for item in _bounded(value, budget)]
-        if is_dataclass(value) and not isinstance(value, type):
-            return {f.name: _copy(getattr(value, f.name, None), depth - 1, budget) for f in fields(value)}
-    except Exception as error:  # noqa: BLE001 - a hostile container must not break the agent that logs it
-        return f"[unreadable {kind.__name__}: {type(error).__name__}]"
-    return _spelled(value)
+        plain = orjson.loads(orjson.dumps(value))
+    except (TypeError, ValueError):
+        return _spelled(value)
+    return _copy(plain, depth - 1, budget)
 
 
 def _bounded(items: Any, budget: _Budget) -> Any:
@@ -79,7 +102,7 @@ def _key(key: Any) -> str:
 
 
 def _text(value: str) -> str:
-    return str(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return str.encode(value, "utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def str_of_int(value: int) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 MAX_COUNT = 2**53
@@ -101,7 +102,7 @@ def read_count(value: Any) -> tuple[int, str | None]:
     if type(value) is int:
         if 0 <= value <= MAX_COUNT:
             return value, None
-        return 0, f"{value} is {'negative' if value < 0 else 'over 2^53'}"
+        return 0, "a negative count" if value < 0 else "a count over 2^53"
     if isinstance(value, bool):
         return 0, f"{value} is not a number"
     if isinstance(value, str):
@@ -113,6 +114,8 @@ def read_count(value: Any) -> tuple[int, str | None]:
         if abs(value) <= MAX_COUNT and value.is_integer():
             return read_count(int(value))
         return 0, f"{value} is not a whole number"
+    if isinstance(value, Integral):  # a number of another make, such as numpy's
+        return read_count(int(value))
     return 0, f"a {type(value).__name__} is not a count"
 
 

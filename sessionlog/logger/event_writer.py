@@ -15,26 +15,28 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import gmtime, strftime, time_ns
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog import files
-from sessionlog.errors import NotRecorded
 from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.envelope import Event
 from sessionlog.events.redact import FAILED, Hook, apply_hook, may_hold_secret, redact_line
-from sessionlog.events.sanitise import sanitise
-from sessionlog.logger.health import Health, Notices, Notify
 from sessionlog.logger.ids import check_session_id, new_session_id
-from sessionlog.logger.log_file import LogFile
-from sessionlog.logger.totals import Totals
-from sessionlog.settings import session_directory
+from sessionlog.logger.log_file import Append, LogFile
+from sessionlog.logger.notices import Notices, Notify
+
+if TYPE_CHECKING:
+    from sessionlog.events.envelope import Event
+    from sessionlog.logger.health import Health
+    from sessionlog.logger.totals import Totals
 
 Durability = Literal["os", "interval", "fsync"]
 OnError = Literal["count", "raise"]
 
 MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000
+_SPECIAL = frozenset({"session.start", "session.end", "llm.response"})  # the types that do more than being written
 _loggers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
 
 
@@ -59,26 +61,28 @@ class EventWriter:
         if on_error not in ("count", "raise"):
             raise ValueError(f"on_error {on_error!r}: use 'count' or 'raise'")
         self.session_id = new_session_id(clock(), os.urandom) if session_id is None else check_session_id(session_id)
-        folder = os.path.abspath(os.fspath(directory) if directory is not None else session_directory(os.environ))
-        self._file = LogFile(folder, f"{self.session_id}.jsonl", durability)
+        if directory is None:
+            from sessionlog.settings import session_directory  # noqa: PLC0415 - 1 ms, unless the caller knows where
+
+            directory = session_directory(os.environ)
+        self._file = LogFile(os.path.abspath(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
+        self._append: Append | None = None  # set while the file is open, begun, and no gap waits
         self._syncs = durability != "os"
         self._hook: Hook | None = None if isinstance(redact, bool) else redact
         self._redacts = redact is not False
         self._raises = on_error == "raise"
         self._start = dict(start or {})
         if self._hook is not None:
-            self._start = apply_hook(self._hook, sanitise(self._start))
+            self._start = _hooked(self._hook, self._start)
         self._max_event = max_event
         self._clock = clock
         self._notices = Notices(notify)
-        self._head = len(
-            f'{{"session_id":"{self.session_id}","seq":1,"type":'
-        )  # holds no secret: redaction starts here
+        self._head = len(f'{{"session_id":"{self.session_id}","seq":1,"type":')  # no secret: redaction starts behind
         self._lock = threading.RLock()
         self._busy = False
         self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
-        self._seq = 0
+        self._seq = self._floor = 0  # the next number, and the one the open file began with
         self._needs_start = False
         self._second = -1
         self._second_text = ""
@@ -86,7 +90,8 @@ class EventWriter:
         self._dropped_by: dict[str, int] = {}
         self._last_error: str | None = None
         self._gap: tuple[int, int, int, str] | None = None  # events, first seq, last seq, cause
-        self.totals = Totals()
+        self._totals: Totals | None = None
+        self._ended = False
         _loggers.add(self)
 
     @property
@@ -94,10 +99,18 @@ class EventWriter:
         """The log file's absolute path."""
         return self._file.path
 
+    @property
+    def totals(self) -> Totals:
+        """What the responses recorded so far have used."""
+        if self._totals is None:
+            from sessionlog.logger.totals import Totals  # noqa: PLC0415 - 3 ms that the first response pays
+
+            self._totals = Totals()
+        return self._totals
+
     def is_new(self) -> bool:
         """The session has no event yet, from us or anybody else."""
-        status = files.stat_path(self.path)
-        return status is None or status.size == 0
+        return self._file.is_empty()
 
     def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
         """Append one event, stamped now; return True when it is in the file (and durable, if that was asked for)."""
@@ -109,20 +122,27 @@ class EventWriter:
 
     def health(self) -> Health:
         """Return what was written and what was not."""
+        from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
+
         with self._lock:
+            left = self._emitted - self._written - self._dropped
+            undecided = min(left, self._busy + len(self._deferred))
+            dropped_by = dict(self._dropped_by)
+            if left > undecided:  # KeyboardInterrupt and the like left an emit: nobody was told that it is written
+                dropped_by["interrupted"] = left - undecided
             return Health(
                 path=self.path,
                 emitted=self._emitted,
                 written=self._written,
-                dropped=self._dropped,
-                deferred=len(self._deferred),
-                dropped_by=dict(self._dropped_by),
+                dropped=self._dropped + left - undecided,
+                deferred=undecided,
+                dropped_by=dropped_by,
                 last_error=self._last_error,
                 unlocked=self._file.unlocked,
             )
 
     def close(self) -> None:
-        """Write a pending `log.gap`, sync if durability asks for it, and let go of the file. Idempotent."""
+        """Write what waits, a `log.gap` too, sync if durability asks for it, and let go of the file. Idempotent."""
         with self._lock:
             if self._busy:  # called from a signal handler inside an emit: that emit closes when it is done
                 self._closing = True
@@ -131,87 +151,111 @@ class EventWriter:
                 return
             self._closed = True
             try:
-                if self._gap is not None and self._file.is_open:
-                    self._append(b"")
+                self._write_deferred()
+                if self._gap is not None:
+                    self._attempt(lambda: self._write_special("", None, None))
                 if self._syncs:
-                    self._file.sync()
-            except Exception as error:  # noqa: BLE001 - closing must not break the agent
-                self._note("close", error)
-            self._file.release()
+                    self._attempt(self._file.sync)
+            finally:
+                self._release()
 
     def _record(self, type_: str, data: Any, event: Event | None) -> bool:
-        if type(data) is not dict:
-            data = _plain(data)
-        if self._hook is not None:
-            data = self._hooked(data)
+        if data.__class__ is not dict or type_.__class__ is not str or not type_ or self._hook is not None:
+            type_, data = self._prepared(type_, data)
         with self._lock:
             self._emitted += 1
-            if self._busy:  # a signal handler or destructor emits while we write: the outer call writes it
-                if len(self._deferred) < _MAX_DEFERRED:
-                    self._deferred.append((type_, data, event))
-                    return False
-                return self._drop("re-entered", None, self._seq)
+            if self._busy or self._closed:
+                return self._set_aside(type_, data, event)
             self._busy = True
             try:
                 recorded = self._write_one(type_, data, event)
-                while self._deferred:
-                    self._write_one(*self._deferred.pop(0))
+                if self._deferred:
+                    self._write_deferred()
+            except Exception:  # noqa: BLE001 - no stack or memory left even for the accounts: health() works it out
+                recorded = False
             finally:
                 self._busy = False
             if self._closing:
                 self.close()
         if not recorded and self._raises:
+            from sessionlog.errors import NotRecorded  # noqa: PLC0415 - 1 ms, only where an event was lost
+
             raise NotRecorded(f"{self.path}: event not recorded: {self._last_error}")
         return recorded
 
-    def _hooked(self, data: Any) -> Any:
+    def _prepared(self, type_: Any, data: Any) -> tuple[str, Any]:
+        """Turn payload dataclasses into objects, pass strings through the hook, give a nameless event a name."""
+        name = "unknown"
         try:
-            return apply_hook(self._hook, sanitise(data)) if self._hook is not None else data
+            name = (str.__str__(type_) if isinstance(type_, str) else str(type_)) or name
+            data = _plain(data)
+            if self._hook is not None:
+                data = _hooked(self._hook, data)
         except Exception:  # noqa: BLE001 - fail closed: the text goes, the event stays
-            return FAILED
+            return name, FAILED
+        return name, data
+
+    def _set_aside(self, type_: str, data: Any, event: Event | None) -> bool:
+        """Keep an event that a signal handler or destructor emits while we write: the outer call writes it."""
+        if self._closed:
+            return self._drop("closed", None, self._seq)
+        if len(self._deferred) >= _MAX_DEFERRED:
+            return self._drop("re-entered", None, self._seq)
+        self._deferred.append((type_, data, event))
+        return False
+
+    def _write_deferred(self) -> None:
+        while self._deferred:
+            self._write_one(*self._deferred.pop(0))
 
     def _write_one(self, type_: str, data: Any, event: Event | None) -> bool:
         seq = self._seq
-        if self._closed:
-            return self._drop("closed", None, seq)
+        append = self._append
         try:
-            try:
-                self._append(self._lines(type_, data, event))
-            except files.FileGoneError:
-                self._seq = seq
-                self._append(self._lines(type_, data, event))
-        except OSError as error:
-            return self._drop(_cause(error), error, seq)
+            if append is not None and type_ not in _SPECIAL:
+                append(self._encode(type_, data, event))
+            else:
+                self._write_special(type_, data, event)
         except Exception as error:  # noqa: BLE001 - no payload and no state may break the agent
-            return self._drop("encode", error, seq)
+            if not self._recover(error, seq, type_, data, event):
+                return False
         self._written += 1
-        self._needs_start = False
-        if type_ == "llm.response":
-            self.totals.add(data)
         return True
 
-    def _lines(self, type_: str, data: Any, event: Event | None) -> bytes:
-        """Return the event's line, behind a session.start where the file has none yet."""
+    def _write_special(self, type_: str, data: Any, event: Event | None) -> None:
+        """Write an event where more is to be done: open the file, begin it, tell of a gap, keep the totals."""
+        if type_ == "session.end":
+            self._ended = True
         if not self._file.is_open:
             new, seq = self._file.open()
-            self._needs_start = new
-            self._seq = max(self._seq, seq)
-        if type_ == "session.start":
-            fields = data if isinstance(data, Mapping) else {}
-            return self._encode(type_, {"v": 1, **self._start, **fields}, event)
-        if self._needs_start:
-            start = self._encode("session.start", {"v": 1, **self._start}, None)
-            return start + self._encode(type_, data, event)
-        return self._encode(type_, data, event)
+            self._needs_start = self._needs_start or new
+            self._seq = self._floor = max(self._seq, seq)
+        gap = self._gap
+        self._file.append(self._lines(type_, data, event))
+        self._needs_start = False
+        if self._gap is gap:
+            self._gap = None
+            self._append = self._file.shortest_append()
+        elif gap is not None and self._gap is not None:  # a signal handler's event was dropped meanwhile
+            self._gap = (self._gap[0] - gap[0], gap[2] + 1, *self._gap[2:])
+        if type_ == "llm.response":
+            with suppress(Exception):  # the payload is the caller's, and may be anything
+                self.totals.add(data)
 
-    def _append(self, lines: bytes) -> None:
+    def _lines(self, type_: str, data: Any, event: Event | None) -> bytes:
+        """Return the event's line (none without a type), behind a session.start and a log.gap where they are due."""
+        if type_ == "session.start":
+            fields = data if isinstance(data, Mapping) else {} if data is None else {"value": data}
+            return self._encode(type_, {"v": 1, **self._start, **fields}, event) + self._gap_line()
+        lines = self._encode("session.start", {"v": 1, **self._start}, None) if self._needs_start else b""
+        lines += self._gap_line()
+        return lines + self._encode(type_, data, event) if type_ else lines
+
+    def _gap_line(self) -> bytes:
         if self._gap is None:
-            self._file.append(lines)
-            return
+            return b""
         events, first, last, cause = self._gap
-        data = {"events": events, "from_seq": first, "to_seq": last, "reason": cause}
-        self._file.append(lines + self._encode("log.gap", data, None))
-        self._gap = None
+        return self._encode("log.gap", {"events": events, "from_seq": first, "to_seq": last, "reason": cause}, None)
 
     def _encode(self, type_: str, data: Any, event: Event | None) -> bytes:
         seq = self._seq
@@ -224,7 +268,7 @@ class EventWriter:
         if event is None:
             value = {"session_id": self.session_id, "seq": seq, "type": type_, "ts": ts, "data": data}
         else:
-            value = event.to_dict() | {"seq": seq, "data": data}
+            value = event.to_dict() | {"seq": seq, "type": type_, "data": data}
             value["session_id"] = event.session_id or self.session_id
             value["ts"] = event.ts or ts
         line = encode_object(value)
@@ -234,16 +278,39 @@ class EventWriter:
             return redact_line(line)
         return line
 
+    def _recover(self, error: Exception, seq: int, type_: str, data: Any, event: Event | None) -> bool:
+        """After a failed write: once more if the file is gone, else account for the event."""
+        self._release()
+        seq = max(seq, self._floor)
+        if not self._syncs or isinstance(error, files.FileGoneError):  # nothing of it is in the file
+            self._seq = seq
+        if isinstance(error, files.FileGoneError):
+            try:
+                self._write_special(type_, data, event)
+            except Exception as second:  # noqa: BLE001 - see _write_one
+                self._release()
+                error = second
+            else:
+                return True
+        return self._drop(_cause(error), error, seq)
+
     def _drop(self, cause: str, error: Exception | None, seq: int) -> bool:
         """Account for an event that is not in the file; its number is used up, so that the hole shows."""
         self._dropped += 1
         self._dropped_by[cause] = self._dropped_by.get(cause, 0) + 1
-        self._note(cause, error)
         if cause != "closed":
+            self._append = None
             self._seq = max(self._seq, seq + 1)
-            events, first, _, _ = self._gap or (0, seq, seq, cause)
+            events, first = self._gap[:2] if self._gap else (0, seq)
             self._gap = (events + 1, first, self._seq - 1, cause)
+        self._note(cause, error)
         return False
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - closing must not break the agent
+            self._note("close", error)
 
     def _note(self, cause: str, error: Exception | None) -> None:
         self._last_error = f"{cause}: {error}" if error else cause
@@ -251,14 +318,26 @@ class EventWriter:
             cause, f"sessionlog: {self.path}: event not recorded ({self._last_error}); health() has the counts"
         )
 
+    def _release(self) -> None:
+        self._append = None
+        self._file.release()
+
     def _after_fork(self) -> None:
         self._lock = threading.RLock()  # another thread of the parent may have held it
         self._busy = False
+        self._append = None
         self._deferred.clear()
         self._gap = None
         self._emitted = self._written = self._dropped = 0
         self._dropped_by.clear()
         self._file.after_fork()
+
+
+def _hooked(hook: Hook, data: Any) -> Any:
+    """A copy of a payload whose strings have been through the user's hook."""
+    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms, only with a hook
+
+    return apply_hook(hook, sanitise(data))
 
 
 def _plain(data: Any) -> Any:
@@ -270,8 +349,10 @@ def _plain(data: Any) -> Any:
     return to_data(data)
 
 
-def _cause(error: OSError) -> str:
-    return errno.errorcode.get(error.errno or 0, type(error).__name__)
+def _cause(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, type(error).__name__)
+    return type(error).__name__ if isinstance(error, MemoryError) else "encode"
 
 
 def _reset_after_fork() -> None:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from time import gmtime, strftime
 
-from sessionlog.errors import InvalidSessionId
-
 _SHAPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z", re.ASCII)
 _DEVICES = frozenset({"con", "prn", "aux", "nul"} | {f"{name}{n}" for name in ("com", "lpt") for n in range(10)})
 _SUFFIX = re.compile(r"\.jsonl(?:\.gz|\.zst)?\Z", re.IGNORECASE)
@@ -22,6 +20,8 @@ def check_session_id(session_id: object) -> str:
     """
     reason = _objection(session_id)
     if reason:
+        from sessionlog.errors import InvalidSessionId  # noqa: PLC0415 - 1 ms that good ids never need
+
         shown = repr(session_id)[:80] if isinstance(session_id, str) else type(session_id).__name__
         raise InvalidSessionId(
             f"session id {shown}: {reason}; use up to 128 letters, digits, '.', '_' or '-', beginning with a letter "

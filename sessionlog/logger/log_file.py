@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import os
 import re
-from threading import Event as Signal
-from threading import Thread
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from sessionlog import files
 
-SYNC_SECONDS = 0.5
+if TYPE_CHECKING:
+    from sessionlog.logger.syncer import Syncer
+
+Append = Callable[[bytes], None]
+
 _TAIL = 64 * 1024
 _LARGEST_TAIL = 64 << 20
 _SEQ = re.compile(rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b')
 
 
 class LogFile:
-    """One log file, opened late and opened again whenever that is needed."""
+    """One log file, opened late and opened again whenever that is needed.
+
+    Attributes:
+        path: Where it is.
+    """
 
     def __init__(self, directory: str, name: str, durability: str) -> None:
         self.path = os.path.join(directory, name)
@@ -28,7 +37,8 @@ class LogFile:
         self._name = name
         self._durability = durability
         self._open: files.AppendFile | None = None
-        self._syncer: _Syncer | None = None
+        self._syncer: Syncer | None = None
+        self._next_seq: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -38,52 +48,66 @@ class LogFile:
     @property
     def unlocked(self) -> bool:
         """The lock's holder did not answer, so lines go in without it for a while."""
-        return self._open is not None and self._open.unlocked
+        return self._open is not None and self._open.unlocked_until > 0
+
+    def is_empty(self) -> bool:
+        """Whether the session has no event yet, from us or anybody else."""
+        try:
+            return os.path.getsize(self.path) == 0
+        except OSError:
+            return True
 
     def open(self) -> tuple[bool, int]:
-        """Open the file; return (it is new, the seq after its last line).
+        """Open the file; return (no line of it is whole yet, the seq after its last line).
+
+        The seq is read once: opening again after an error goes on with the writer's own.
 
         Raises:
             OSError: The folder or the file cannot be had.
         """
+        changed = [self._directory]
         if not os.path.isdir(self._directory):
-            files.make_directories(self._directory)
-        if files.stat_path(self.path) is None:
-            twin = files.case_twin(self._directory, self._name)
+            changed += files.make_directories(self._directory)
+        if not os.path.exists(self.path):
+            twin = _case_twin(self._directory, self._name)
             if twin is not None:
                 raise FileExistsError(f"{self._name} differs from {twin} in case only")
         file = files.AppendFile(self._directory, self._name)
-        if file.size == 0 and self._durability != "os":
-            files.sync_directory(self._directory)
+        try:
+            if self._durability != "os":
+                for folder in changed:
+                    files.sync_directory(folder)
+            new, seq = file.size == 0, self._next_seq or 0
+            if self._next_seq is None:
+                new, seq = _look_at_tail(file.fd, file.size)
+        except BaseException:
+            file.close()
+            raise
+        self._next_seq = seq
         self._open = file
-        return file.size == 0, _next_seq(file.fd, file.size)
+        return new, seq
+
+    def shortest_append(self) -> Append:
+        """Return what does `append` with the fewest calls, until the file is released."""
+        return self._open.append if self._open is not None and self._durability == "os" else self.append
 
     def append(self, lines: bytes) -> None:
         """Append whole lines and do what durability asks for before returning.
 
         Raises:
-            OSError: The lines are not (durably) in the file. The next append opens it again where that may help.
+            OSError: The lines are not (durably) in the file; `release` it, so that the next use opens it again.
         """
-        assert self._open is not None
-        try:
-            self._open.append(lines)
-        except files.FileGoneError:
-            self.release()
-            raise
-        if self._durability != "os":
-            self._make_durable(self._open)
-
-    def _make_durable(self, file: files.AppendFile) -> None:
+        file = self._open
+        assert file is not None
+        file.append(lines)
         if self._durability == "fsync":
             self.sync()
         elif self._durability == "interval":
             if self._syncer is None:
-                self._syncer = _Syncer(file.fd)
-            if self._syncer.failed is not None:
-                error = self._syncer.failed
-                self.release()
-                raise error
-            self._syncer.dirty()
+                from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only here is a thread asked for
+
+                self._syncer = Syncer(file.fd)
+            self._syncer.mark_dirty()
 
     def sync(self) -> None:
         """Push what was written to the disk; a descriptor whose sync failed is not trusted again."""
@@ -91,12 +115,12 @@ class LogFile:
             return
         try:
             files.sync(self._open.fd)
-        except OSError:
+        except BaseException:
             self.release()  # the kernel may have dropped the pages: a second sync on it would lie
             raise
 
     def release(self) -> None:
-        """Let go of the descriptor without syncing; the next use opens the file again."""
+        """Let go of the descriptor; the next use opens the file again."""
         file, self._open = self._open, None
         syncer, self._syncer = self._syncer, None
         if syncer is not None:
@@ -106,47 +130,20 @@ class LogFile:
 
     def after_fork(self) -> None:
         """Forget the parent's descriptor and thread: its lock is shared, its thread did not come along."""
-        self._syncer = None
+        syncer, self._syncer = self._syncer, None
+        if syncer is not None:
+            syncer.abandon()
+        self._next_seq = None
         self.release()
 
-
-class _Syncer:
-    """The thread that `durability="interval"` asks for: it syncs at most half a second after a write."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = files.duplicate(fd)
-        self._wake = Signal()
-        self._stopped = False
-        self.failed: OSError | None = None
-        self._thread = Thread(target=self._run, name="sessionlog-sync", daemon=True)
-        self._thread.start()
-
-    def dirty(self) -> None:
-        if not self._wake.is_set():
-            self._wake.set()
-
-    def _run(self) -> None:
-        pause = Signal()
-        while True:
-            self._wake.wait()
-            if self._stopped:
-                break
-            pause.wait(SYNC_SECONDS * 0.8)
-            self._wake.clear()
-            try:
-                files.sync(self._fd)
-            except OSError as error:
-                self.failed = error  # the writer's next append reports it
-                break
-        files.close(self._fd)
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._wake.set()
+    def __del__(self) -> None:
+        syncer = self._syncer
+        if syncer is not None:
+            syncer.stop()
 
 
-def _next_seq(fd: int, size: int) -> int:
-    """Return the seq after the last whole line's, 0 for an empty file."""
+def _look_at_tail(fd: int, size: int) -> tuple[bool, int]:
+    """Return (no line is whole, the seq after the last line's): a writer may have been killed in its first line."""
     count = _TAIL
     while size:
         tail = files.read_tail(fd, size, count)
@@ -155,8 +152,16 @@ def _next_seq(fd: int, size: int) -> int:
         for line in reversed(lines if whole else lines[1:]):
             match = _SEQ.match(line.lstrip())
             if match:
-                return int(match.group(1)) + 1
+                return len(lines) == 1, int(match.group(1)) + 1
         if whole or count >= _LARGEST_TAIL:
-            break
+            return whole and len(lines) == 1, 0
         count *= 16
-    return 0
+    return True, 0
+
+
+def _case_twin(directory: str, name: str) -> str | None:
+    """Return an entry that differs from `name` in case only: on some file systems they are one file."""
+    folded = name.casefold()
+    with suppress(OSError), os.scandir(directory) as entries:
+        return next((entry.name for entry in entries if entry.name.casefold() == folded and entry.name != name), None)
+    return None

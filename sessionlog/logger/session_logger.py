@@ -16,14 +16,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic_ns, time_ns
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sessionlog.events.envelope import Event
 from sessionlog.events.redact import Hook
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.event_writer import MAX_EVENT, Durability, EventWriter, OnError
-from sessionlog.logger.health import Notify
+from sessionlog.logger.notices import Notify
 from sessionlog.logger.tool_timer import ToolTimer, describe
+
+if TYPE_CHECKING:
+    from sessionlog.events.envelope import Event
+    from sessionlog.events.tokens import TokenUsage
 
 Callback = Callable[..., bool]
 
@@ -91,12 +93,12 @@ class SessionLogger(EventWriter):
             notify=notify,
         )
         self._started = monotonic_ns()
-        self._ended = False
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
 
     def callback(self) -> Callback:
         """Return a plain function for an agent loop: call it with an event, a mapping with `type`, or (type, data)."""
+        from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
 
         def record(event: Event | Mapping[str, Any] | str, data: Any = None) -> bool:
             if isinstance(event, str):
@@ -128,6 +130,8 @@ class SessionLogger(EventWriter):
         **more: Any,
     ) -> bool:
         """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free."""
+        from sessionlog.events.tokens import TokenUsage  # noqa: PLC0415 - 1 ms that the first response pays
+
         fields = {
             "content": content,
             "model": model,
@@ -177,12 +181,6 @@ class SessionLogger(EventWriter):
         }
         return self.emit("session.end", _given(fields))
 
-    def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
-        """Append one event, stamped now; return True when it is in the file (and durable, if that was asked for)."""
-        if type == "session.end":
-            self._ended = True
-        return self._record(type, data, None)
-
     def __enter__(self) -> Self:
         if self._catch_sigterm and threading.current_thread() is threading.main_thread():
             import signal  # noqa: PLC0415 - 2 ms, only where asked for
@@ -227,6 +225,8 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _event_of(value: Mapping[str, Any]) -> Event:
+    from sessionlog.events.envelope import Event  # noqa: PLC0415 - see callback
+
     known = {"session_id", "seq", "type", "ts", "data"}
     extra = {str(key): item for key, item in value.items() if key not in known}
     if "data" not in value:

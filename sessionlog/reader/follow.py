@@ -73,6 +73,7 @@ class _Follower:
 
     def _open(self) -> bool:
         if files.stat_path(self._path) is None:
+            self._skip = False  # whatever is written from now on is new
             return False
         try:
             self._file = files.open_log(self._path)
@@ -82,8 +83,8 @@ class _Follower:
             raise
         self._stream = EventStream(self._path, max_line=self._max_line)
         if self._skip:
-            self._file.seek(0, 2)
-            self._stream = EventStream(self._path, max_line=self._max_line, offset=self._file.tell())
+            offset = _last_line(self._file, self._max_line)
+            self._stream = EventStream(self._path, max_line=self._max_line, offset=offset)
         self._skip = False
         return True
 
@@ -102,3 +103,12 @@ class _Follower:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _last_line(file: BinaryIO, max_line: int) -> int:
+    """Go to the end of a file, or to the beginning of the line that is being written there; return the offset."""
+    size = file.seek(0, 2)
+    start = file.seek(max(0, size - max_line - 1))
+    tail = file.read(size - start)
+    newline = tail.rfind(b"\n")
+    return file.seek(start + newline + 1 if newline >= 0 or start == 0 else size)

@@ -47,7 +47,7 @@ def repair_log(path: str, *, max_line: int = MAX_LINE) -> Repair:
     if path.endswith((".gz", ".zst")):
         raise LogNotReadable(f"{path}: compressed logs are not repaired; unpack it first")
     target = files.real_path(path)
-    with files.open_log(target) as file:
+    with files.open_log(path) as file:
         if not files.lock(file.fileno()):
             raise LogNotReadable(f"{path}: another process holds its lock; try again when the session has ended")
         # The lock lasts until the file is closed: a writer that waits for it finds the old file gone and opens anew.

@@ -23,6 +23,8 @@ MAX_LINE = 8 << 20
 
 YOUNG_NS = 2_000_000_000
 
+_BEFORE = b" \t\r\n\xef\xbb\xbf"  # what may stand before the first object: white space, a byte order mark
+
 
 def read_events(path: str, *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:
     """Yield the events of a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` log in file order, and what is wrong with it.
@@ -70,9 +72,7 @@ class EventStream:
 
     Whole lines for which `passes_over` is true are not decoded.
 
-    Attributes:
-        line: Lines read so far.
-        offset: Byte offset behind the last finished line: a reader may begin again there.
+    The place to begin again is never inside a line, nor inside an object that is spread over lines and has no end yet.
     """
 
     def __init__(
@@ -87,11 +87,21 @@ class EventStream:
         self._path = path
         self._max_line = max_line
         self._passes_over = passes_over
-        self.line = line
-        self.offset = offset
+        self._line = line
+        self._offset = offset
         self._tail = b""  # an unfinished last line
         self._pretty: _Pretty | None = None
         self._skipping = 0  # bytes of an over-long line that have gone by
+
+    @property
+    def line(self) -> int:
+        """Lines finished so far."""
+        return self._line if self._pretty is None else self._pretty.line - 1
+
+    @property
+    def offset(self) -> int:
+        """Byte offset behind the last finished line: a reader may begin again there."""
+        return self._offset if self._pretty is None else self._pretty.offset
 
     def feed(self, file: BinaryIO) -> Iterator[Event | Problem]:
         """Read `file` to its present end. An unfinished line waits for the next call or for `finish`."""
@@ -110,28 +120,30 @@ class EventStream:
                 self._tail = piece
 
     def _line_done(self, piece: bytes) -> Iterator[Event | Problem]:
-        self.line += 1
-        start = self.offset
-        self.offset += len(piece) + self._skipping
+        self._line += 1
+        start = self._offset
+        self._offset += len(piece) + self._skipping
         if self._skipping or len(piece) > self._max_line + 1:
             length, self._skipping = len(piece) + self._skipping, 0
-            yield self._problem(self._too_long(length), self.line, start)
+            if self._pretty is not None:
+                yield from self._give_up_pretty(self._pretty)
+            yield self._problem(self._too_long(length), self._line, start)
             return
         if self._passes_over is not None and self._pretty is None and self._passes_over(piece):
             return
-        yield from self._decode(piece, self.line, start)
+        yield from self._decode(piece, self._line, start)
 
     def finish(self, *, young: bool = False) -> Iterator[Event | Problem]:
         """Say what the file ends with: a whole line without its newline counts, a torn one is named."""
         tail, self._tail = self._tail, b""
         if self._pretty is not None:
-            if tail and (yield from self._continue_pretty(tail)):
+            if tail and (yield from self._continue_pretty(self._pretty, tail)):
                 tail = b""
             if self._pretty is not None:
-                yield from self._give_up_pretty()
+                yield from self._give_up_pretty(self._pretty, torn="info" if young else "damage")
         if self._skipping:
             length, self._skipping = self._skipping + len(tail), 0
-            yield self._problem(self._too_long(length), self.line + 1, self.offset)
+            yield self._problem(self._too_long(length), self._line + 1, self._offset)
             return
         if not tail:
             return
@@ -142,7 +154,7 @@ class EventStream:
             torn = flaw.kind == "not_json" and flaw.start + flaw.length == len(tail.rstrip(b"\r\n"))
             detail = f"unfinished line, {flaw.length} bytes"
             named = replace(flaw, kind="torn_tail", detail=detail, severity=severity) if torn else flaw
-            yield self._problem(named, self.line + 1, self.offset)
+            yield self._problem(named, self._line + 1, self._offset)
 
     @property
     def tail_length(self) -> int:
@@ -154,7 +166,7 @@ class EventStream:
         return Flaw(kind="too_long", detail=f"a line of {length} bytes is over the limit of {limit}", length=length)
 
     def _decode(self, piece: bytes, line: int, start: int) -> Iterator[Event | Problem]:
-        if self._pretty is not None and (yield from self._continue_pretty(piece)):
+        if self._pretty is not None and (yield from self._continue_pretty(self._pretty, piece)):
             return
         if _opens_pretty(piece):
             self._pretty = _Pretty(line, start, [piece], len(piece))
@@ -164,35 +176,39 @@ class EventStream:
         for flaw in flaws:
             yield self._problem(flaw, line, start)
 
-    def _continue_pretty(self, piece: bytes) -> Generator[Event | Problem, None, bool]:
+    def _continue_pretty(self, pretty: _Pretty, piece: bytes) -> Generator[Event | Problem, None, bool]:
         """Add a line to a spread-out object; return True when the line belonged to it."""
-        pretty = self._pretty
-        assert pretty is not None
-        if piece.startswith(b"{") and not _opens_pretty(piece):
-            yield from self._give_up_pretty()  # a whole line: what was open is torn
+        if piece.startswith(b"{"):
+            yield from self._give_up_pretty(pretty)  # a new object: what was open is torn
             return False
         pretty.pieces.append(piece)
         pretty.size += len(piece)
         if piece.startswith(b"}"):
             events, flaws = decode_line(b"".join(pretty.pieces))
             if not events:
-                yield from self._give_up_pretty()
+                yield from self._give_up_pretty(pretty)
                 return True
             self._pretty = None
             yield from events
             for flaw in flaws:
                 yield self._problem(flaw, pretty.line, pretty.offset)
         elif pretty.size > self._max_line:
-            yield from self._give_up_pretty()
+            yield from self._give_up_pretty(pretty)
         return True
 
-    def _give_up_pretty(self) -> Iterator[Problem]:
-        pretty, self._pretty = self._pretty, None
-        assert pretty is not None
+    def _give_up_pretty(self, pretty: _Pretty, *, torn: Severity | None = None) -> Iterator[Event | Problem]:
+        """Name an object without an end; `torn` says that it is the last thing in the file, and how bad that is."""
+        self._pretty = None
         lines = len(pretty.pieces)
         where = f" (lines {pretty.line} to {pretty.line + lines - 1})" if lines > 1 else ""
-        detail = f"{pretty.size} bytes are not JSON{where}"
-        yield self._problem(Flaw(kind="not_json", detail=detail, length=pretty.size), pretty.line, pretty.offset)
+        flaw = Flaw(kind="not_json", detail=f"{pretty.size} bytes are not JSON{where}", length=pretty.size)
+        if torn is not None:
+            detail = f"unfinished object, {pretty.size} bytes{where}"
+            flaw = replace(flaw, kind="torn_tail", detail=detail, severity=torn)
+        events, flaws = decode_line(pretty.pieces[0]) if lines == 1 else ([], [])
+        yield from events
+        for item in flaws if events else [flaw]:
+            yield self._problem(item, pretty.line, pretty.offset)
 
     def _problem(self, flaw: Flaw, line: int, start: int) -> Problem:
         return Problem(
@@ -208,4 +224,4 @@ class EventStream:
 
 def _opens_pretty(piece: bytes) -> bool:
     """A line that begins an object and stops where pretty printers end lines; no whole object ends like that."""
-    return piece[-8:].rstrip()[-1:] in (b"{", b"[", b",") and piece.lstrip()[:1] == b"{"
+    return piece[-8:].rstrip()[-1:] in (b"{", b"[", b",") and piece.lstrip(_BEFORE)[:1] == b"{"

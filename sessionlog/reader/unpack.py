@@ -27,7 +27,7 @@ class Unpacked(io.RawIOBase):
         failure: None while all is well, else why no more can be read.
     """
 
-    def __init__(self, packed: BinaryIO, unpacked: BinaryIO, size: int) -> None:
+    def __init__(self, packed: BinaryIO, unpacked: io.BufferedIOBase, size: int) -> None:
         self._packed = packed
         self._unpacked = unpacked
         self._size = max(size, 1)
@@ -43,7 +43,7 @@ class Unpacked(io.RawIOBase):
         if self.failure is not None:
             return 0
         try:
-            piece = self._unpacked.read(len(buffer))
+            piece = self._unpacked.read1(len(buffer))  # read() would drop what comes before the damage
         except EOFError:
             self.failure = "the compressed data end early"
             return 0
@@ -74,7 +74,7 @@ def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
     """
     file = files.open_log(path)
     if path.endswith(".gz"):
-        unpacked = Unpacked(file, cast("BinaryIO", gzip.GzipFile(fileobj=file)), files.stat_open(file).size)
+        unpacked = Unpacked(file, gzip.GzipFile(fileobj=file), files.stat_open(file).size)
     elif path.endswith(".zst"):
         unpacked = Unpacked(file, _open_zstd(file), files.stat_open(file).size)
     else:
@@ -82,15 +82,16 @@ def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
     return io.BufferedReader(unpacked, files.BUFFER), unpacked
 
 
-def _open_zstd(file: BinaryIO) -> BinaryIO:
+def _open_zstd(file: BinaryIO) -> io.BufferedIOBase:
     try:
         if sys.version_info >= (3, 14):
             from compression.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
         else:
             from backports.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
     except ImportError as error:
+        file.close()
         raise MissingExtra("reading .zst logs needs: pip install backports.zstd") from error
-    return cast("BinaryIO", ZstdFile(file, "rb"))
+    return cast("io.BufferedIOBase", ZstdFile(file, "rb"))
 
 
 def _zstd_error() -> type[Exception]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -50,7 +51,13 @@ def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
         yield Problem(path=folder, line=0, offset=0, kind="unreadable", detail=reason_of(error))
         return
     for entry in entries:
-        if entry.is_dir():
+        try:
+            is_folder = entry.is_dir()
+        except OSError as error:
+            if error.errno != errno.ELOOP:  # a link to itself is cut like any other loop
+                yield Problem(path=entry.path, line=0, offset=0, kind="unreadable", detail=reason_of(error))
+            continue
+        if is_folder:
             yield from _walk(entry.path, seen)
         elif entry.name.endswith(LOG_SUFFIXES) and _first_time(entry.path, seen):
             yield entry.path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
 
-from sessionlog.analytics.window import date_words, local_time
+from sessionlog.analytics.zones import date_words, local_time
 
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 

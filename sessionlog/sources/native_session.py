@@ -96,6 +96,7 @@ class SessionScan:
             self._end_seen, self._end, self._end_ns = True, data, event.time_ns or self._last_ns
         elif event.type == "rejected_override":
             self._rejected = True
+            self._error = _words((data or {}).get("rejection_error")) or "pin rejected"
 
     def take_request(self, events: Iterable[Event]) -> None:
         """Look for the user's first words in an llm.request."""

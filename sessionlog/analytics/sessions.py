@@ -1,0 +1,221 @@
+"""Sessions: one line each, newest first, with the same windows, filters and sums as usage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from sessionlog.analytics.selection import STATUS, Selection
+from sessionlog.analytics.usage import log_paths
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.errors import Problem
+from sessionlog.events.money import usd
+from sessionlog.events.times import format_time
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.load import Progress, load_book
+from sessionlog.pricing.book import PriceBook
+
+SCHEMA = "sessionlog.sessions/1"
+
+_SQL = """
+SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
+    COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),
+    SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano),
+    MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL), s.counted, s.id
+FROM records r JOIN sessions s ON s.id = r.session_id
+WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.id DESC
+"""
+
+_MODELS = """
+SELECT s.id, r.model FROM records r JOIN sessions s ON s.id = r.session_id WHERE {where}
+GROUP BY s.id, r.model ORDER BY SUM(r.output) DESC, r.model
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """One session as the list shows it; numbers are those of its responses in the window.
+
+    Attributes:
+        source: Id of the source.
+        session: Its id.
+        path: Its log.
+        start_ns: Its start, None in a log without times.
+        last_ns: Its last event.
+        status: What it ended with, or `running`, `unfinished`.
+        project: Its folder.
+        harness: The agent program.
+        route: The route chosen.
+        models: Its models, the one with the most output first.
+        duration_ms: Its wall time.
+        prompt: The user's first words.
+        error: Why it failed.
+        requests: LLM calls.
+        failed_requests: Those that failed.
+        input_tokens: Tokens that touched no cache.
+        output_tokens: Generated tokens.
+        cache_read_tokens: Tokens served from a cache.
+        cache_write_tokens: Tokens written to a cache.
+        reasoning_tokens: The part of the output that was reasoning.
+        known_nano: Recorded cost.
+        estimated_nano: Estimated cost of the rest.
+        cost_is_partial: A part has neither.
+        counted: Whether it counts in usage.
+    """
+
+    source: str
+    session: str
+    path: str
+    start_ns: int | None
+    last_ns: int | None
+    status: str
+    project: str
+    harness: str
+    route: str
+    models: tuple[str, ...]
+    duration_ms: int
+    prompt: str
+    error: str
+    requests: int
+    failed_requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    known_nano: int | None
+    estimated_nano: int | None
+    cost_is_partial: bool
+    counted: bool
+
+    @property
+    def total_tokens(self) -> int:
+        """All classes together."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+
+    @property
+    def cost_nano(self) -> int | None:
+        """Recorded and estimated cost together, None when there is neither."""
+        if self.known_nano is None and self.estimated_nano is None:
+            return None
+        return (self.known_nano or 0) + (self.estimated_nano or 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The session's object in `sessionlog.sessions/1`."""
+        return {
+            "source": self.source,
+            "session": self.session,
+            "path": self.path,
+            "start": None if self.start_ns is None else format_time(self.start_ns),
+            "last": None if self.last_ns is None else format_time(self.last_ns),
+            "status": self.status,
+            "project": self.project,
+            "harness": self.harness,
+            "route": self.route,
+            "models": list(self.models),
+            "duration_ms": self.duration_ms,
+            "prompt": self.prompt,
+            "error": self.error,
+            "requests": self.requests,
+            "failed_requests": self.failed_requests,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cache_read_tokens": self.cache_read_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+            "total_tokens": self.total_tokens,
+            "known_cost_usd": None if self.known_nano is None else usd(self.known_nano),
+            "estimated_cost_usd": None if self.estimated_nano is None else usd(self.estimated_nano),
+            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
+            "cost_is_partial": self.cost_is_partial,
+            "counted": self.counted,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionList:
+    """Sessions, newest first.
+
+    Attributes:
+        window: Which time was asked for.
+        sessions: Those with a response in it.
+        hidden: How many more a limit left out.
+        problem_count: Findings about the logs.
+        problems: The first of them.
+    """
+
+    window: UsageWindow | None
+    sessions: tuple[SessionSummary, ...]
+    hidden: int
+    problem_count: int
+    problems: tuple[Problem, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document `sessionlog.sessions/1`."""
+        return {
+            "schema": SCHEMA,
+            "window": None if self.window is None else self.window.to_dict(),
+            "sessions": [session.to_dict() for session in self.sessions],
+            "hidden_sessions": self.hidden,
+            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:10]]},
+        }
+
+
+def list_sessions(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    *,
+    window: UsageWindow | str | None = None,
+    until: str | None = None,
+    tz: str | tzinfo = "UTC",
+    now: datetime | None = None,
+    prices: PriceBook | None = None,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> SessionList:
+    """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
+    moment = now or datetime.now(UTC)
+    span = window if isinstance(window, UsageWindow) else parse_usage_window(window, until=until, now=moment, tz=tz)
+    now_ns = int(moment.timestamp() * 1_000_000_000)
+    selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
+    selection.where(listed_only=True)  # wrong filters are an error before hours of scanning
+    book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)
+    try:
+        found = _fold(book, selection)
+    finally:
+        book.close()
+    kept = found if limit is None else found[: max(0, limit)]
+    return SessionList(
+        window=span,
+        sessions=tuple(kept),
+        hidden=len(found) - len(kept),
+        problem_count=book.problem_count,
+        problems=tuple(book.problems),
+    )
+
+
+def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
+    where, parameters = selection.where(listed_only=True)
+    models: dict[int, list[str]] = {}
+    for session, model in book.query(_MODELS.format(where=where), parameters):
+        models.setdefault(session, []).append(model)
+    return [
+        _summary(row, tuple(models.get(row[-1], ())))
+        for row in book.query(_SQL.format(status=STATUS, where=where), parameters)
+    ]
+
+
+def _summary(row: tuple[Any, ...], models: tuple[str, ...]) -> SessionSummary:
+    names = (
+        "source", "session", "path", "start_ns", "last_ns", "status", "project", "harness", "route", "duration_ms",
+        "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
+        "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano", "cost_is_partial", "counted",
+    )  # fmt: skip
+    values = dict(zip(names, row[:-1], strict=True))
+    values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}
+    values["status"] = values["status"] or "unknown"
+    return SessionSummary(**values, models=models)

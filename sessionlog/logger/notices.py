@@ -1,0 +1,37 @@
+"""Notices: what a logger says aloud when events are lost, without ever saying it too often or breaking its host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+
+Notify = Callable[[str], None]
+
+_EVERY_SECONDS = 60.0
+
+
+class Notices:
+    """One line per cause per minute, to stderr unless the caller gives another place."""
+
+    __slots__ = ("_notify", "_said")
+
+    def __init__(self, notify: Notify | None = None) -> None:
+        self._notify = notify or _to_stderr
+        self._said: dict[str, float] = {}
+
+    def say(self, cause: str, text: str) -> None:
+        """Pass `text` on unless the same cause was named in the last minute; never raises."""
+        now = monotonic()
+        if now - self._said.get(cause, -_EVERY_SECONDS) < _EVERY_SECONDS:
+            return
+        self._said[cause] = now
+        try:
+            self._notify(text.encode("ascii", "backslashreplace").decode("ascii").replace("\x1b", "\\x1b"))
+        except Exception:  # noqa: BLE001 - a closed stderr must not stop the agent
+            return
+
+
+def _to_stderr(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text) + "\n")

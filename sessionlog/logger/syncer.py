@@ -1,0 +1,81 @@
+"""Syncer: the thread that `durability="interval"` asks for. What was written is on the disk half a second later.
+
+It holds a descriptor of its own, so that the writer may let go of the file at any time without losing a sync.
+"""
+
+from __future__ import annotations
+
+import atexit
+from threading import Event as Signal
+from threading import Thread
+
+from sessionlog import files
+
+SYNC_SECONDS = 0.5
+_MARGIN = 0.8  # the sync itself takes time too
+
+
+class Syncer:
+    """Syncs one file at most `SYNC_SECONDS` after it was marked dirty, and once more when it is stopped."""
+
+    def __init__(self, fd: int) -> None:
+        """Start the thread; where none can be had, `mark_dirty` syncs at once.
+
+        Raises:
+            OSError: No second descriptor can be had.
+        """
+        self._fd = files.duplicate(fd)
+        self._dirty = Signal()
+        self._stopping = Signal()
+        self._failed: OSError | None = None
+        self._threaded = True
+        atexit.register(self._at_exit)
+        try:
+            Thread(target=self._run, name="sessionlog-sync", daemon=True).start()
+        except RuntimeError:  # no more threads, or the interpreter is shutting down
+            self._threaded = False
+
+    def mark_dirty(self) -> None:
+        """Ask for a sync of what was written.
+
+        Raises:
+            OSError: The last sync failed; this file descriptor cannot be trusted any more.
+        """
+        if self._failed is not None:
+            raise self._failed
+        if not self._threaded:
+            files.sync(self._fd)
+        elif not self._dirty.is_set():
+            self._dirty.set()
+
+    def stop(self) -> None:
+        """Sync what is dirty, in the background, and end."""
+        atexit.unregister(self._at_exit)
+        self._stopping.set()
+        self._dirty.set()
+        if not self._threaded:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the descriptor: after a fork there is no thread that would."""
+        atexit.unregister(self._at_exit)
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            files.close(fd)
+
+    def _run(self) -> None:
+        while self._failed is None and not self._stopping.is_set():
+            self._dirty.wait()
+            self._stopping.wait(SYNC_SECONDS * _MARGIN)
+            self._dirty.clear()
+            self._sync()
+        self.abandon()
+
+    def _sync(self) -> None:
+        try:
+            files.sync(self._fd)
+        except OSError as error:
+            self._failed = error  # the writer's next append reports it
+
+    def _at_exit(self) -> None:
+        self._sync()

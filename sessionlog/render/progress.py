@@ -1,0 +1,25 @@
+"""The bar of a long scan, on stderr, gone when it is done."""
+
+from __future__ import annotations
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sessionlog.render.console import make_console
+
+
+class ScanBar:
+    """A bar from the first look to the last file."""
+
+    def __init__(self, total: int) -> None:
+        columns = (TextColumn("reading logs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=make_console(stderr=True), transient=True)
+        self._task = self._progress.add_task("", total=total)
+        self._progress.start()
+
+    def advance(self, done: int) -> None:
+        """Show that so many files are done."""
+        self._progress.update(self._task, completed=done)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._progress.stop()

@@ -1,0 +1,254 @@
+"""What a replay is made of: one frozen value per thing worth showing, and nothing about how it looks.
+
+The fold makes blocks of events, the layout makes lines of blocks. A block keeps the text of the log as it was logged,
+hostile or not: escaping is the layout's last step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessionlog.errors import Severity
+from sessionlog.events.payloads import Compaction, LLMRequest, Override, RoutingDecision, SessionEnd, SessionStart
+from sessionlog.events.tokens import TokenUsage
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Money of one response or session, in nano-dollars.
+
+    Attributes:
+        nano: The amount; 0 is free.
+        estimated: Whether it comes from a price table and not from the log.
+        partial: Whether it is the known part of a sum of which another part is unknown.
+    """
+
+    nano: int
+    estimated: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call as the model asked for it.
+
+    Attributes:
+        id: The provider's id of the call, empty where the log has none.
+        name: The tool.
+        arguments: JSON value; numbers with a fraction are `Digits`, so that they are shown as logged.
+        given: Whether there were arguments at all: null is one, absent is not.
+    """
+
+    id: str = ""
+    name: str = ""
+    arguments: Json = None
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Who served a request, and what it took.
+
+    Attributes:
+        model: The model that answered.
+        provider: The provider, only where it is not one that the session's head names.
+        latency_ms: None where the log does not say.
+        usage: Disjoint token classes; None where the log has none.
+        cost: None is unknown.
+        finish_reason: As logged.
+        attempt: Counts from 1.
+    """
+
+    model: str = ""
+    provider: str = ""
+    latency_ms: float | None = None
+    usage: TokenUsage | None = None
+    cost: Cost | None = None
+    finish_reason: str = ""
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What has been counted since the session began."""
+
+    requests: int = 0
+    failed_requests: int = 0
+    tools: int = 0
+    failed_tools: int = 0
+    damaged: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Base of the blocks.
+
+    Attributes:
+        type: The event type that made it; `--only` selects by it.
+        time_ns: When, in UTC nanoseconds since 1970; None where the log does not say.
+    """
+
+    type: str
+    time_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened(Block):
+    """The head of a session. `start` is None in a file that has no readable session.start."""
+
+    session_id: str
+    logged_id: str
+    start: SessionStart | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(Block):
+    """A request to a model, of which the messages follow; made only where all messages are asked for."""
+
+    messages: int
+    tools: int
+    request: LLMRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(Block):
+    """A message: what a person, a system prompt, a tool or an earlier answer says.
+
+    Attributes:
+        role: As logged: system, user, assistant, tool, developer …
+        text: The text, parts joined.
+        calls: Tool calls of an assistant's message.
+        tool: For a tool's result, the tool's name where it is known.
+    """
+
+    role: str
+    text: str
+    calls: tuple[Call, ...] = ()
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten(Block):
+    """A request whose history is not the former one continued.
+
+    Attributes:
+        left_out: Former messages that it does not have.
+        kept: Former messages that it has; 0 in a conversation of its own.
+    """
+
+    left_out: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Block):
+    """A model's answer. Its tool calls follow as `Ran`, together with their results.
+
+    Attributes:
+        text: What it said; may be empty when it only called tools.
+        served: By whom, and what it took.
+        calls: How many tools it called.
+        unfinished: A stream that broke off: the text is what had arrived.
+    """
+
+    text: str
+    served: Served
+    calls: int = 0
+    unfinished: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(Block):
+    """A request that failed; `text` is what had been streamed before."""
+
+    error: str
+    served: Served
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran(Block):
+    """A tool call and its result.
+
+    Attributes:
+        call: What was asked.
+        output: The result as text.
+        error: Empty when it worked.
+        duration_ms: None where the log does not say.
+        answered: False for a call that the log never answers.
+    """
+
+    call: Call
+    output: str = ""
+    error: str = ""
+    duration_ms: float | None = None
+    answered: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed(Block):
+    """What the router chose, among which candidates."""
+
+    decision: RoutingDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned(Block):
+    """A person's pin against or like the router's choice; `rejected` is why it could not be honoured."""
+
+    override: Override
+    rejected: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted(Block):
+    """History was summarised; `done` is False for the event that announces it."""
+
+    compaction: Compaction
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Block):
+    """Anything else worth a line: unknown types, damaged lines, gaps, stalls, plans, progress.
+
+    Attributes:
+        word: What kind of thing, one word.
+        text: The line, in our words or the log's.
+        data: What there is to say where there is no text: a JSON value, fractions as `Digits`.
+        more: A longer text below it.
+        severity: `damage` when something is missing from the log.
+    """
+
+    word: str
+    text: str = ""
+    data: Json = None
+    more: str = ""
+    severity: Severity = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(Block):
+    """The end of a session, or of a log that has none (`end` is None).
+
+    Attributes:
+        start: The session.start it belongs to, empty where there is none.
+        end: The payload.
+        totals: What was counted in the log.
+        usage: What the end reports, else the sum of the responses; disjoint classes.
+        cost: What the end reports, else the sum of the responses; None is unknown.
+        duration_ms: What the end reports, else the sum of the log's gaps of at most 5 minutes.
+        output: The final output, only where the last answer did not already say it.
+    """
+
+    start: SessionStart
+    end: SessionEnd | None
+    totals: Totals
+    usage: TokenUsage
+    cost: Cost | None
+    duration_ms: float | None
+    output: str = ""

@@ -1,0 +1,94 @@
+"""JSON text for people that keeps what was logged: key order, every digit, no escaped `<`.
+
+A decoder turns 2.50 into 2.5 and 1e21 into 1e+21. Where a value holds such numbers, the event's own bytes are read once
+more with the numbers left as text (`Digits`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sessionlog.events.envelope import Event
+
+Json = Any
+_DEPTH = 64
+_encode_string = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class Digits(str):
+    """The text of a number as it stood in the log."""
+
+    __slots__ = ()
+
+
+def exact(event: Event, *path: str) -> Json:
+    """Return the value at `path` below `event.data`, with its fractional numbers as `Digits`; None if it is absent."""
+    value = _at(event.data, path)
+    if event.raw is None or not _has_float(value):
+        return value
+    try:
+        line = json.loads(event.raw, parse_float=Digits)
+    except (ValueError, RecursionError):
+        return value
+    found = _at(line.get("data") if isinstance(line, dict) else None, path)
+    return value if found is None else found
+
+
+def compact_json(value: Json) -> str:
+    """Spell a JSON value on one line, keys in their order; never raises."""
+    return "".join(_spell(value, _DEPTH))
+
+
+def _at(value: Json, path: tuple[str, ...]) -> Json:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _has_float(value: Json, depth: int = _DEPTH) -> bool:
+    if isinstance(value, float):
+        return True
+    if depth == 0 or not isinstance(value, dict | list | tuple):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return any(_has_float(item, depth - 1) for item in items)
+
+
+def _spell(value: Json, depth: int) -> Iterator[str]:
+    if isinstance(value, Digits):
+        yield value
+    elif isinstance(value, str):
+        yield _encode_string(value)
+    elif value is None or isinstance(value, bool):
+        yield {None: "null", True: "true", False: "false"}[value]
+    elif isinstance(value, dict | list | tuple) and depth == 0:
+        yield '"…"'
+    elif isinstance(value, dict):
+        yield from _spell_object(value, depth - 1)
+    elif isinstance(value, list | tuple):
+        yield "["
+        for index, item in enumerate(value):
+            yield "," if index else ""
+            yield from _spell(item, depth - 1)
+        yield "]"
+    else:
+        yield _spell_number(value)
+
+
+def _spell_object(value: dict[Any, Json], depth: int) -> Iterator[str]:
+    yield "{"
+    for index, (key, item) in enumerate(value.items()):
+        yield "," if index else ""
+        yield _encode_string(str(key))
+        yield ":"
+        yield from _spell(item, depth)
+    yield "}"
+
+
+def _spell_number(value: Json) -> str:
+    try:
+        return str(value)
+    except ValueError:  # an integer of more digits than Python is willing to spell
+        return hex(value)

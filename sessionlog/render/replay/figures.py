@@ -1,0 +1,76 @@
+"""Figures of a replay as spans: short for a person at a terminal, exact for pipes and diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from sessionlog.analytics.zones import local_time
+from sessionlog.events.money import NANO
+from sessionlog.events.money import usd as dollars
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.render.numbers import duration, human_count, percent, usd
+from sessionlog.render.replay.blocks import Cost
+from sessionlog.render.replay.lines import Span
+from sessionlog.render.replay.view import View
+from sessionlog.render.times import stamp
+
+
+def count(view: View, number: int) -> str:
+    """A count: `14.1k`, or every digit."""
+    return str(number) if view.exact else human_count(number)
+
+
+def counted(view: View, number: int, word: str) -> str:
+    """A count with its noun: `1 tool`, `24 tools`."""
+    return f"{count(view, number)} {word}{'' if number == 1 else 's'}"
+
+
+def span_of_time(view: View, milliseconds: float | None) -> Span:
+    """A time span, "" where it is unknown."""
+    if milliseconds is None:
+        return Span("")
+    if not view.exact:
+        return Span(duration(milliseconds), "note")
+    return Span(f"{round(milliseconds, 3):.15g} ms", "note")
+
+
+def money(view: View, cost: Cost | None) -> Span:
+    """A cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`."""
+    if cost is None:
+        return Span("")
+    if cost.nano == 0 and not cost.partial:
+        return Span("$0 (free)")
+    amount = f"{'~' if cost.estimated else ''}${_digits(cost.nano)}" if view.exact else ""
+    amount = amount or usd(dollars(cost.nano), estimated=cost.estimated)
+    return Span(f"{amount}{' + unknown' if cost.partial else ''}", "estimated" if cost.estimated else "")
+
+
+def tokens(view: View, usage: TokenUsage | None, *, hit_rate: bool = False) -> Iterator[Span]:
+    """Token classes, each its own part: `812 in`, `14.1k cached`, `2.0k written`, `96 out (44 reasoning)`."""
+    if usage is None:
+        return
+    yield Span(f"{count(view, usage.input)} in")
+    if usage.cache_read:
+        rate = f" ({percent(usage.cache_read / usage.prompt)})" if hit_rate else ""
+        yield Span(f"{count(view, usage.cache_read)} cached{rate}", "cached")
+    if usage.cache_write:
+        yield Span(f"{count(view, usage.cache_write)} written")
+    reasoning = f" ({count(view, usage.reasoning)} reasoning)" if usage.reasoning else ""
+    yield Span(f"{count(view, usage.output)} out{reasoning}")
+
+
+def moment(view: View, time_ns: int | None) -> Span:
+    """When: `21 Nov 09:58`, or date, second and zone in full; "" where it is unknown."""
+    if time_ns is None:
+        return Span("")
+    if not view.exact:
+        return Span(stamp(time_ns, view.zone, now=view.now))
+    return Span(f"{local_time(time_ns, view.zone):%Y-%m-%d %H:%M:%S %Z}")
+
+
+def _digits(nano: int) -> str:
+    """Nano-dollars as dollars, all digits and at least cents."""
+    text = f"{Decimal(nano) / NANO:f}"
+    whole, _, cents = text.partition(".")
+    return f"{whole}.{cents.rstrip('0').ljust(2, '0')}"

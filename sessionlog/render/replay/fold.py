@@ -1,0 +1,249 @@
+"""The fold: events in, blocks out, each as soon as it can be told, in memory that does not grow with the log.
+
+It decides what is worth showing and what has been shown; how it looks is the layout's. Bad data never raises: a payload
+that is none is a note, and the next event is as good as any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.payloads import (
+    Compaction,
+    LLMDelta,
+    LLMRequest,
+    LLMResponse,
+    Payload,
+    PlanningTurn,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+)
+from sessionlog.render.replay.account import Account, Price
+from sessionlog.render.replay.blocks import (
+    Answered,
+    Block,
+    Call,
+    Failed,
+    Opened,
+    Ran,
+    Rewritten,
+    Said,
+    Served,
+)
+from sessionlog.render.replay.exact import exact
+from sessionlog.render.replay.memory import Memory
+from sessionlog.render.replay.messages import (
+    Message,
+    error_text,
+    read_calls,
+    read_message,
+    reply_keys,
+    said_keys,
+    text_of,
+)
+from sessionlog.render.replay.partial import Partial
+from sessionlog.render.replay.pending import Pending
+from sessionlog.render.replay.remarks import asked_block, block_of, payload_of, problem_note, said_blocks, unknown_note
+
+QUIET = frozenset({"progress", "llm.delta"})
+"""Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
+
+
+def fold_replay(
+    events: Iterable[Event | Problem],
+    *,
+    session_id: str = "",
+    all_messages: bool = False,
+    named: Callable[[str], bool] = lambda _: False,
+    price: Price | None = None,
+) -> Iterator[Block]:
+    """Turn the events of a session into the blocks of its replay.
+
+    Args:
+        events: In file order, with the problems the reader met.
+        session_id: The session's name, which is its file's; the first event's id where it is empty.
+        all_messages: Also show the messages that have been shown before.
+        named: Tells whether a type was asked for by name; `QUIET` types and requests are shown only then.
+        price: Gives the cost of a response that records none.
+    """
+    fold = _Fold(session_id, all_messages, named, price)
+    for item in events:
+        yield from fold.problem(item) if isinstance(item, Problem) else fold.event(item)
+    yield from fold.close()
+
+
+class _Fold:
+    """What is known half-way through a log."""
+
+    def __init__(self, session_id: str, all_messages: bool, named: Callable[[str], bool], price: Price | None) -> None:
+        self._session_id = session_id
+        self._all_messages = all_messages
+        self._named = named
+        self._account = Account(price)
+        self._memory = Memory()
+        self._partial = Partial()
+        self._pending = Pending()
+        self._opened = self._ended = False
+        self._answer = ""
+        self._handlers: Mapping[str, Callable[[Event, Any], Iterator[Block]]] = {
+            "session.start": self._on_start,
+            "llm.request": self._on_request,
+            "llm.delta": self._on_delta,
+            "llm.response": self._on_response,
+            "tool.call": self._on_tool,
+            "session.end": self._on_end,
+        }
+
+    def problem(self, problem: Problem) -> Iterator[Block]:
+        """A damaged piece is told where it lies; what lost nothing is `check`'s to tell."""
+        if problem.severity == "damage":
+            self._account.damage()
+            yield problem_note(problem)
+
+    def event(self, event: Event) -> Iterator[Block]:
+        """One event."""
+        self._account.pass_time(event.time_ns)
+        value = payload_of(event)
+        if not self._opened and (value is None or event.type != "session.start"):
+            yield self._open(event, None)
+        handler = self._handlers.get(event.type)
+        told = event.type not in QUIET or self._named(event.type)
+        if value is None or event.type in QUIET:
+            yield from (unknown_note(event),) if told else ()
+        elif handler is None:
+            yield from self._remark(event, value)
+        if value is not None and handler is not None:
+            yield from handler(event, value)
+
+    def _remark(self, event: Event, value: Payload) -> Iterator[Block]:
+        if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
+            return  # its llm.response has just said it
+        if isinstance(value, Compaction) and value.summary:
+            self._memory.expect(said_keys("user", value.summary))
+        yield block_of(event, value)
+
+    def close(self) -> Iterator[Block]:
+        """The log is over: tell what is still open, and that there is no end where there is none."""
+        yield from self._settle(self._account.time_ns)
+        if self._opened and not self._ended:
+            yield self._account.ending(None, None, said=self._answer)
+
+    def _open(self, event: Event, start: SessionStart | None) -> Opened:
+        self._opened = True
+        self._account.open(start)
+        title = self._session_id or event.session_id
+        return Opened(
+            type="session.start", time_ns=event.time_ns, session_id=title, logged_id=event.session_id, start=start
+        )
+
+    def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
+        yield from self._settle(event.time_ns)
+        yield self._open(event, start)
+        for role, text in (("system", start.system_prompt), ("user", start.prompt)):
+            if text:
+                self._memory.expect(said_keys(role, text))
+                yield Said(type=event.type, time_ns=event.time_ns, role=role, text=text)
+
+    def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
+        yield from self._break_off(event.time_ns)
+        self._ended = False
+        self._account.asked(request.model)
+        listed = request.messages or ()
+        news = self._memory.news(listed)
+        new = []
+        for message in news.messages:
+            rest, ran = self._take_replies(event, message)
+            yield from ran
+            if rest is not None:
+                new.append(rest)
+        yield from self._unanswered(event.time_ns)
+        if self._all_messages or self._named(event.type):
+            yield asked_block(event, request)
+        if news.left_out:
+            yield Rewritten(type=event.type, time_ns=event.time_ns, left_out=news.left_out, kept=news.kept)
+        shown = [read_message(value, place) for place, value in enumerate(listed)] if self._all_messages else new
+        yield from said_blocks(event, shown, listed)
+
+    def _take_replies(self, event: Event, message: Message) -> tuple[Message | None, list[Block]]:
+        """Split a message into the results of open calls and the rest."""
+        ran: list[Block] = []
+        rest = []
+        for reply in message.replies:
+            call = self._pending.take_id(reply.id)
+            if call is None:
+                rest.append(reply)
+                continue
+            self._account.tool(failed=False)
+            ran.append(Ran(type="tool.call", time_ns=event.time_ns, call=call, output=reply.text))
+        if not rest and not message.text.strip() and not message.calls:
+            return None, ran
+        return replace(message, replies=tuple(rest)), ran
+
+    def _on_delta(self, event: Event, delta: LLMDelta) -> Iterator[Block]:
+        del event
+        self._partial.add(delta)
+        yield from ()
+
+    def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
+        yield from self._unanswered(event.time_ns)
+        streamed = self._partial.text
+        error = error_text(exact(event, "error"))
+        served = self._account.served(event, response, self._partial, failed=bool(error))
+        self._partial.clear()
+        self._ended = False
+        text = response.content or ""
+        if error:
+            yield Failed(type=event.type, time_ns=event.time_ns, error=error, text=text or streamed, served=served)
+            return
+        calls = read_calls(exact(event, "tool_calls"))
+        self._answer = text.strip()
+        self._memory.expect(said_keys("assistant", text, read_calls(response.tool_calls)))
+        self._pending.ask(calls)
+        count = response.tool_calls if type(response.tool_calls) is int else len(calls)
+        yield Answered(type=event.type, time_ns=event.time_ns, text=text, calls=count, served=served)
+
+    def _on_tool(self, event: Event, tool: ToolCall) -> Iterator[Block]:
+        given = isinstance(event.data, Mapping) and "input" in event.data
+        ran = Call(id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given=given)
+        asked = self._pending.take(ran)
+        if asked is not None:
+            ran = Call(id=ran.id or asked.id, name=ran.name, arguments=ran.arguments, given=given)
+        self._ended = False
+        output = text_of(tool.output)
+        self._memory.expect(reply_keys(ran.id, output))
+        error = error_text(exact(event, "error"))
+        self._account.tool(failed=bool(error))
+        yield Ran(
+            type=event.type,
+            time_ns=event.time_ns,
+            call=ran,
+            output=output,
+            error=error,
+            duration_ms=tool.duration_ms,
+        )
+
+    def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
+        yield from self._settle(event.time_ns)
+        self._ended = True
+        yield self._account.ending(event, end, said=self._answer)
+
+    def _settle(self, time_ns: int | None) -> Iterator[Block]:
+        """Tell what nothing will answer any more."""
+        yield from self._unanswered(time_ns)
+        yield from self._break_off(time_ns)
+
+    def _unanswered(self, time_ns: int | None) -> Iterator[Block]:
+        for call in self._pending.drain():
+            yield Ran(type="tool.call", time_ns=time_ns, call=call, answered=False)
+
+    def _break_off(self, time_ns: int | None) -> Iterator[Block]:
+        """Show a stream that no response closed."""
+        partial = self._partial
+        provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
+        yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
+        partial.clear()

@@ -1,0 +1,145 @@
+"""Block → lines: one function per block; the blank lines between them are set here too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sessionlog.render.replay.blocks import (
+    Answered,
+    Asked,
+    Block,
+    Compacted,
+    Ended,
+    Failed,
+    Noted,
+    Opened,
+    Pinned,
+    Ran,
+    Rewritten,
+    Routed,
+    Said,
+    Served,
+)
+from sessionlog.render.replay.figures import count, counted, money, span_of_time, tokens
+from sessionlog.render.replay.layout_routing import compacted, pinned, routed
+from sessionlog.render.replay.layout_session import ended, opened
+from sessionlog.render.replay.layout_tools import called, ran, spelled
+from sessionlog.render.replay.lines import Line, Span, body, clipped, head, told, words
+from sessionlog.render.replay.view import Limit, View
+
+_ATTACHED = {Ran: (Ran, Answered, Failed), Said: (Asked,), Noted: (Noted,), Rewritten: (Asked,)}
+_NOTE = Limit(chars=400)
+_ORDINARY = frozenset({"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call"})
+_SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assistant": ("assistant ▸", "model")}
+
+
+def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
+    """Turn blocks into lines, those of one block together, a blank line before what does not belong to the last."""
+    last: Block | None = None
+    for block in blocks:
+        attached = isinstance(last, _ATTACHED.get(type(block), ()))
+        gap: list[Line] = [] if last is None or attached else [()]
+        yield gap + list(_lines(block, view))
+        last = block
+
+
+def _lines(block: Block, view: View) -> Iterator[Line]:
+    match block:
+        case Opened():
+            return opened(view, block)
+        case Asked():
+            return _asked(view, block)
+        case Said():
+            return _said(view, block)
+        case Rewritten():
+            return _rewritten(view, block)
+        case Answered():
+            return _answered(view, block)
+        case Failed():
+            return _failed(view, block)
+        case Ran():
+            return ran(view, block)
+        case Routed():
+            return routed(view, block)
+        case Pinned():
+            return pinned(view, block)
+        case Compacted():
+            return compacted(view, block)
+        case Ended():
+            return ended(view, block)
+        case _:
+            assert isinstance(block, Noted)
+            return _noted(view, block)
+
+
+def _asked(view: View, block: Asked) -> Iterator[Line]:
+    facts = [Span(counted(view, block.messages, "message")), Span(counted(view, block.tools, "tool"))]
+    yield from head(view, (Span("▹ request", "note"), Span("  "), words(block.request.model or "", "note")), facts)
+
+
+def _said(view: View, block: Said) -> Iterator[Line]:
+    if block.role == "tool":
+        yield clipped((Span("tool ▸ ", "tool"), words(block.tool, "tool")), view.width)
+        yield from body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)
+        return
+    label, style = _SPEAKERS.get(block.role, (f"{words(block.role).text} ▸", "note"))
+    limit = view.limits.system if block.role in {"system", "developer"} else view.limits.prose
+    yield from told(view, (Span(label, style),), block.text, limit, "note" if style == "note" else "")
+    for call in block.calls:
+        yield from called(view, call, ())
+
+
+def _rewritten(view: View, block: Rewritten) -> Iterator[Line]:
+    left_out = counted(view, block.left_out, "earlier message")
+    verb = "is" if block.left_out == 1 else "are"
+    said = f"{left_out} {verb} not in this request" if block.kept else "a conversation of its own begins"
+    yield (Span("↺ history  ", "note"), Span(said, "note"))
+
+
+def _answered(view: View, block: Answered) -> Iterator[Line]:
+    name = words(block.served.model or "answer", "model")
+    yield from head(
+        view, (Span("◂ ", "model"), name, *_via(block.served)), list(_figures(view, block.served, block.calls))
+    )
+    yield from body(view, block.text, view.limits.prose, indent=2)
+    if block.unfinished:
+        yield (Span("  ◌ broke off here: no response was recorded", "unfinished"),)
+    elif not block.text.strip() and not block.calls:
+        yield (Span("  (no text)", "note"),)
+
+
+def _failed(view: View, block: Failed) -> Iterator[Line]:
+    name = words(f" {block.served.model}" if block.served.model else "", "failed")
+    left = (Span("✘ request failed", "failed"), Span("  " if name.text else ""), name, *_via(block.served))
+    yield from head(view, left, list(_figures(view, block.served, 0)))
+    yield from body(view, block.error, view.limits.prose, indent=2, style="failed")
+    if block.text.strip():
+        yield (Span("  ◌ what had arrived:", "unfinished"),)
+        yield from body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
+
+
+def _via(served: Served) -> Line:
+    return (Span("  via ", "note"), words(served.provider, "note")) if served.provider else ()
+
+
+def _figures(view: View, served: Served, calls: int) -> Iterator[Span]:
+    if served.attempt > 1:
+        yield Span(f"attempt {served.attempt}", "unfinished")
+    if served.finish_reason not in _ORDINARY:
+        yield words(f"stopped: {served.finish_reason}", "unfinished")
+    yield span_of_time(view, served.latency_ms)
+    yield from tokens(view, served.usage)
+    if calls and view.exact:
+        yield Span(f"{count(view, calls)} tool call{'' if calls == 1 else 's'}")
+    yield money(view, served.cost)
+
+
+def _noted(view: View, block: Noted) -> Iterator[Line]:
+    style = "failed" if block.severity == "damage" else "note"
+    mark = "!" if block.severity == "damage" else "·"
+    text = block.text or ("" if block.data is None else spelled(view, block.data))
+    first = True
+    for line in body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style):
+        yield (Span(f"{mark} ", style), *line[1:]) if first else line
+        first = False
+    yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")

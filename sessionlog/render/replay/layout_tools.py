@@ -1,0 +1,95 @@
+"""How a tool call looks: what was asked on its head, the rest of its arguments and its result below.
+
+A terminal shows arguments as a person would say them; pipes and diffs get the logged JSON, compact, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sessionlog.render.replay.blocks import Call, Ran
+from sessionlog.render.replay.exact import Digits, compact_json
+from sessionlog.render.replay.figures import count, span_of_time
+from sessionlog.render.replay.lines import PAGE, Line, Span, body, cells, clipped, failure, head, joined, words
+from sessionlog.render.replay.view import View
+
+Json = Any
+_MAIN = ("command", "cmd", "path", "file_path", "file", "filename", "pattern", "query", "url", "prompt", "dir", "name")
+"""Arguments that say best what a call does, the best first."""
+
+_INLINE = 60  # a longer text argument gets lines of its own
+
+
+def ran(view: View, block: Ran) -> Iterator[Line]:
+    """A call with its result."""
+    yield from called(view, block.call, list(_outcome(view, block)))
+    yield from body(view, block.output, view.limits.output, indent=4, gutter="│ ", prose=False)
+    if block.error and not _is_short(block.error):
+        yield from failure(view, block.error, view.limits.output, indent=4)
+
+
+def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
+    """A call: its name, its main argument where there is room, and the other arguments below."""
+    name = (Span("  ⚙ ", "tool"), words(call.name or "(unnamed tool)", "tool"))
+    if view.exact:
+        yield from head(view, name, figures)
+        text = compact_json(call.arguments) if call.given else ""
+        yield from body(view, text, view.limits.arguments, indent=4, style="note", prose=False)
+        return
+    room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
+    main, short, long = _by_size(call, room)
+    listed = spelled(view, short)
+    beside = len(main) + len(listed) + 2 <= room
+    left = joined((words(main), words(listed if beside else "", "note")), by="  ")
+    yield from head(view, (*name, *((Span("  "), *left) if left else ())), figures)
+    yield from body(view, "" if beside else listed, view.limits.arguments, indent=4, style="note", prose=False)
+    for key, text in long.items():
+        if len(short) + len(long) > 1:
+            yield clipped((Span("    "), words(f"{key}:", "note")), view.width)
+        yield from body(view, text, view.limits.arguments, indent=4, gutter="› ", prose=False)
+
+
+def spelled(view: View, value: Json) -> str:
+    """A JSON value within a line: as `key=value` for a person, else as JSON."""
+    if view.exact or not isinstance(value, Mapping):
+        return compact_json(value)
+    return " ".join(f"{key}={_bare(item)}" if key else _bare(item) for key, item in value.items())
+
+
+def _bare(value: Json) -> str:
+    plain = isinstance(value, str) and value and not any(char in value for char in " \n\"'=")
+    return str(value) if plain else compact_json(value)
+
+
+def _outcome(view: View, block: Ran) -> Iterator[Span]:
+    if not block.answered:
+        yield Span("◌ no result", "unfinished")
+        return
+    if block.error:
+        yield words(f"✘ {block.error}" if _is_short(block.error) else "✘ failed", "failed")
+    if block.duration_ms or view.exact:
+        yield span_of_time(view, block.duration_ms)
+    lines = block.output.rstrip("\r\n").count("\n") + 1
+    if lines > 1:
+        yield Span(f"{count(view, lines)} lines", "note")
+
+
+def _is_short(error: str) -> bool:
+    return len(error) <= 40 and "\n" not in error.strip()
+
+
+def _by_size(call: Call, room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
+    """The argument that stands beside the name, where it fits; the short ones; texts that need lines of their own."""
+    if not call.given:
+        return "", {}, {}
+    if not isinstance(call.arguments, Mapping):
+        return "", {"": call.arguments}, {}
+    every = {str(key): value for key, value in call.arguments.items()}
+    texts = {key: value for key, value in every.items() if isinstance(value, str) and not isinstance(value, Digits)}
+    main = next((key for key in (*_MAIN, *texts) if key in texts), "")
+    fits = main and "\n" not in texts[main].strip() and len(texts[main]) <= room
+    beside = texts.pop(main) if fits else ""
+    long = {key: text for key, text in texts.items() if key == main or "\n" in text or len(text) > _INLINE}
+    rest = {key: value for key, value in every.items() if key not in long and not (fits and key == main)}
+    return beside, rest, long

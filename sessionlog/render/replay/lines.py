@@ -1,0 +1,186 @@
+"""Lines of spans: the small set of forms every block is laid out in.
+
+The invariant: the text of a `Span` is harmless. Logged text becomes spans only through `span`, `words` and `body`,
+which escape it, here, at the last step; a bare `Span` holds our own words. A style is a name of the theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from sessionlog.render.escape import cut, one_line, strip_line_ends, terminal
+from sessionlog.render.replay.view import Limit, View
+from sessionlog.render.replay.wrap import fitting, wrap
+
+PAGE = 120  # beyond this a right-aligned figure is too far from what it belongs to
+_PROSE_WIDTH = 110
+_LABEL = 32  # a longer label has its text below it
+WORDS = 400  # characters of a name, a reason, an id: what stands within a line
+
+
+class Span(NamedTuple):
+    """A piece of a line: escaped text and a style of the theme ("" is plain)."""
+
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+
+def span(text: str, style: str = "") -> Span:
+    """Make a span of any text; what could act on a terminal becomes visible."""
+    return Span(terminal(text), style)
+
+
+def words(text: str, style: str = "", *, limit: int = WORDS) -> Span:
+    """Make a span of a logged text that belongs within a line: line ends become a sign, and it has an end."""
+    return Span(one_line(text, limit), style)
+
+
+def cells(line: Iterable[Span]) -> int:
+    """Columns that a line takes on a terminal."""
+    return sum(cell_len(part.text) for part in line)
+
+
+def joined(parts: Iterable[Span], by: str = " · ") -> Line:
+    """Join the parts that say something."""
+    line: list[Span] = []
+    for part in parts:
+        if part.text:
+            line += [Span(by, "note"), part] if line else [part]
+    return tuple(line)
+
+
+def head(view: View, left: Line, right: Sequence[Span]) -> Iterator[Line]:
+    """A line with its figures at the right edge; they get a line of their own where they do not fit."""
+    figures = joined(right)
+    if view.width is None or not figures:
+        yield clipped((*left, *([Span("  ")] if figures else []), *figures), view.width)
+        return
+    width = min(view.width, PAGE)
+    room = width - cells(left) - cells(figures)
+    if room >= 2:
+        yield (*left, Span(" " * room), *figures)
+        return
+    yield clipped(left, width)
+    for line in packed(right, width - 4):
+        yield (Span(" " * max(4, width - cells(line))), *line)
+
+
+def packed(parts: Sequence[Span], width: int | None) -> Iterator[Line]:
+    """Join the parts with dots into as few lines as fit the width."""
+    line: list[Span] = []
+    for part in (clipped((part,), width)[0] for part in parts if part.text):
+        if line and width is not None and cells(joined([*line, part])) > width:
+            yield joined(line)
+            line = []
+        line.append(part)
+    if line:
+        yield joined(line)
+
+
+def clipped(line: Line, width: int | None) -> Line:
+    """A line no wider than `width`, with `…` where it ends early: a name is not worth a second line."""
+    if width is None or cells(line) <= width:
+        return line
+    kept: list[Span] = []
+    room = width - 1
+    for part in line:
+        size = cells((part,))
+        if size > room:
+            return (*kept, Span(f"{fitting(part.text, room) if room > 0 else ''}…", part.style))
+        kept.append(part)
+        room -= size
+    return tuple(kept)
+
+
+def rule(view: View, parts: Sequence[Span]) -> Iterator[Line]:
+    """A heavy rule with words in it, as wide as the page; words that do not fit go on below."""
+    if view.width is None:
+        yield (Span("━━ ", "note"), *joined(parts), Span(" ━━", "note"))
+        return
+    width = min(view.width, PAGE)
+    for index, line in enumerate(packed(parts, width - 6)):
+        mark = Span("   " if index else "━━ ", "note")
+        rest = width - cells(line) - 4
+        yield (mark, *line, Span("" if index else f" {'━' * max(2, rest)}", "note"))
+
+
+def row(view: View, label: str, parts: Sequence[Span]) -> Iterator[Line]:
+    """A labelled line of facts below a head."""
+    indent = 13
+    room = None if view.width is None else max(20, min(view.width, PAGE) - indent)
+    if room is not None:
+        parts = [Span(piece, part.style) for part in parts for piece in wrap(part.text, room)]
+    for index, line in enumerate(packed(parts, room)):
+        yield (Span(f"{'' if index else label:<{indent}}", "note"), *line)
+
+
+def told(view: View, label: Line, text: str, limit: Limit, style: str = "") -> Iterator[Line]:
+    """A label and a text beside it; further lines of the text stand below its first."""
+    indent = cells(label) + 1
+    if indent > _LABEL:
+        yield clipped(label, view.width)
+        yield from body(view, text, limit, indent=2, style=style)
+        return
+    first = True
+    for line in body(view, text, limit, indent=indent, style=style):
+        yield (*label, Span(" "), *line[1:]) if first else line
+        first = False
+    if first:
+        yield label
+
+
+def failure(view: View, text: str, limit: Limit, *, indent: int) -> Iterator[Line]:
+    """An error's text, marked at its first line."""
+    if text.strip():
+        yield from told(view, (Span(f"{' ' * indent}✘", "failed"),), text, limit, "failed")
+
+
+def body(
+    view: View, text: str, limit: Limit, *, indent: int, style: str = "", gutter: str = "", prose: bool = True
+) -> Iterator[Line]:
+    """A text below its head: indented, wrapped, cut where it is long, with the size of what was cut."""
+    shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), limit)
+    prefix = Span(f"{' ' * indent}{gutter}", "note" if gutter else "")
+    for raw in shown.rstrip().split("\n") if shown.strip() else ():
+        safe = terminal(raw, tab=True)
+        for piece in (safe,) if view.width is None else wrap(safe, _room(view.width, raw, prose) - cells((prefix,))):
+            yield (prefix, Span(piece, style))
+    if left_out:
+        yield (prefix, Span(f"… {left_out} (--full)", "note"))
+
+
+def _room(width: int, line: str, prose: bool) -> int:
+    """Sentences are read in columns; tables and code are looked at in full width."""
+    narrow = prose and not line.lstrip(" ").startswith("|") and not line.startswith(("    ", "\t"))
+    return max(24, min(width, _PROSE_WIDTH) if narrow else width)
+
+
+def shorten(text: str, limit: Limit) -> tuple[str, str]:
+    """Return the beginning of a text, cut at a character, and in words what was left out ("" for nothing)."""
+    shown = text if limit.lines is None else text[: _end_of_line(text, limit.lines)]
+    if limit.chars is not None and len(shown) > limit.chars + limit.chars // 8:  # a cut that saves little annoys
+        shown, _ = cut(shown, limit.chars)
+    left = len(text) - len(shown)
+    if not left:
+        return text, ""
+    lines = text.count("\n", len(shown))
+    characters = f"{left:,} character{'s' if left != 1 else ''}"
+    return shown, f"+{lines:,} line{'s' if lines != 1 else ''}, {characters}" if lines else f"+{characters}"
+
+
+def _end_of_line(text: str, count: int) -> int:
+    """Where line number `count` ends; one line more than allowed is no reason to cut."""
+    end = -1
+    for index in range(count + 1):
+        before, end = end, text.find("\n", end + 1)
+        if end < 0:
+            return len(text)
+        if index == count:
+            return before
+    return end

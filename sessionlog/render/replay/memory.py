@@ -1,0 +1,117 @@
+"""What has been shown already, so that each request shows only what is new in it.
+
+Every request of an agent repeats the whole conversation. Three things are recognised: the prompts of session.start,
+answers and tool results that were shown when they happened, and messages of an earlier request. The same words said
+twice are two messages: a message is compared with the one at its place in an earlier request, not with all texts ever
+seen. Memory is bounded: digests only, of a bounded number of things.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sessionlog.render.replay.messages import Message, Reply, read_message, reply_keys, said_keys, spelling
+
+Json = Any
+_HISTORIES = 8  # conversations side by side in one log: the main one, titles, planning, sub-agents
+_EXPECTED = 4096  # things shown that no request has repeated yet
+_MEANINGS = 20_000  # messages of which the spelling is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What a request adds.
+
+    Attributes:
+        messages: The new messages, in order; of one that carries several tool results only the new ones.
+        left_out: Messages of the former history that this one does not have; 0 where it goes on.
+        kept: Messages of the former history that this one has.
+    """
+
+    messages: tuple[Message, ...]
+    left_out: int
+    kept: int
+
+
+class Memory:
+    """Remembers what was shown. `expect` is told of each thing shown; `news` asks what of a request is new."""
+
+    __slots__ = ("_expected", "_histories", "_meanings")
+
+    def __init__(self) -> None:
+        self._expected: Counter[bytes] = Counter()
+        self._histories: deque[tuple[bytes, ...]] = deque(maxlen=_HISTORIES)
+        self._meanings: dict[bytes, bytes] = {}
+
+    def expect(self, keys: Sequence[bytes]) -> None:
+        """Note something that has been shown and that a later request will repeat."""
+        self._expected.update(keys)
+        while len(self._expected) > _EXPECTED:
+            del self._expected[next(iter(self._expected))]
+
+    def news(self, messages: Sequence[Json]) -> News:
+        """Return what of a request's messages has not been shown yet, and remember it as shown."""
+        identities = tuple(map(self._identity, messages))
+        former, common = self._closest(identities)
+        dropped = Counter(former[common:])
+        new = []
+        for place in range(common, len(messages)):
+            if dropped[identities[place]] > 0:
+                dropped[identities[place]] -= 1
+            elif (left := self._unseen(read_message(messages[place], place))) is not None:
+                new.append(left)
+        if common == len(former) and former:
+            self._histories.remove(former)
+        self._histories.append(identities)
+        left_out = dropped.total()
+        return News(messages=tuple(new), left_out=left_out, kept=len(former) - left_out)
+
+    def _identity(self, message: Json) -> bytes:
+        """What a message means; reading it once for each of its spellings is enough."""
+        spelled = spelling(message)
+        meaning = self._meanings.get(spelled)
+        if meaning is None:
+            meaning = self._meanings[spelled] = read_message(message).identity
+            if len(self._meanings) > _MEANINGS:
+                del self._meanings[next(iter(self._meanings))]
+        return meaning
+
+    def _closest(self, identities: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], int]:
+        """The remembered history with the longest common beginning, the latest of equals."""
+        best: tuple[bytes, ...] = self._histories[-1] if self._histories else ()
+        longest = 0
+        for history in self._histories:
+            common = _common(history, identities)
+            if common and common >= longest:
+                best, longest = history, common
+        return best, longest
+
+    def _unseen(self, message: Message) -> Message | None:
+        """The message less what was shown when it happened; None when nothing is left."""
+        replies = tuple(reply for reply in message.replies if not self._seen_reply(reply))
+        said = message.text.strip() or message.calls
+        if said and not self._take(said_keys(message.role, message.text, message.calls)):
+            return replace(message, replies=replies)
+        return replace(message, text="", calls=(), replies=replies) if replies else None
+
+    def _seen_reply(self, reply: Reply) -> bool:
+        return self._take(reply_keys(reply.id, reply.text))
+
+    def _take(self, keys: Sequence[bytes]) -> bool:
+        """Whether one of `keys` was expected; all of them are ticked off, since they mean the same thing."""
+        known = [key for key in keys if self._expected[key] > 0]
+        for key in known:
+            self._expected[key] -= 1
+            if not self._expected[key]:
+                del self._expected[key]
+        return bool(known)
+
+
+def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    for index, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return index
+    return min(len(one), len(other))

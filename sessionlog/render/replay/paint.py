@@ -1,0 +1,55 @@
+"""Lines → text: with the theme's colours on a terminal, without any elsewhere.
+
+The only escape sequences that a replay can ever hold are made here, of the theme's own styles.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rich.color import ColorSystem
+from rich.style import Style
+
+from sessionlog.render.console import THEME
+from sessionlog.render.replay.lines import Line
+
+_SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
+_ASCII = str.maketrans(
+    {
+        "━": "=", "│": "|", "·": "-", "…": "~", "▸": ">", "▹": ">", "◂": "<", "⚙": "*", "✘": "x", "◌": "o",
+        "⇄": "%", "⇢": ">", "⇣": "v", "↺": "@", "→": ">", "›": ">", "⏎": "$", "–": "-",
+    }
+)  # fmt: skip
+"""Signs of our own for terminals that speak no Unicode, each as wide as what it stands for."""
+
+
+class Paint:
+    """Turns lines into text for one sink.
+
+    Attributes:
+        color_system: rich's name of what the terminal can show; None is no colour.
+        encoding: What the sink can encode.
+    """
+
+    __slots__ = ("_encoding", "_system")
+
+    def __init__(self, *, color_system: str | None = None, encoding: str = "utf-8") -> None:
+        self._system = _SYSTEMS.get(color_system or "")
+        self._encoding = None if encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"} else encoding
+
+    def __call__(self, line: Line) -> str:
+        """The line as text, without its end and without blanks before it."""
+        if self._system is None:
+            return self._encodable("".join(part.text for part in line).rstrip(" "))
+        painted = (_style(part.style).render(part.text, color_system=self._system) for part in line)
+        return self._encodable("".join(painted).rstrip(" "))
+
+    def _encodable(self, text: str) -> str:
+        if self._encoding is None or text.isascii():
+            return text
+        return text.translate(_ASCII).encode(self._encoding, "replace").decode(self._encoding)
+
+
+@cache
+def _style(name: str) -> Style:
+    return THEME.styles[name] if name else Style.null()

@@ -1,0 +1,105 @@
+"""Blocks that need no memory of other events: routing, pins, compaction, and everything that is worth a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.payload_json import read_payload
+from sessionlog.events.payloads import (
+    PAYLOADS,
+    Compaction,
+    LLMRequest,
+    Override,
+    Payload,
+    PlanningTurn,
+    ReasoningStall,
+    RejectedOverride,
+    RoutingDecision,
+)
+from sessionlog.render.replay.blocks import Asked, Block, Compacted, Noted, Pinned, Routed, Said
+from sessionlog.render.replay.exact import exact
+from sessionlog.render.replay.messages import Message, read_message
+
+Json = Any
+
+
+def payload_of(event: Event) -> Payload | None:
+    """The payload; of the fields beside the envelope where a writer put them there and left `data` out."""
+    cls = PAYLOADS.get(event.type)
+    if cls is None or not (event.data is None or isinstance(event.data, Mapping)):
+        return None
+    return read_payload(cls, event.extra if event.data is None else event.data)
+
+
+def asked_block(event: Event, request: LLMRequest) -> Asked:
+    """The line that begins a request; the oldest logs have a count of messages instead of messages."""
+    messages = len(request.messages or ()) or request.messages_count or 0
+    tools = len(request.tools or ())
+    return Asked(type=event.type, time_ns=event.time_ns, messages=messages, tools=tools, request=request)
+
+
+def said_blocks(event: Event, messages: Sequence[Message], listed: Sequence[Json]) -> Iterator[Block]:
+    """The blocks of some messages of a request (all are `listed`): what each says, then the tool results it has."""
+    kind, when = event.type, event.time_ns
+    tools: Mapping[str, str] = {}
+    if any(message.replies for message in messages):
+        tools = {call.id: call.name for message in map(read_message, listed) for call in message.calls if call.id}
+    digits = (exact(event, "messages") or listed) if any(message.calls for message in messages) else ()
+    for message in messages:
+        if message.text.strip() or message.calls:
+            calls = read_message(digits[message.place]).calls if message.calls else ()
+            yield Said(type=kind, time_ns=when, role=message.role, text=message.text, calls=calls)
+        for reply in message.replies:
+            yield Said(type=kind, time_ns=when, role="tool", text=reply.text, tool=tools.get(reply.id, ""))
+
+
+def block_of(event: Event, value: Payload) -> Block:
+    """The block of an event that needs no memory of others."""
+    kind, when = event.type, event.time_ns
+    match value:
+        case RoutingDecision():
+            return Routed(type=kind, time_ns=when, decision=value)
+        case RejectedOverride():
+            return Pinned(type=kind, time_ns=when, override=value, rejected=value.rejection_error or "")
+        case Override():
+            return Pinned(type=kind, time_ns=when, override=value)
+        case Compaction():
+            return Compacted(type=kind, time_ns=when, compaction=value, done=kind == "compaction.end")
+        case PlanningTurn():
+            return Said(type=kind, time_ns=when, role="plan", text=value.plan or "")
+        case ReasoningStall():
+            after = "" if value.timeout_ms is None else f" after {value.timeout_ms:g} ms"
+            text = f"{value.model or 'the model'} reasoned without end and was stopped{after}"
+            return Noted(type=kind, time_ns=when, word="stall", text=text, more=value.reasoning_tail or "")
+        case _:
+            return unknown_note(event)
+
+
+def unknown_note(event: Event) -> Noted:
+    """A line for an event without a form of its own: what it says of itself, else its data."""
+    data = exact(event)
+    values = data if isinstance(data, Mapping) else {}
+    if event.type == "log.gap":
+        return _gap(event, values)
+    told = values.get("message") if event.type == "progress" else None
+    if event.type == "llm.delta":
+        told = values.get("content")
+    if isinstance(told, str):
+        return Noted(type=event.type, time_ns=event.time_ns, word=event.type, text=told)
+    return Noted(type=event.type, time_ns=event.time_ns, word=event.type, data=data)
+
+
+def problem_note(problem: Problem) -> Noted:
+    """A line for a piece of the log that could not be read."""
+    return Noted(type="problem", word="damage", text=str(problem), severity="damage")
+
+
+def _gap(event: Event, values: Mapping[str, Any]) -> Noted:
+    count, reason = values.get("events"), values.get("reason")
+    what = f"{count} events were" if isinstance(count, int) and count != 1 else "an event was"
+    why = f": {reason}" if isinstance(reason, str) and reason else ""
+    text = f"{what} not recorded{why}"
+    return Noted(type=event.type, time_ns=event.time_ns, word="gap", text=text, severity="damage")

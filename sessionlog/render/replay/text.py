@@ -1,0 +1,68 @@
+"""The Python face of replay: a path in, lines of plain text out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.reader.stream import read_events
+from sessionlog.render.replay.account import Price
+from sessionlog.render.replay.blocks import Block
+from sessionlog.render.replay.fold import fold_replay
+from sessionlog.render.replay.layout import lay_out
+from sessionlog.render.replay.paint import Paint
+from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
+from sessionlog.sources.native import session_id_of
+
+
+def replay(
+    path: str,
+    *,
+    full: bool = False,
+    all_messages: bool = False,
+    only: Iterable[str] = (),
+    tz: str = "UTC",
+    width: int | None = None,
+    cut: int = SHOWN,
+    price: Price | None = None,
+) -> Iterator[str]:
+    """Yield the replay of a log, line by line and as it is read: stable text without colours or control characters.
+
+    Args:
+        path: The log: .jsonl, .jsonl.gz or .jsonl.zst.
+        full: Show long texts whole.
+        all_messages: Show the messages of every request, also those that have been shown before.
+        only: Event types to show, such as `tool.call` or `llm.*`; all where it is empty.
+        tz: The zone of times: an IANA name, `UTC`, or `local`.
+        width: Wrap at this many columns; None never wraps.
+        cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
+        price: (provider, model, usage, time_ns) → nano-dollars, for responses that record no cost.
+
+    Raises:
+        LogNotReadable: The path cannot be read as a log.
+        InvalidWindow: No such time zone.
+    """
+    view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
+    chosen = selector(only)
+    blocks = fold_replay(
+        read_events(path),
+        session_id=session_id_of(path),
+        all_messages=all_messages,
+        named=chosen or (lambda _: False),
+        price=price,
+    )
+    paint = Paint()
+    for lines in lay_out(select(blocks, chosen), view):
+        yield from map(paint, lines)
+
+
+def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
+    """A test of event types by names or patterns; None where there is nothing to select by."""
+    patterns = tuple(only)
+    return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
+
+
+def select(blocks: Iterable[Block], chosen: Callable[[str], bool] | None) -> Iterator[Block]:
+    """The blocks of the chosen types; damage is always told."""
+    return (block for block in blocks if chosen is None or block.type == "problem" or chosen(block.type))

@@ -1,0 +1,65 @@
+"""How a replay is wanted: for whom, how wide, how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+
+SHOWN = 4000
+"""Characters of one text that are shown by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """How much of a text is shown; None is all."""
+
+    chars: int | None = None
+    lines: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is shown of each kind of text; `Limits()` shows all.
+
+    Attributes:
+        prose: What people and models say, and errors.
+        system: System prompts.
+        output: A tool's result.
+        arguments: A tool's arguments.
+    """
+
+    prose: Limit = field(default_factory=Limit)
+    system: Limit = field(default_factory=Limit)
+    output: Limit = field(default_factory=Limit)
+    arguments: Limit = field(default_factory=Limit)
+
+
+def limits_to(chars: int) -> Limits:
+    """Limits of at most `chars` characters; what a reader skims is cut shorter than what he reads."""
+    return Limits(
+        prose=Limit(chars=chars),
+        system=Limit(chars=min(chars, 400), lines=4),
+        output=Limit(chars=min(chars, 1200), lines=12),
+        arguments=Limit(chars=min(chars, 1200), lines=6),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A frozen answer to every question the layout has.
+
+    Attributes:
+        width: Columns of the terminal; None never wraps and never aligns, for pipes and diffs.
+        exact: Numbers in full (`14100 in · 4200 ms · $0.0010272`) instead of short ones.
+        limits: How much of long texts is shown.
+        zone: Where times are shown.
+        now: The year that goes without saying.
+        home: The folder shown as `~`; empty shows paths as logged.
+    """
+
+    width: int | None = None
+    exact: bool = True
+    limits: Limits = field(default_factory=lambda: limits_to(SHOWN))
+    zone: tzinfo = UTC
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    home: str = ""

@@ -1,0 +1,163 @@
+"""How the list of sessions looks: a day's heading, then one line a session, newest first."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from sessionlog.analytics.sessions import SessionList, SessionSummary
+from sessionlog.analytics.window import describe_window
+from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.events.money import usd as dollars
+from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import clock, day_title, home_path, stamp
+from sessionlog.render.usage import problem_note
+from sessionlog.sources.record import UNKNOWN as MISSING
+
+MARKS: Mapping[str, tuple[str, str]] = {
+    "success": ("✔", "cached"),
+    "running": ("●", "unfinished"),
+    "unfinished": ("◌", "unfinished"),
+}
+_FAILED = ("✘", "failed")
+
+_COLUMNS = (
+    Column(title="TIME", name="time"),
+    Column(title="", name="status", right=False),
+    Column(title="TOOK", name="duration", rank=3),
+    Column(title="MODEL", name="model", right=False, least=16),
+    Column(title="CALLS", name="calls", rank=2),
+    Column(title="TOKENS", name="tokens", rank=5),
+    Column(title="COST", name="cost"),
+    Column(title="PROJECT", name="project", rank=6, right=False, least=10),
+    Column(title="PROMPT", name="prompt", right=False, least=20),
+    Column(title="WHY", name="error", rank=1, right=False, least=15),
+    Column(title="SESSION", name="session", rank=7, right=False, least=25),
+)
+
+
+def render_sessions(
+    found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
+) -> Iterator[Text]:
+    """Yield the lines of the terminal view."""
+    if not found.sessions:
+        yield Text(f"No sessions · {describe_window(found.window, tz, now=now)}")
+    rows = [_row(session, tz, home, wide=wide) for session in found.sessions]
+    table = fit_table(_COLUMNS, rows, width=width, wide=wide)
+    numbered = zip(found.sessions, table.lines[1:], strict=True)
+    for _, group in groupby(numbered, key=lambda pair: _day(pair[0], tz)):
+        pairs = list(group)
+        yield _heading([session for session, _ in pairs], tz, now, max(table.width, 40))
+        for _, line in pairs:
+            yield line
+        yield Text()
+    yield from _notes(found, table.hidden)
+
+
+def _row(session: SessionSummary, tz: str, home: str, *, wide: bool) -> list[Cell]:
+    mark, style = MARKS.get(session.status, _FAILED)
+    more = f" +{len(session.models) - 1}" if len(session.models) > 1 else ""
+    start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
+    prompt = one_line(session.prompt, 200 if wide else 80)
+    return [
+        Cell(text=start, style="secondary"),
+        Cell(text=mark, style=style),
+        Cell(text=duration(session.duration_ms or None), style="secondary"),
+        Cell(text=one_line(session.models[0] if session.models else "", 40) + more),
+        Cell(text=human_count(session.requests)),
+        Cell(text=human_count(session.total_tokens)),
+        _cost(session),
+        Cell(text=_project(session.project, home), style="secondary"),
+        Cell(text=f"“{prompt}”" if prompt else ""),
+        Cell(text=one_line(_why(session), 60), style="failed" if style == "failed" else "unfinished"),
+        Cell(text=one_line(session.session, 60), style="secondary"),
+    ]
+
+
+def _project(folder: str, home: str) -> str:
+    return "" if folder == MISSING else one_line(home_path(folder, home), 40)
+
+
+def _why(session: SessionSummary) -> str:
+    if session.status == "unfinished":
+        return "no end: killed?" if session.counted else session.error
+    if session.status in MARKS:
+        return ""
+    if session.error:
+        return session.error
+    return session.status.replace("_", " ")
+
+
+def _cost(session: SessionSummary) -> Cell:
+    estimated = bool(session.estimated_nano)
+    text = usd(None if session.cost_nano is None else dollars(session.cost_nano), estimated=estimated)
+    more = "+" if session.cost_is_partial and session.cost_nano is not None else ""
+    return Cell(text=text + more, style="estimated" if estimated else "")
+
+
+def _day(session: SessionSummary, tz: str) -> str:
+    return "" if session.start_ns is None else day_key(session.start_ns, resolve_zone(tz))
+
+
+def _heading(sessions: Sequence[SessionSummary], tz: str, now: datetime, width: int) -> Text:
+    start = sessions[0].start_ns
+    title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
+    costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
+    estimated = any(session.estimated_nano for session in sessions)
+    count = f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}"
+    more = "+" if any(session.cost_nano is None or session.cost_is_partial for session in sessions) else ""
+    money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{more}" if costs else ""
+    right = f"{count}{money}"
+    return Text.assemble((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
+
+
+def _notes(found: SessionList, hidden: Sequence[str]) -> Iterator[Text]:
+    shown = found.sessions
+    if any(session.estimated_nano for session in shown):
+        yield Text("~ estimated from list prices", style="note")
+    if any(session.cost_is_partial for session in shown) and any(session.cost_nano is not None for session in shown):
+        yield Text("+ a part of it has no price: `sessionlog pricing MODEL` says why", style="note")
+    if found.problem_count:
+        yield problem_note(found.problem_count, [str(p) for p in found.problems])
+    if found.hidden:
+        yield Text(f"{found.hidden} more sessions (--limit)", style="note")
+    if hidden:
+        yield Text(f"hidden columns: {', '.join(hidden)} (--wide)", style="note")
+
+
+def render_sessions_csv(found: SessionList) -> str:
+    """Return the list as CSV with exact numbers; models are joined by a space."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    rows = [session.to_dict() for session in found.sessions]
+    writer.writerow(rows[0] if rows else ["source", "session", "path", "start", "last", "status"])
+    for row in rows:
+        row["models"] = " ".join(row["models"])
+        writer.writerow(csv_cell(value) if isinstance(value, str) else _exact(value) for value in row.values())
+    return out.getvalue()
+
+
+def _exact(value: object) -> str:
+    return "" if value is None else repr(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def render_sessions_markdown(found: SessionList, *, tz: str, now: datetime) -> str:
+    """Return the list as a Markdown table."""
+    lines = [
+        "| TIME | STATUS | MODEL | CALLS | TOKENS | COST | PROMPT | SESSION |",
+        "|---|---|---|---:|---:|---:|---|---|",
+    ]
+    for s in found.sessions:
+        start = UNKNOWN if s.start_ns is None else stamp(s.start_ns, resolve_zone(tz), now=now)
+        cells = [start, s.status, " ".join(s.models), human_count(s.requests), human_count(s.total_tokens)]
+        cells += [_cost(s).text, s.prompt[:80], s.session]
+        lines.append(f"| {' | '.join(markdown_cell(cell) for cell in cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,127 @@
+"""A table that fits: aligned columns, the least useful hidden first, text columns cut last; and it says what it hid.
+
+Cells are finished text (escaped, formatted); this module only measures, chooses and aligns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+GAP = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column.
+
+    Attributes:
+        title: Its heading.
+        name: What it is called when it is hidden.
+        rank: How useful it is: the highest ranks are hidden first; 0 never is.
+        right: Numbers are aligned to the right.
+        least: A text column may be cut down to this width; None for columns that must not be cut.
+    """
+
+    title: str
+    name: str
+    rank: int = 0
+    right: bool = True
+    least: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Finished text with its style."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """Lines ready to print, and what did not fit.
+
+    Attributes:
+        lines: Heading first.
+        width: Columns that the table takes.
+        hidden: Names of the hidden columns, in their order.
+    """
+
+    lines: tuple[Text, ...]
+    width: int
+    hidden: tuple[str, ...]
+
+
+def fit_table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    width: int,
+    total: Sequence[Cell] | None = None,
+    wide: bool = False,
+) -> FittedTable:
+    """Lay out rows within `width` terminal columns; `wide` shows every column and lets lines be long."""
+    everything = [*rows, total] if total is not None else list(rows)
+    natural = [
+        max([cell_len(column.title), *(cell_len(row[index].text) for row in everything)])
+        for index, column in enumerate(columns)
+    ]
+    shown = [i for i, column in enumerate(columns) if wide or not _is_empty(everything, i, column)]
+    widths = {i: natural[i] for i in shown}
+    hidden: list[int] = []
+    while not wide and _needed(columns, widths) > width:
+        victims = [i for i in widths if columns[i].rank > 0]
+        if not victims:
+            break
+        victim = max(victims, key=lambda i: (columns[i].rank, i))
+        del widths[victim]
+        hidden.append(victim)
+    if not wide:
+        _shrink(columns, widths, width)
+    lines = [_line(columns, widths, [Cell(text=c.title, style="secondary") for c in columns])]
+    lines += [_line(columns, widths, row) for row in rows]
+    taken = sum(widths.values()) + GAP * (len(widths) - 1)
+    if total is not None:
+        lines += [
+            Text("─" * min(taken, width if not wide else taken), style="secondary"),
+            _line(columns, widths, total),
+        ]
+    return FittedTable(lines=tuple(lines), width=taken, hidden=tuple(columns[i].name for i in sorted(hidden)))
+
+
+def _is_empty(rows: Sequence[Sequence[Cell]], index: int, column: Column) -> bool:
+    """An optional column without a single value only takes room."""
+    return column.rank > 0 and bool(rows) and all(row[index].text in ("", "–", "0") for row in rows)
+
+
+def _needed(columns: Sequence[Column], widths: dict[int, int]) -> int:
+    least = [min(w, columns[i].least or w) for i, w in widths.items()]
+    return sum(least) + GAP * (len(widths) - 1)
+
+
+def _shrink(columns: Sequence[Column], widths: dict[int, int], width: int) -> None:
+    """Take what is missing from the text columns, the widest first."""
+    while sum(widths.values()) + GAP * (len(widths) - 1) > width:
+        flexible = [i for i, w in widths.items() if columns[i].least is not None and w > (columns[i].least or 0)]
+        if not flexible:
+            return
+        widths[max(flexible, key=lambda i: widths[i])] -= 1
+
+
+def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]) -> Text:
+    line = Text(no_wrap=True)
+    for position, (index, width) in enumerate(widths.items()):
+        cell = row[index]
+        text = cell.text if cell_len(cell.text) <= width else set_cell_size(cell.text, max(0, width - 1)) + "…"
+        padding = " " * (width - cell_len(text))
+        if position:
+            line.append(" " * GAP)
+        line.append(padding if columns[index].right else "")
+        line.append(text, cell.style)
+        if not columns[index].right and position < len(widths) - 1:
+            line.append(padding)
+    return line

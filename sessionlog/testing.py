@@ -1,0 +1,171 @@
+"""What users need to test their own plugs: a logger that writes to memory, a clock that steps, events to try things on.
+
+`MemorySink` is a whole `SessionLogger`, with its numbering, encoding, redaction and totals; only the file is missing.
+So a plug that works with it works with a log, and what it recorded can be looked at as events.
+
+    def test_my_agent_records_its_tools():
+        with MemorySink() as log:
+            run_my_agent(on_event=log.callback())
+        assert [event.data["tool"] for event in log.of_type("tool.call")] == ["search", "bash"]
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sessionlog.errors import MissingExtra
+from sessionlog.events.decode import decode_line
+from sessionlog.events.envelope import KNOWN_TYPES, Event
+from sessionlog.events.times import format_time, parse_time
+from sessionlog.logger.log_file import LogFile
+from sessionlog.logger.session_logger import SessionLogger
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+class FixedClock:
+    """A clock for `SessionLogger(clock=…)`: each call gives the present instant and moves on by one step.
+
+    Args:
+        start: The first instant, RFC 3339.
+        step_ns: Nanoseconds between two calls; 0 stands still.
+
+    Attributes:
+        now_ns: What the next call gives, in nanoseconds since 1970.
+
+    Raises:
+        ValueError: `start` is not a time.
+    """
+
+    def __init__(self, start: str = "2026-11-21T10:00:00Z", *, step_ns: int = 1_000_000_000) -> None:
+        instant = parse_time(start)
+        if instant is None:
+            raise ValueError(f"{start!r} is not an RFC 3339 time")
+        self.now_ns = instant
+        self._step_ns = step_ns
+
+    def __call__(self) -> int:
+        """Return the present instant in nanoseconds, and step."""
+        now = self.now_ns
+        self.now_ns += self._step_ns
+        return now
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock, backwards with a negative number."""
+        self.now_ns += round(seconds * 1_000_000_000)
+
+
+class MemorySink(SessionLogger):
+    """A `SessionLogger` that keeps its log in memory; no file is opened and no folder made.
+
+    Args:
+        session_id: As for `SessionLogger`.
+        clock: Stamps the events; a `FixedClock` by default, so that tests can compare them.
+        options: Everything else that `SessionLogger` takes.
+
+    Attributes:
+        notices: What would have been said on stderr.
+    """
+
+    def __init__(
+        self, session_id: str = "test-session", *, clock: Callable[[], int] | None = None, **options: Any
+    ) -> None:
+        self.notices: list[str] = []
+        options.setdefault("notify", self.notices.append)
+        super().__init__("memory", session_id, clock=clock or FixedClock(), **options)
+        self._memory = _MemoryFile(f"memory:{session_id}.jsonl")
+        self._file = self._memory
+
+    @property
+    def failure(self) -> OSError | None:
+        """While set, appending raises it, as a full disk would: does your plug go on?"""
+        return self._memory.failure
+
+    @failure.setter
+    def failure(self, error: OSError | None) -> None:
+        self._memory.failure = error
+
+    @property
+    def content(self) -> bytes:
+        """The log's bytes, as they would be in the file."""
+        return bytes(self._memory.content)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events of the log in order, read back from its lines; `session.start` comes first."""
+        return tuple(event for line in self.content.split(b"\n") for event in decode_line(line)[0])
+
+    def of_type(self, type: str) -> tuple[Event, ...]:  # noqa: A002 - the envelope's own word
+        """Return the events of one type, in order."""
+        return tuple(event for event in self.events if event.type == type)
+
+    def is_new(self) -> bool:
+        """The session has no event yet."""
+        return not self._memory.content
+
+
+class _MemoryFile(LogFile):
+    """A log file without a file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("memory", path, "os")
+        self.path = path
+        self.content = bytearray()
+        self.failure: OSError | None = None
+        self._opened = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened
+
+    def open(self) -> tuple[bool, int]:
+        self._opened = True
+        return not self.content, 0
+
+    def append(self, lines: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.content += lines
+
+
+def event_strategy(*, types: Sequence[str] | None = None) -> SearchStrategy[Event]:
+    """Return a hypothesis strategy for events: known and unknown types, any JSON payload, sometimes unknown keys.
+
+    Every event it gives survives writing and reading unchanged.
+
+    Args:
+        types: The types to choose from; any by default.
+
+    Raises:
+        MissingExtra: hypothesis is not installed.
+    """
+    try:
+        from hypothesis import strategies as st  # noqa: PLC0415 - only where it is asked for
+    except ImportError as error:
+        raise MissingExtra("generating events needs: pip install hypothesis") from error
+    text = st.text(st.characters(codec="utf-8"), max_size=40)
+    scalars = (
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**63), 2**64 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | text
+    )
+    values = st.recursive(
+        scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4), max_leaves=12
+    )
+    known = st.sampled_from(sorted(KNOWN_TYPES))
+    letters = string.ascii_letters + string.digits
+    envelope = {"session_id", "seq", "type", "ts", "data"}
+    return st.builds(
+        Event,
+        session_id=st.text(letters + "-_.", min_size=1, max_size=24),
+        seq=st.integers(0, 2**53),
+        type=st.sampled_from(types) if types else known | st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8})?", fullmatch=True),
+        ts=st.integers(0, 4_102_444_800_000_000).map(lambda microseconds: format_time(microseconds * 1000)),
+        data=st.dictionaries(text, values, max_size=5) | values,
+        extra=st.just({}) | st.dictionaries(text.filter(lambda key: key not in envelope), values, max_size=2),
+    )
