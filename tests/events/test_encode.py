@@ -1,0 +1,222 @@
+"""Event → one line: exact for what we wrote, and never an exception whatever a payload is."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.events.decode import decode_line
+from sessionlog.events.encode import encode_event, encode_object, shorten
+from sessionlog.testing import event_strategy
+
+FAST = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+class Hostile:
+    """An object whose every conversion fails."""
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+    __str__ = __iter__ = __len__ = __hash__ = __repr__
+
+    @property
+    def __class__(self):
+        raise RuntimeError("no")
+
+
+class HostileText(str):
+    """A string that will not be converted."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+    encode = __repr__ = __iter__ = __str__
+
+
+class HostileMapping(dict):
+    """A mapping that cannot be walked."""
+
+    def items(self):
+        raise KeyError("no")
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(2**63, 2**70)
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary(max_size=20)
+    | st.dates()
+    | st.datetimes()
+    | st.uuids()
+    | st.decimals()
+    | st.complex_numbers()
+    | st.fractions()
+    | st.builds(Hostile)
+    | st.builds(HostileText, st.text(max_size=5))
+    | st.builds(HostileMapping, a=st.integers())
+    | st.builds(pow, st.just(10), st.just(5000))
+    | st.sampled_from(
+        [Hostile, len, (x for x in "ab"), range(3), Ellipsis, orjson.Fragment(b'1\n{"type":"session.end"}')]
+    )
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.frozensets(st.integers() | st.text(st.characters()), max_size=3)
+        | st.dictionaries(st.text(st.characters(), max_size=5) | st.integers() | st.none(), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+def line_of(data):
+    return encode_object({"session_id": "s", "seq": 1, "type": "x", "ts": "2026-11-21T10:00:00Z", "data": data})
+
+
+def kept(data):
+    """What a reader finds of a payload."""
+    line = line_of(data)
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    events, flaws = decode_line(line)
+    assert flaws == []
+    return events[0].data
+
+
+@FAST
+@given(event=event_strategy())
+def test_what_we_write_we_read(event):
+    """An event survives writing and reading, unknown types, unknown keys and untyped payloads included."""
+    events, flaws = decode_line(encode_event(event))
+    assert events == [event]
+    assert [flaw.severity for flaw in flaws] in ([], ["info"])
+
+
+@FAST
+@given(event=event_strategy())
+def test_a_line_of_ours_is_written_again_as_the_same_bytes(event):
+    """Reading and writing changes no byte, whether or not the event still has its bytes."""
+    line = encode_event(event)
+    [read] = decode_line(line)[0]
+    assert encode_event(read) == line
+    assert encode_event(replace(read)) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type": "x", "ts": "2026-11-21T10:00:00.1Z", "seq": "7", "session_id": 5}',
+        b'{"Type":"x","TS":"2026-11-21T10:00:00Z","Data":{"A":1}}',
+        b'{"session_id":"s","seq":1,"type":"x","ts":"","data":{"a":1e400,"b":123456789012345678901234567890}}',
+        b'{"session_id":"s","seq":1,"type":"x","ts":"","data":"\\u003c\\ud800 \xff"}',
+        b'{"session_id":"s","seq":1,"seq":2,"type":"x","ts":"","data":NaN}',
+    ],
+)
+def test_a_foreign_line_keeps_its_bytes(line):
+    """What others wrote is written back as it was: spelling, order, numbers, even invalid UTF-8."""
+    [event] = decode_line(line)[0]
+    assert encode_event(event) == line + b"\n"
+
+
+def test_a_changed_foreign_line_is_written_anew():
+    """After dataclasses.replace the event is what counts, and unknown keys survive."""
+    [event] = decode_line(b'{"type":"x","seq":1,"session_id":"s","ts":"t","data":null,"trace":"abc"}')[0]
+    assert encode_event(replace(event, seq=2)) == (
+        b'{"session_id":"s","seq":2,"type":"x","ts":"t","data":null,"trace":"abc"}\n'
+    )
+
+
+def test_an_object_spread_over_lines_becomes_one_line():
+    """Bytes with line breaks inside are not written back: a log has one event per line."""
+    [event] = decode_line(b'{\n  "type": "x",\n  "seq": 1\n}')[0]
+    assert encode_event(event) == b'{"session_id":"","seq":1,"type":"x","ts":"","data":null}\n'
+
+
+@FAST
+@given(data=TREES)
+def test_encoding_never_raises(data):
+    """Any tree of Python objects becomes one line that a reader takes for one event."""
+    kept(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({1, 2}, [1, 2]),
+        ((1, "a"), [1, "a"]),
+        (b"caf\xc3\xa9 \xff", "café �"),
+        (bytearray(b"ab"), "ab"),
+        (memoryview(b"ab"), "ab"),
+        (float("nan"), None),
+        (float("inf"), None),
+        (2**64 - 1, 2**64 - 1),
+        (2**64, str(2**64)),
+        (-(2**63) - 1, str(-(2**63) - 1)),
+        ("\ud800 \udfff", "� �"),
+        ({"\ud800": 1}, {"�": 1}),
+        ({1: "a", None: "b"}, {"1": "a", "None": "b"}),
+        ("line\u2028separator\x85\r\n", "line\u2028separator\x85\r\n"),
+    ],
+)
+def test_what_json_cannot_hold_is_spelled(data, found):
+    """Sets, bytes, big integers, surrogates and odd keys arrive as the nearest JSON."""
+    assert kept(data) == found
+
+
+def test_no_payload_can_smuggle_a_second_line():
+    """A pre-encoded fragment with a line break inside does not begin another event."""
+    smuggled = orjson.Fragment(b'1,"ts":""}\n{"type":"session.end"')
+    assert line_of({"a": smuggled}).count(b"\n") == 1
+
+
+def test_a_circle_ends():
+    """A payload that contains itself is cut at a depth, and says so."""
+    data = {"name": "loop"}
+    data["self"] = data
+    assert kept(data)["self"]["self"]["name"] == "loop"
+    assert b"[too deep]" in line_of(data)
+
+
+def test_a_hostile_object_costs_only_itself():
+    """An object that cannot be looked at is named in its place; its neighbours stay."""
+    found = kept({"ok": 1, "bad": Hostile(), "worse": HostileMapping(a=1), "set": {1}})
+    assert found["ok"] == 1
+    assert found["bad"] == "[unreadable Hostile: RuntimeError]"
+    assert found["set"] == [1]
+
+
+@FAST
+@given(data=TREES, limit=st.integers(400, 4000))
+def test_a_cut_event_fits_and_says_so(data, limit):
+    """Whatever is in it, an event cut to a limit is one readable event within the limit, marked as cut."""
+    line = shorten({"session_id": "s", "seq": 1, "type": "x", "ts": "", "data": data}, limit)
+    assert len(line) <= limit
+    [event] = decode_line(line)[0]
+    assert event.data["truncated"] is True
+
+
+def test_a_cut_event_keeps_what_is_short():
+    """Only long strings are cut; each says how much is missing."""
+    line = shorten({"session_id": "s", "seq": 1, "type": "x", "ts": "", "data": {"tool": "cat", "o": "y" * 9000}}, 1000)
+    [event] = decode_line(line)[0]
+    assert event.data["tool"] == "cat"
+    assert event.data["o"] == "y" * 250 + "…[8750 characters cut]"
+
+
+@pytest.mark.parametrize("key", ["type", "trace", "session_id"])
+def test_an_event_too_long_outside_its_payload_fits_too(key):
+    """A huge type or unknown key is cut as well."""
+    value = {"session_id": "s", "seq": 1, "type": "x", "ts": "", "data": {"a": 1}} | {key: "y" * 5000}
+    line = shorten(value, 1000)
+    assert len(line) <= 1000
+    assert decode_line(line)[0][0].data == {"truncated": True}
