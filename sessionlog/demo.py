@@ -63,7 +63,11 @@ class _Clock:
 
 
 def record_demo(directory: str, *, now_ns: int | None = None) -> str:
-    """Record the demo's sessions into a folder; return the id of the one worth replaying."""
+    """Record the demo's sessions into a folder; return the id of the one worth replaying.
+
+    Raises:
+        NotRecorded: The folder cannot be written to.
+    """
     now = time_ns() if now_ns is None else now_ns
     scenes: list[tuple[Callable[[str, _Clock], str], int]] = [
         (_site, 26 * 60), (_rate_limited, 25 * 60), (_rejected_pin, 180), (_pinned, 150), (_importer, 45),
@@ -76,7 +80,7 @@ def record_demo(directory: str, *, now_ns: int | None = None) -> str:
 
 
 def _session(directory: str, clock: _Clock, **start: Any) -> SessionLogger:
-    return SessionLogger(directory, clock=clock, **start)
+    return SessionLogger(directory, clock=clock, on_error="raise", **start)
 
 
 def _importer(directory: str, clock: _Clock) -> str:
@@ -92,16 +96,18 @@ def _importer(directory: str, clock: _Clock) -> str:
         log.emit("routing_decision", {"provider": "anthropic", "model": model, "reason": "cache affinity"})
         read = {"id": "t1", "name": "read", "arguments": {"path": "src/importer.py"}}
         _call(log, clock, messages, model, "I'll look at how the importer stores its position first.", [read],
-              {"input": 812, "cache_write": 14_100, "output": 96}, 4200)  # fmt: skip
+              {"input": 812, "cache_write": 14_100, "output": 96}, 4200, cost_usd=0.094585)  # fmt: skip
         log.tool_call("read", {"path": "src/importer.py"}, output=_IMPORTER, duration_ms=12, id="t1")
         messages.append({"role": "tool", "tool_call_id": "t1", "content": _IMPORTER})
         test = {"id": "t2", "name": "bash", "arguments": {"command": "pytest -q tests/test_importer.py"}}
         _call(log, clock, messages, model, "The offset is written before the row is committed. A test first.", [test],
-              {"input": 240, "cache_read": 14_912, "output": 310, "reasoning": 128}, 6900)  # fmt: skip
+              {"input": 240, "cache_read": 14_912, "output": 310, "reasoning": 128}, 6900,
+              cost_usd=0.016406)  # fmt: skip
         log.tool_call("bash", test["arguments"], output=_FAILURE, duration_ms=3100, error="exit 1", id="t2")
         messages.append({"role": "tool", "tool_call_id": "t2", "content": _FAILURE})
         _call(log, clock, messages, model, "Swapped the two; the test passes, and a crash now repeats at most one row.",
-              [], {"input": 421, "cache_read": 15_152, "output": 640, "reasoning": 210}, 9800)  # fmt: skip
+              [], {"input": 421, "cache_read": 15_152, "output": 640, "reasoning": 210}, 9800,
+              cost_usd=0.025681)  # fmt: skip
         log.end(output="The importer resumes after a crash.", duration_ms=clock.elapsed_ms)
     return log.session_id
 

@@ -102,10 +102,6 @@ class MemorySink(SessionLogger):
         """Return the events of one type, in order."""
         return tuple(event for event in self.events if event.type == type)
 
-    def is_new(self) -> bool:
-        """The session has no event yet."""
-        return not self._memory.content
-
 
 class _MemoryFile(LogFile):
     """A log file without a file."""
@@ -121,9 +117,15 @@ class _MemoryFile(LogFile):
     def is_open(self) -> bool:
         return self._opened
 
+    def is_empty(self) -> bool:
+        return not self.content
+
     def open(self) -> tuple[bool, int]:
         self._opened = True
         return not self.content, 0
+
+    def release(self) -> None:
+        self._opened = False
 
     def append(self, lines: bytes) -> None:
         if self.failure is not None:

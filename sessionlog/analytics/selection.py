@@ -53,7 +53,7 @@ class Selection:
     Attributes:
         window: Which responses, by their own time; None for all.
         by: Group keys.
-        filters: Key → glob patterns of which one must match, whatever the case.
+        filters: Key → a glob pattern, or several of which one must match, whatever the case.
         zone: Whose days and hours.
         now_ns: Tells running from unfinished.
     """
@@ -69,9 +69,13 @@ class Selection:
             _expression(key)
         if len(set(self.by)) != len(self.by):
             raise InvalidQuery(f"--by names a key twice: {', '.join(self.by)}")
+        for key in self.filters:
+            if key not in FILTERS:
+                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
 
     def prepare(self, book: Book) -> None:
-        """Teach the book the functions that the group keys call."""
+        """Teach the book the functions that group keys and filters call."""
+        book.define("lower_case", str.lower)
         for name, key in (
             ("hour_key", hour_key),
             ("day_key", day_key),
@@ -96,18 +100,16 @@ class Selection:
         Sessions that do not count in usage are left out, unless the report lists sessions.
         """
         conditions = ["1" if listed_only else "s.counted"]
-        parameters: dict[str, Any] = {"now_ns": self.now_ns}
+        parameters: dict[str, Any] = {"now_ns": _bound(self.now_ns)}
         timed, bounds = self.in_window()
         conditions.append(timed)
         parameters |= bounds
         for key, patterns in self.filters.items():
-            if key not in FILTERS:
-                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
             options = []
-            for number, pattern in enumerate(patterns):
+            for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
                 name = f"{key}_{number}"
-                options.append(f"LOWER({KEYS[key]}) GLOB LOWER(:{name})")
-                parameters[name] = pattern.encode("utf-8", "replace").decode("utf-8")
+                options.append(f"lower_case({KEYS[key]}) GLOB :{name}")
+                parameters[name] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
             if options:
                 conditions.append(f"({' OR '.join(options)})")
         return " AND ".join(conditions), parameters
@@ -117,11 +119,16 @@ class Selection:
         conditions, parameters = ["1"], {}
         if self.window is not None and self.window.start_ns is not None:
             conditions.append("r.time_ns >= :start_ns")
-            parameters["start_ns"] = max(-_INT64, min(_INT64, self.window.start_ns))
+            parameters["start_ns"] = _bound(self.window.start_ns)
         if self.window is not None and self.window.end_ns is not None:
             conditions.append("r.time_ns < :end_ns")
-            parameters["end_ns"] = max(-_INT64, min(_INT64, self.window.end_ns))
+            parameters["end_ns"] = _bound(self.window.end_ns)
         return " AND ".join(conditions), parameters
+
+
+def _bound(time_ns: int) -> int:
+    """An instant as SQLite can hold it; the calendar is wider."""
+    return max(-_INT64, min(_INT64, time_ns))
 
 
 def _expression(key: str) -> str:

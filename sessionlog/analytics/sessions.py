@@ -182,7 +182,6 @@ def list_sessions(
     span = window if isinstance(window, UsageWindow) else parse_usage_window(window, until=until, now=moment, tz=tz)
     now_ns = int(moment.timestamp() * 1_000_000_000)
     selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
-    selection.where(listed_only=True)  # wrong filters are an error before hours of scanning
     book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)
     try:
         found = _fold(book, selection)
@@ -199,6 +198,7 @@ def list_sessions(
 
 
 def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
+    selection.prepare(book)
     where, parameters = selection.where(listed_only=True)
     models: dict[int, list[str]] = {}
     for session, model in book.query(_MODELS.format(where=where), parameters):

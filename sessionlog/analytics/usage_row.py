@@ -16,6 +16,8 @@ from sessionlog.events.money import usd
 SCHEMA = "sessionlog.usage/1"
 _NAMED_PROBLEMS = 10
 PROVENANCE = ("exact", "partial", "estimated", "session")
+_LEAST_MS = 1e-6
+"""Nothing is answered faster; a log that says so says nothing about speed."""
 
 COLUMNS = (
     "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "requests", "failed_requests",
@@ -144,7 +146,7 @@ class UsageRow:
     @property
     def generation_tokens_per_second(self) -> float | None:
         """Output tokens per second of LLM latency alone."""
-        return self.generation_tokens / (self.generation_ms / 1000) if self.generation_ms else None
+        return self.generation_tokens / (self.generation_ms / 1000) if self.generation_ms > _LEAST_MS else None
 
     def to_dict(self) -> dict[str, Any]:
         """Group keys, then `COLUMNS`."""

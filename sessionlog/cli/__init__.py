@@ -1,7 +1,11 @@
-"""The words: one file per command. `main` is the entry point; it stays light so that start-up is paid for once."""
+"""The words: one file per command. `main` is the entry point; it stays light so that start-up is paid for once.
+
+Whatever happens to the streams, no traceback is shown: a reader that has gone is silence, a full disk is a sentence.
+"""
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,18 +16,48 @@ from sessionlog._version import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
+    _prepare_streams()
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _give_up()
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):  # else rich or typer has seen the pipe break first
+            raise
+        return _give_up()
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        from sessionlog.cli.output import UNREADABLE, note  # noqa: PLC0415 - as above
+
+        _give_up()
+        note(f"sessionlog: {error.filename or 'the output'}: {error.strerror or error}")
+        return UNREADABLE
+    return code
+
+
+def _run(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"sessionlog {__version__}\n")
         return 0
-    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms
+    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, and --version needs none of it
 
-    try:
-        code = run(argv)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of a pipe has gone: nothing is left to say
-        with suppress(BrokenPipeError):
-            sys.stdout.close()  # else the interpreter would try again, and complain
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    return code
+    return run(argv)
+
+
+def _prepare_streams() -> None:
+    """What an encoding lacks is replaced, and what is written to a closed stream is nobody's."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _give_up() -> int:
+    """Close stdout: else the interpreter would flush it once more at its end, and complain."""
+    with suppress(OSError):
+        sys.stdout.close()
+    return 0

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from sessionlog._version import __version__
 from sessionlog.cli.output import guarded, note
 
-COMMANDS: Mapping[str, str] = {
-    "usage": "sessionlog.cli.usage:usage",
-    "sessions": "sessionlog.cli.sessions:sessions",
-    "replay": "sessionlog.cli.replay:replay",
-    "routing-quality": "sessionlog.cli.routing_quality:routing_quality",
-    "check": "sessionlog.cli.check:check",
-    "pricing": "sessionlog.cli.pricing:pricing",
-    "demo": "sessionlog.cli.demo:demo",
+
+class Word(NamedTuple):
+    """One command: where its function is, and what it does in fewer words than a line of help has."""
+
+    home: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Word] = {
+    "usage": Word("usage:usage", "Report tokens, cache hits, success, speed and cost."),
+    "sessions": Word("sessions:sessions", "List sessions: how they ended, what they cost."),
+    "replay": Word("replay:replay", "Show a session as a conversation."),
+    "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
+    "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
+    "pricing": Word("pricing:pricing", "Show what a model costs, and who says so."),
+    "demo": Word("demo:demo", "Record a scripted run, and show every report on it."),
 }
-"""Command → module and function, in the order of the help text."""
+"""In the order of the help text."""
+
+_TYPE = re.compile(r" <[^>]*>$")
+
+
+class _Command(TyperCommand):
+    """A command whose help names values instead of Python types: `--speed SPEED`, not `--speed <str>`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options as two lists."""
+        records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
+        for heading, kind in (("Arguments", "argument"), ("Options", "option")):
+            lines = [(_TYPE.sub(_value(param), record[0]), record[1])
+                     for param, record in records if record and param.param_type_name == kind]  # fmt: skip
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
+
+
+def _value(param: Any) -> str:
+    return "" if param.param_type_name == "argument" else f" {param.opts[-1].lstrip('-').upper()}"
 
 
 def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
@@ -29,15 +59,15 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         name="sessionlog",
         help="The flight recorder and the meter for AI agents.\n\nExample: sessionlog usage --since 7d",
         epilog="Start with `sessionlog demo`. Logs are looked for in $SESSIONLOG_DIR or the state folder of your user.",
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     built.callback()(_global)
     for name in commands:
-        module, function = COMMANDS[name].split(":")
-        built.command(name)(guarded(getattr(import_module(module), function)))
+        module, function = COMMANDS[name].home.split(":")
+        command = guarded(getattr(import_module(f"sessionlog.cli.{module}"), function))
+        built.command(name, cls=_Command, short_help=COMMANDS[name].summary)(command)
     return built
 
 
@@ -60,24 +90,23 @@ def _global(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; usage errors are said with control characters made harmless."""
-    named = [argument for argument in arguments[:1] if argument in COMMANDS]
+    """Run one command line, help when it is empty; usage errors are said with control characters made harmless."""
+    words = list(arguments) or ["--help"]
+    named = [word for word in words[:1] if word in COMMANDS]
     try:
-        result = build_app(named or tuple(COMMANDS))(
-            args=list(arguments), prog_name="sessionlog", standalone_mode=False
-        )
+        result = build_app(named or tuple(COMMANDS))(args=words, prog_name="sessionlog", standalone_mode=False)
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
         note(f"sessionlog: {message()}")
-        note(_next_step(arguments))
+        note(_next_step(words))
         return int(getattr(error, "exit_code", 2))
     return result if isinstance(result, int) else 0
 
 
 def _next_step(arguments: Sequence[str]) -> str:
-    command = f" {arguments[0]}" if arguments and arguments[0] in COMMANDS else ""
+    command = f" {arguments[0]}" if arguments[0] in COMMANDS else ""
     return f"Try: sessionlog{command} --help"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 from typing import Annotated
 
@@ -14,31 +16,35 @@ from sessionlog.cli.routing_quality import routing_quality
 from sessionlog.cli.sessions import sessions
 from sessionlog.cli.usage import usage
 from sessionlog.demo import record_demo
+from sessionlog.render.escape import terminal
 
 
 def demo(
-    directory: Annotated[str | None, typer.Option("--dir", help="Record here instead of a temporary folder.")] = None,
+    directory: Annotated[
+        str | None, typer.Option("--dir", metavar="FOLDER", help="Record here instead of a temporary folder.")
+    ] = None,
 ) -> None:
-    """Record a small scripted run (made-up work, real events) and show replay, sessions, usage and routing quality.
+    """Record a small scripted run (made-up work, real events), and show every report on it.
 
     Example: sessionlog demo
     """
     folder = directory or files.temporary_directory("sessionlog-demo-")
-    session = record_demo(folder)
-    _heading(f"sessionlog replay {session}")
-    replay(session, directory=folder, no_pager=True)
-    _heading(f"sessionlog sessions {folder}")
+    log = os.path.join(folder, f"{record_demo(folder)}.jsonl")
+    _heading("replay", log)
+    replay(log, no_pager=True)
+    _heading("sessions", folder)
     sessions([folder])
-    _heading(f"sessionlog usage {folder}")
+    _heading("usage", folder)
     usage([folder])
-    _heading(f"sessionlog routing-quality {folder}")
+    _heading("routing-quality", folder)
     routing_quality([folder])
     print_text(
-        f"\nThis was a scripted agent; its logs stay in {folder}.\n"
+        f"\nThis was a scripted agent; its logs stay in {terminal(folder)}.\n"
         "Your own: `sessionlog usage`, or put `with SessionLogger() as log:` around your agent (see the README).\n"
     )
 
 
-def _heading(command: str) -> None:
+def _heading(command: str, path: str) -> None:
+    """Say the command as it can be typed."""
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
-    print_text(f"\n{'─' * width}\n$ {command}\n\n")
+    print_text(f"\n{'─' * width}\n$ sessionlog {command} {terminal(shlex.quote(path))}\n\n")

@@ -13,17 +13,17 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import typer
 
-from sessionlog.errors import LogNotReadable, MissingExtra, SessionLogError
+from sessionlog.errors import LogNotReadable, MissingExtra, NotRecorded, SessionLogError
 from sessionlog.render.escape import terminal
 
-FOUND, USAGE, UNREADABLE, INTERRUPTED = 1, 2, 3, 130
+FOUND, USAGE, UNREADABLE = 1, 2, 3
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def note(text: str) -> None:
     """Say something beside the data, on stderr; untrusted parts are made harmless."""
-    print(terminal(text).encode("utf-8", "replace").decode("utf-8"), file=sys.stderr)
+    print(terminal(text), file=sys.stderr)
 
 
 def fail(text: str, code: int = USAGE) -> NoReturn:
@@ -39,15 +39,17 @@ def guarded(command: _F) -> _F:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
+        except BrokenPipeError:  # the reader of a pipe has gone: nothing is left to say, and typer would exit with 1
+            raise typer.Exit from None
         except SessionLogError as error:
-            fail(str(error), UNREADABLE if isinstance(error, LogNotReadable | MissingExtra) else USAGE)
+            fail(str(error), UNREADABLE if isinstance(error, LogNotReadable | MissingExtra | NotRecorded) else USAGE)
 
     return cast("_F", run)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only."""
-    print(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False))
+    print(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 def print_text(text: str) -> None:

@@ -23,44 +23,59 @@ from sessionlog.settings import load_settings
 
 
 def pricing(
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="A model, or provider/model.")] = None,
+    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model, or provider/model.")] = None,
     *,
     listing: Annotated[bool, typer.Option("--list", help="All listed models, or those that match MODEL.")] = False,
-    provider: Annotated[str | None, typer.Option(help="Who bills.")] = None,
-    at: Annotated[str | None, typer.Option(help="The prices of this RFC 3339 time.")] = None,
+    provider: Annotated[str | None, typer.Option(metavar="NAME", help="Who bills.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="The prices of this RFC 3339 time.")] = None,
     prices: r.Prices = None,
     as_json: r.AsJson = False,
 ) -> None:
-    """Show what a model costs per million tokens and where that comes from. Exit 1: it has no price.
+    """Show what a model costs per million tokens, and who says so.
+
+    Exit code 1: it has no price.
 
     Example: sessionlog pricing claude-opus-4-5
     """
     settings = load_settings()
-    book = r.price_book(settings, prices)
     at_ns = parse_time(at)
     if at is not None and at_ns is None:
         fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
-    if listing:
-        _list(book, model, provider, at_ns, as_json=as_json)
-        return
-    if model is None:
+    if model is None and not listing:
         fail("name a MODEL, or ask for all with --list")
+    book = r.price_book(settings, prices)
+    if listing:
+        found = _list(book, model, provider, at_ns, as_json=as_json)
+    else:
+        found = _explain(book, model or "", provider, at_ns, settings.config_path, as_json=as_json)
+    if not found:
+        raise typer.Exit(FOUND)
+
+
+def _explain(
+    book: PriceBook, model: str, provider: str | None, at_ns: int | None, config_path: str, *, as_json: bool
+) -> bool:
+    """Show one price, or say why there is none; return whether there is one."""
     info = book.explain(provider, model, at_ns)
     if as_json:
         print_json(price_document(info))
     else:
-        print_text(render_no_price(provider or "", model, settings.config_path) if info is None else render_price(info))
-    if info is None:
-        raise typer.Exit(FOUND)
+        print_text(render_no_price(provider or "", model, config_path) if info is None else render_price(info))
+    near = 0 if info is not None else sum(_matches(listed, model, provider) for listed in book.models(at_ns))
+    if near:
+        note(f"{near} listed {'name contains' if near == 1 else 'names contain'} it: try --list")
+    return info is not None
 
 
-def _list(book: PriceBook, model: str | None, provider: str | None, at_ns: int | None, *, as_json: bool) -> None:
+def _list(book: PriceBook, model: str | None, provider: str | None, at_ns: int | None, *, as_json: bool) -> int:
+    """Show what is listed, and return how many that are."""
     found = [info for info in book.models(at_ns) if _matches(info, model, provider)]
     if as_json:
         print_json({"schema": SCHEMA, "source": book.version, "prices": [price_object(info) for info in found]})
-        return
-    print_text("".join(render_price_list(found)))
-    note(f"{len(found)} models · {book.version}")
+    elif found:
+        print_text("".join(render_price_list(found)))
+    note(f"{len(found)} {'model' if len(found) == 1 else 'models'} · {book.version}")
+    return len(found)
 
 
 def _matches(info: PriceInfo, model: str | None, provider: str | None) -> bool:

@@ -17,6 +17,7 @@ import typer
 
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli.output import fail, note
+from sessionlog.cli.reporting import price_book
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
@@ -69,10 +70,24 @@ def replay(
     if as_json:
         texts = _json_lines(items, chosen)
     else:
-        named = chosen or (lambda _: False)
-        blocks = fold_replay(items, session_id=session_id_of(path), all_messages=all_messages, named=named)
+        blocks = _blocks(items, path, chosen, all_messages=all_messages, priced=not view.exact)
         texts = _painted(select(blocks, chosen), view)
     _show(texts, paged=not (view.exact or follow or factor or no_pager))
+
+
+def _blocks(
+    items: Iterable[Event | Problem],
+    path: str,
+    chosen: Callable[[str], bool] | None,
+    *,
+    all_messages: bool,
+    priced: bool,
+) -> Iterator[Block]:
+    """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
+    price = price_book(load_settings(), None).price if priced else None
+    named = chosen or (lambda _: False)
+    name = session_id_of(path)
+    return fold_replay(items, session_id=name, all_messages=all_messages, named=named, price=price)
 
 
 def _factor(speed: str | None) -> float | None:

@@ -5,36 +5,48 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sessionlog import files
-from sessionlog.cli.output import UNREADABLE, fail
-from sessionlog.errors import InvalidPrices
+from sessionlog.cli.output import UNREADABLE, fail, note
+from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.events.times import parse_time
 from sessionlog.ledger.load import Progress
 from sessionlog.pricing.book import PriceBook
+from sessionlog.pricing.own_prices import parse_own_prices
+from sessionlog.reader.walk import walk_logs
 from sessionlog.settings import Settings, load_settings, parse_prices
 
-Paths = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Logs, or folders of logs.")]
-Since = Annotated[str | None, typer.Option(help="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B")]
-Until = Annotated[str | None, typer.Option(help="The end of the time; a date includes that day.")]
-Provider = Annotated[list[str] | None, typer.Option(help="Only this provider (glob); may be repeated.")]
-Model = Annotated[list[str] | None, typer.Option(help="Only this model (glob); may be repeated.")]
-Project = Annotated[list[str] | None, typer.Option(help="Only this project folder (glob); may be repeated.")]
-Status = Annotated[list[str] | None, typer.Option(help="Only this status (glob): success, error, unfinished, …")]
-Zone = Annotated[str | None, typer.Option(help="Time zone of days and hours: an IANA name or local.")]
-Now = Annotated[str | None, typer.Option(help="Take this RFC 3339 time as the present.")]
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH", help="Logs, or folders of logs.", show_default="your own logs"),
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="WHEN", help="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B.")
+]
+Until = Annotated[str | None, typer.Option(metavar="WHEN", help="The end of the time; a date includes that day.")]
+Provider = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this provider; may be repeated.")]
+Model = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this model; may be repeated.")]
+Project = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this project folder; may be repeated.")]
+Status = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Only this status (success, error, unfinished and others); may be repeated."),
+]
+Zone = Annotated[
+    str | None, typer.Option(metavar="ZONE", help="Whose days and hours: an IANA name, UTC, or local (the default).")
+]
+Now = Annotated[str | None, typer.Option(metavar="TIME", help="Take this RFC 3339 time as the present.")]
 Prices = Annotated[str | None, typer.Option(metavar="FILE", help="Prices of your own, TOML or JSON.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="CSV with exact numbers.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="A Markdown table.")]
-Limit = Annotated[int | None, typer.Option(min=0, help="At most so many rows.")]
+Limit = Annotated[int | None, typer.Option(metavar="N", min=0, help="At most so many rows.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if any log is damaged.")]
 
 
@@ -88,33 +100,73 @@ def price_book(settings: Settings, path: str | None) -> PriceBook:
     """Return the list prices with the user's own above them, `--prices FILE` above config.toml.
 
     Raises:
-        InvalidPrices: One of them cannot be used.
+        InvalidPrices: One of them cannot be used; the message names the file.
         LogNotReadable: The file cannot be read.
     """
-    own = dict(settings.prices)
+    own = _checked(settings.config_path, settings.prices)
     if path is not None:
         content = files.read_small(path)
         if content is None:
             raise InvalidPrices(f"{path}: no such file")
-        own |= parse_prices(path, content)
+        above = _checked(path, parse_prices(path, content))
+        spelled = {_spelling(key) for key in above}
+        own = {key: price for key, price in own.items() if _spelling(key) not in spelled} | above
     return PriceBook.load(own)
+
+
+def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        parse_own_prices(table)
+    except InvalidPrices as error:
+        raise InvalidPrices(f"{place}: {error}") from error
+    return dict(table)
+
+
+def _spelling(key: str) -> str:
+    """Names of models are the same in upper and lower case."""
+    return key.strip().lower()
 
 
 def choose_one(**formats: bool) -> None:
     """Refuse two output formats at once."""
     chosen = [f"--{name}" for name, value in formats.items() if value]
     if len(chosen) > 1:
-        fail(f"choose only one of {' and '.join(chosen)}")
+        fail(f"choose only one of {', '.join(chosen[:-1])} and {chosen[-1]}")
 
 
-def nothing_found(where: Reporting) -> str:
-    """Say where was looked and what to try."""
+def print_lines(render: Callable[..., Iterable[Any]]) -> None:
+    """Print the lines that `render(width=…)` yields: tables as laid out, notes wrapped, and no blanks at any end."""
+    from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, which other commands save
+
+    console = make_console()
+    blank: list[Any] = []
+    for line in render(width=console.width):
+        for part in [line] if line.no_wrap else line.wrap(console, console.width):
+            part.rstrip()
+            if not part:
+                blank.append(part)
+                continue
+            for text in (*blank, part):
+                console.print(text, soft_wrap=True)
+            blank.clear()
+
+
+def note_damage(count: int, problems: Sequence[Problem]) -> None:
+    """Say beside JSON, CSV and Markdown what the table says in a line of its own."""
+    if count:
+        things = "1 damaged piece" if count == 1 else f"{count} damaged pieces"
+        note(f"{things} skipped, first {problems[0]}; `sessionlog check` shows all")
+
+
+def nothing_found(where: Reporting, *, narrowed: bool) -> str:
+    """Say where was looked and what to try; `narrowed` if a time or a filter may have left everything out."""
+    places = ", ".join(where.paths)
+    logs = (log for log in walk_logs(where.paths) if isinstance(log, str) and files.stat_path(log))
+    if narrowed and next(logs, None):
+        return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if where.given:
-        return f"no sessions in {', '.join(where.paths)}; `sessionlog check PATH` says what is there"
-    return (
-        f"no sessions in {where.paths[0]} yet. Try `sessionlog demo`, name a folder (`sessionlog usage PATH`), or set "
-        "SESSIONLOG_DIR"
-    )
+        return f"no sessions in {places}; `sessionlog check PATH` says what is there"
+    return f"no sessions in {places} yet. Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,7 +10,6 @@ import typer
 from sessionlog.analytics.sessions import SessionList, list_sessions
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, note, print_json, print_text
-from sessionlog.render.console import make_console
 from sessionlog.render.sessions import render_sessions, render_sessions_csv, render_sessions_markdown
 
 
@@ -22,7 +22,7 @@ def sessions(
     model: r.Model = None,
     project: r.Project = None,
     status: r.Status = None,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many sessions, the newest.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=0, help="At most so many sessions, the newest.")] = 50,
     as_json: r.AsJson = False,
     as_csv: r.AsCsv = False,
     as_markdown: r.AsMarkdown = False,
@@ -46,6 +46,8 @@ def sessions(
             filters={key: value for key, value in filters.items() if value}, limit=limit, progress=progress,
         )  # fmt: skip
     _print(found, where, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown, wide=wide)
+    if not found.sessions and not found.hidden:
+        note(r.nothing_found(where, narrowed=found.window is not None or any(filters.values())))
     if strict and found.problem_count:
         raise typer.Exit(UNREADABLE)
 
@@ -60,9 +62,6 @@ def _print(
     elif as_markdown:
         print_text(render_sessions_markdown(found, tz=where.zone, now=where.now))
     else:
-        console = make_console()
-        lines = render_sessions(found, width=console.width, tz=where.zone, now=where.now, wide=wide, home=where.home)
-        for line in lines:
-            console.print(line, soft_wrap=bool(line.no_wrap))  # table lines are laid out, notes are wrapped
-    if not found.sessions and found.window is None and not found.hidden:
-        note(r.nothing_found(where))
+        r.print_lines(partial(render_sessions, found, tz=where.zone, now=where.now, wide=wide, home=where.home))
+    if as_json or as_csv or as_markdown:
+        r.note_damage(found.problem_count, found.problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,6 @@ from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, note, print_json, print_text
-from sessionlog.render.console import make_console
 from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
 
 
@@ -22,16 +22,19 @@ def usage(
     by: Annotated[
         str,
         typer.Option(
+            metavar="KEYS",
             help="Group by: provider, model, response_model, source, session, project, hour, day, week, month, "
-            "status, route, harness, meta.KEY"
+            "status, route, harness, meta.KEY.",
         ),
     ] = "provider,model",
     provider: r.Provider = None,
     model: r.Model = None,
     project: r.Project = None,
     status: r.Status = None,
-    source: Annotated[list[str] | None, typer.Option(help="Only this source (glob); may be repeated.")] = None,
-    sort: Annotated[str | None, typer.Option(help="A column or group key; -NAME turns the order round.")] = None,
+    source: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this source; may be repeated.")] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A column of the JSON or a group key; -NAME turns it round.")
+    ] = None,
     limit: r.Limit = None,
     as_json: r.AsJson = False,
     as_csv: r.AsCsv = False,
@@ -56,6 +59,8 @@ def usage(
             filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit, progress=progress,
         )  # fmt: skip
     _print(report, where, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown, wide=wide)
+    if not report.rows and not report.totals.sessions:
+        note(r.nothing_found(where, narrowed=report.window is not None or any(filters.values())))
     if strict and report.problem_count:
         raise typer.Exit(UNREADABLE)
 
@@ -70,11 +75,6 @@ def _print(
     elif as_markdown:
         print_text(render_usage_markdown(report))
     else:
-        console = make_console()
-        lines = render_usage(report, width=console.width, tz=where.zone, now=where.now, wide=wide, home=where.home)
-        for line in lines:
-            console.print(line, soft_wrap=bool(line.no_wrap))  # table lines are laid out, notes are wrapped
-    if (as_json or as_csv or as_markdown) and report.problem_count:
-        note(f"{report.problem_count} damaged pieces skipped, first {report.problems[0]}")
-    if not report.rows and not report.totals.sessions and report.window is None:
-        note(r.nothing_found(where))
+        r.print_lines(partial(render_usage, report, tz=where.zone, now=where.now, wide=wide, home=where.home))
+    if as_json or as_csv or as_markdown:
+        r.note_damage(report.problem_count, report.problems)

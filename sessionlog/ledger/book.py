@@ -5,8 +5,9 @@ Estimates are made when a record enters, at the prices of its own date: tiers de
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from sessionlog.errors import Problem
 from sessionlog.ledger.histogram import bucket_of
 from sessionlog.ledger.schema import INSERT_RECORD, INSERT_SESSION, SCHEMA
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.record import Record, ScannedSession
+from sessionlog.sources.record import Problems, Record, ScannedSession
 
 _SATURATED = 2**63 - 1
 _MAX_NAMED = 100
@@ -44,8 +45,8 @@ class Book:
             INSERT_SESSION,
             (
                 session.source,
-                session.session_id,
-                session.path.encode("utf-8", "replace").decode("utf-8"),
+                _storable(session.session_id),
+                _storable(session.path),
                 session.start_ns,
                 session.last_ns,
                 session.status,
@@ -55,7 +56,7 @@ class Book:
                 session.duration_ms,
                 session.prompt,
                 session.error,
-                orjson.dumps(session.metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+                _metadata_text(session.metadata),
                 session.counted,
             ),
         )
@@ -98,14 +99,10 @@ class Book:
             record.quality,
         )
 
-    def note(self, problems: Iterable[Problem]) -> None:
-        """Keep findings about the logs for the report."""
-        for problem in problems:
-            if problem.severity == "info":
-                continue
-            self.problem_count += 1
-            if len(self.problems) < _MAX_NAMED:
-                self.problems.append(problem)
+    def note(self, problems: Problems) -> None:
+        """Keep damage of the logs for the report: all of it as a number, the first by name."""
+        self.problem_count += problems.count
+        self.problems += problems.first[: _MAX_NAMED - len(self.problems)]
 
     def define(self, name: str, function: Any) -> None:
         """Make a Python function of one argument callable in queries."""
@@ -124,6 +121,19 @@ class Book:
     def close(self) -> None:
         """Forget everything."""
         self._connection.close()
+
+
+def _storable(name: str) -> str:
+    """A file's name may hold bytes that are no text, and SQLite takes only text: they stay visible and distinct."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _metadata_text(metadata: Mapping[str, Any]) -> str:
+    try:
+        return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # nested too deeply, or numbers beyond 64 bits: what can be grouped by is kept
+        plain = {key: value for key, value in metadata.items() if isinstance(value, str | int | float)}
+        return _storable(json.dumps(plain, ensure_ascii=False))
 
 
 class _SaturatingSum:

@@ -15,7 +15,7 @@ _LOWEST = -700  # a microsecond; nothing that is measured is shorter
 
 def bucket_of(ms: float | None) -> int | None:
     """Return the bucket of a latency in milliseconds; None for none."""
-    if ms is None or not ms >= 0:
+    if ms is None or not 0 <= ms < math.inf:
         return None
     return max(_LOWEST, math.floor(math.log(ms) / _LOG)) if ms > 0 else _LOWEST
 

@@ -9,6 +9,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.walk import walk_logs
 from sessionlog.sources.native import scan_or_explain
+from sessionlog.sources.record import Problems
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) as a scan goes on."""
@@ -20,7 +21,7 @@ def load_book(paths: Iterable[str], prices: PriceBook, *, progress: Progress | N
     items = list(walk_logs(paths))
     for done, item in enumerate(items, 1):
         if isinstance(item, Problem):
-            book.note((item,))
+            book.note(Problems(count=1, first=(item,)))
             continue
         session, problems = scan_or_explain(item)
         if session is None:

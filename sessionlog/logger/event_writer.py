@@ -36,12 +36,20 @@ OnError = Literal["count", "raise"]
 
 MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000
+_MAX_HEADS = 1000
 _SPECIAL = frozenset({"session.start", "session.end", "llm.response"})  # the types that do more than being written
 _loggers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
 
 
 class EventWriter:
     """Appends events to one session's log; see `SessionLogger` for the parameters."""
+
+    __slots__ = (
+        "__weakref__", "_append", "_busy", "_clock", "_closed", "_closing", "_deferred", "_dropped", "_dropped_by",
+        "_emitted", "_ended", "_file", "_floor", "_gap", "_heads", "_hook", "_last_error", "_lock", "_max_event",
+        "_needs_start", "_notices", "_raises", "_redacts", "_second", "_second_text", "_seq", "_start", "_syncs",
+        "_totals", "_written", "session_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -77,14 +85,14 @@ class EventWriter:
         self._max_event = max_event
         self._clock = clock
         self._notices = Notices(notify)
-        self._head = len(f'{{"session_id":"{self.session_id}","seq":1,"type":')  # no secret: redaction starts behind
+        self._heads: dict[str, int] = {}
         self._lock = threading.RLock()
         self._busy = False
         self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
         self._seq = self._floor = 0  # the next number, and the one the open file began with
         self._needs_start = False
-        self._second = -1
+        self._second = -1_000_000  # microseconds since 1970 of the second that `_second_text` spells
         self._second_text = ""
         self._emitted = self._written = self._dropped = 0
         self._dropped_by: dict[str, int] = {}
@@ -160,7 +168,7 @@ class EventWriter:
                 self._release()
 
     def _record(self, type_: str, data: Any, event: Event | None) -> bool:
-        if data.__class__ is not dict or type_.__class__ is not str or not type_ or self._hook is not None:
+        if type(data) is not dict or type(type_) is not str or not type_ or self._hook is not None:
             type_, data = self._prepared(type_, data)
         with self._lock:
             self._emitted += 1
@@ -168,7 +176,17 @@ class EventWriter:
                 return self._set_aside(type_, data, event)
             self._busy = True
             try:
-                recorded = self._write_one(type_, data, event)
+                append = self._append
+                if append is None or type_ in _SPECIAL:
+                    recorded = self._write_with_care(type_, data, event)
+                else:  # nearly every event
+                    seq = self._seq
+                    try:
+                        append(self._encode(type_, data, event))
+                        self._written += 1
+                        recorded = True
+                    except Exception as error:  # noqa: BLE001 - no payload and no state may break the agent
+                        recorded = self._recover(error, seq, type_, data, event)
                 if self._deferred:
                     self._write_deferred()
             except Exception:  # noqa: BLE001 - no stack or memory left even for the accounts: health() works it out
@@ -206,19 +224,14 @@ class EventWriter:
 
     def _write_deferred(self) -> None:
         while self._deferred:
-            self._write_one(*self._deferred.pop(0))
+            self._write_with_care(*self._deferred.pop(0))
 
-    def _write_one(self, type_: str, data: Any, event: Event | None) -> bool:
+    def _write_with_care(self, type_: str, data: Any, event: Event | None) -> bool:
         seq = self._seq
-        append = self._append
         try:
-            if append is not None and type_ not in _SPECIAL:
-                append(self._encode(type_, data, event))
-            else:
-                self._write_special(type_, data, event)
-        except Exception as error:  # noqa: BLE001 - no payload and no state may break the agent
-            if not self._recover(error, seq, type_, data, event):
-                return False
+            self._write_special(type_, data, event)
+        except Exception as error:  # noqa: BLE001 - see _record
+            return self._recover(error, seq, type_, data, event)
         self._written += 1
         return True
 
@@ -260,11 +273,12 @@ class EventWriter:
     def _encode(self, type_: str, data: Any, event: Event | None) -> bytes:
         seq = self._seq
         self._seq = seq + 1
-        seconds, nanos = divmod(self._clock(), 1_000_000_000)
-        if seconds != self._second:  # the text down to the second costs more than all the rest of the stamp
+        micros = self._clock() // 1000 - self._second
+        if not 0 <= micros < 1_000_000:  # the text down to the second costs more than all the rest of the stamp
+            seconds, micros = divmod(micros + self._second, 1_000_000)
             self._second_text = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(seconds))
-            self._second = seconds
-        ts = f"{self._second_text}{nanos // 1000:06d}Z"
+            self._second = seconds * 1_000_000
+        ts = f"{self._second_text}{micros}Z" if micros > 99_999 else f"{self._second_text}{micros:06d}Z"
         if event is None:
             value = {"session_id": self.session_id, "seq": seq, "type": type_, "ts": ts, "data": data}
         else:
@@ -274,9 +288,20 @@ class EventWriter:
         line = encode_object(value)
         if len(line) > self._max_event:
             line = shorten(value, self._max_event)
-        if self._redacts and may_hold_secret(line, self._head if event is None else 0) is not None:
-            return redact_line(line)
+        if self._redacts:
+            head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
+            if may_hold_secret(line, head) is not None:
+                return redact_line(line)
         return line
+
+    def _head_of(self, type_: str) -> int:
+        """Where the payload begins at the earliest: nothing before it holds a secret, so redaction starts there."""
+        head = len(f'{{"session_id":"{self.session_id}","seq":1,"type":')
+        if may_hold_secret(type_.encode("utf-8", "replace")) is None:
+            head += len(type_) + len('"","ts":"2026-11-21T10:00:00.000000Z"')
+        if len(self._heads) < _MAX_HEADS:
+            self._heads[type_] = head
+        return head
 
     def _recover(self, error: Exception, seq: int, type_: str, data: Any, event: Event | None) -> bool:
         """After a failed write: once more if the file is gone, else account for the event."""
@@ -287,10 +312,11 @@ class EventWriter:
         if isinstance(error, files.FileGoneError):
             try:
                 self._write_special(type_, data, event)
-            except Exception as second:  # noqa: BLE001 - see _write_one
+            except Exception as second:  # noqa: BLE001 - see _record
                 self._release()
                 error = second
             else:
+                self._written += 1
                 return True
         return self._drop(_cause(error), error, seq)
 

@@ -15,7 +15,7 @@ def resolve_session(target: str, directory: str | None) -> str:
 
     Raises:
         LogNotReadable: Nothing matches, or the path is a folder.
-        AmbiguousSession: Several sessions match; an id that matches whole wins.
+        AmbiguousSession: Several sessions match (an id that matches whole wins), or several files have that id.
     """
     if os.path.isdir(target):
         raise LogNotReadable(f"{target} is a folder; name one session of it")
@@ -23,12 +23,14 @@ def resolve_session(target: str, directory: str | None) -> str:
         return target
     if directory is None or not os.path.isdir(directory):
         raise LogNotReadable(f"{target}: no such file, and no session folder at {directory}")
-    found = {session_id_of(p): p for p in walk_logs([directory]) if not isinstance(p, Problem)}
-    if target in found:
-        return found[target]
-    matches = sorted(i for i in found if i.startswith(target))
+    found: dict[str, list[str]] = {}
+    for path in walk_logs([directory]):
+        if not isinstance(path, Problem):
+            found.setdefault(session_id_of(path), []).append(path)
+    matches = [target] if target in found else sorted(i for i in found if i.startswith(target))
     if not matches:
         raise LogNotReadable(f"{target}: no such file, and no session in {directory} begins with it")
-    if len(matches) > 1:
-        raise AmbiguousSession(target, tuple(matches))
-    return found[matches[0]]
+    candidates = matches if len(matches) > 1 else found[matches[0]]
+    if len(candidates) > 1:
+        raise AmbiguousSession(target, tuple(candidates))
+    return found[matches[0]][0]

@@ -6,7 +6,8 @@ inside may differ, `seq` may repeat, a file may have two starts (the first count
 (killed, or running), totals but no responses, responses after the end.
 
 The scan decodes only lines that matter. A line whose canonical head proves another type is passed over, which needs one
-search in it: a second event glued to it by a torn write would otherwise vanish.
+search in it and a look at its end: a second event glued to it by a torn write would otherwise vanish, and so would the
+news that it was torn.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from sessionlog.events.times import parse_time
 from sessionlog.reader.stream import EventStream, is_young
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.native_session import SessionScan
-from sessionlog.sources.record import ScannedSession
+from sessionlog.sources.record import Problems, ScannedSession
 
 ID = "native"
 MAX_SCAN_LINE = 64 << 20
-_MAX_PROBLEMS = 100
 
 _HEAD = re.compile(
     rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"(llm\.request|(?!session\.|llm\.response|rejected_override)[a-z_.]+)",'
     rb'"ts":"([0-9T:.\-+Z]+)",'
 )
-_ANOTHER = b'{"session_id":'
+_ANOTHER = b'"session_id"'  # inside a text its quotes are escaped
+_WHOLE = (b"}\n", b"}\r\n")
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
 
 
@@ -48,62 +49,64 @@ def scan_log(path: str) -> ScannedSession | None:
         LogNotReadable: The file cannot be opened as a log.
         MissingExtra: A .zst file without a decoder.
     """
-    scan = _Scan(path)
-    file, unpacked = open_unpacked(path)
-    with file:
-        stream = EventStream(path, max_line=MAX_SCAN_LINE, passes_over=scan.passes_over)
-        for item in stream.feed(file):
-            scan.take(item)
-        for item in stream.finish(young=is_young(path)):
-            scan.take(item)
-        if unpacked is not None and unpacked.failure is not None:
-            offset, detail = stream.offset, unpacked.failure
-            scan.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
-    return scan.finish()
+    return _scan(path).finish()
 
 
-def scan_or_explain(path: str) -> tuple[ScannedSession | None, tuple[Problem, ...]]:
+def scan_or_explain(path: str) -> tuple[ScannedSession | None, Problems]:
     """Scan one log of many: a file that cannot be opened is a problem among the others."""
     try:
-        session = scan_log(path)
+        scan = _scan(path)
     except (LogNotReadable, MissingExtra) as error:
         detail = str(error).removeprefix(f"{path}: ")
-        return None, (Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail),)
-    return session, session.problems if session is not None else ()
+        problem = Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail)
+        return None, Problems(count=1, first=(problem,))
+    return scan.finish(), scan.problems
 
 
-class _Scan:
+def _scan(path: str) -> SessionScan:
+    reader = _Lines(path)
+    file, unpacked = open_unpacked(path)
+    with file:
+        stream = EventStream(path, max_line=MAX_SCAN_LINE, passes_over=reader.passes_over)
+        for item in stream.feed(file):
+            reader.take(item)
+        for item in stream.finish(young=is_young(path)):
+            reader.take(item)
+        if unpacked is not None and unpacked.failure is not None:
+            offset, detail = stream.offset, unpacked.failure
+            reader.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
+    return reader.session
+
+
+class _Lines:
     """Feeds a `SessionScan` from the lines of one file."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._session = SessionScan(path, session_id_of(path), self._request_model)
+        self.session = SessionScan(path, session_id_of(path), self._request_model)
         self._request: bytes | None = None
-        self._problems: list[Problem] = []
 
     def passes_over(self, line: bytes) -> bool:
         """Account for a line that is surely of no interest, without decoding it."""
         match = _HEAD.match(line)
-        if match is None or line.find(_ANOTHER, match.end()) >= 0:
+        if match is None or not line.endswith(_WHOLE) or line.find(_ANOTHER, match.end()) >= 0:
             return False
-        self._session.touch(parse_time(match.group(2).decode("ascii")))
+        self.session.touch(parse_time(match.group(2).decode("ascii")))
         if match.group(1) == b"llm.request":
             self._request = line
-            if self._session.wants_prompt:
-                self._session.take_request(decode_line(line)[0])
+            if self.session.wants_prompt:
+                self.session.take_request(decode_line(line)[0])
         return True
 
     def take(self, item: Event | Problem) -> None:
         if isinstance(item, Problem):
-            if len(self._problems) < _MAX_PROBLEMS:
-                self._problems.append(item)
+            self.session.note(item)
             return
         if item.type == "llm.request":
             self._request = item.raw
-            self._session.touch(item.time_ns)
-            self._session.take_request([item])
+            self.session.touch(item.time_ns)
+            self.session.take_request([item])
             return
-        self._session.take(item)
+        self.session.take(item)
 
     def _request_model(self) -> str | None:
         """The model of the last llm.request, decoded only when a response does not name what was asked for."""
@@ -115,6 +118,3 @@ class _Scan:
             if isinstance(model, str) and model:
                 return model
         return None
-
-    def finish(self) -> ScannedSession | None:
-        return self._session.finish(tuple(self._problems))

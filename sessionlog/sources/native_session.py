@@ -16,11 +16,12 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import TokenUsage, read_usage
 from sessionlog.sources import fizeau
-from sessionlog.sources.record import UNKNOWN, Record, ScannedSession
+from sessionlog.sources.record import UNKNOWN, Problems, Record, ScannedSession
 
 _NATIVE = "native"
 _ACTIVE_GAP_NS = 300 * 1_000_000_000
 _PROMPT_LENGTH = 200
+_MAX_NAMED = 100
 
 
 @dataclass(slots=True)
@@ -51,6 +52,7 @@ class SessionScan:
         self._end: Mapping[str, Any] | None = None
         self._end_seen = False
         self._end_ns: int | None = None
+        self._end_seq = 0
         self._start_ns: int | None = None
         self._first_ns: int | None = None
         self._last_ns: int | None = None
@@ -61,7 +63,21 @@ class SessionScan:
         self._prompt = ""
         self._error = ""
         self._responses: list[_Response] = []
-        self._problems: list[Problem] = []
+        self._named: list[Problem] = []
+        self._problem_count = 0
+
+    @property
+    def problems(self) -> Problems:
+        """The damage that was noted."""
+        return Problems(count=self._problem_count, first=tuple(self._named))
+
+    def note(self, problem: Problem) -> None:
+        """Count a piece of damage, and keep it if it is among the first; news cost nothing and are left out."""
+        if problem.severity == "info":
+            return
+        self._problem_count += 1
+        if len(self._named) < _MAX_NAMED:
+            self._named.append(problem)
 
     @property
     def wants_prompt(self) -> bool:
@@ -94,6 +110,7 @@ class SessionScan:
             self._prompt = self._prompt or _words((data or {}).get("prompt"))
         elif event.type == "session.end":
             self._end_seen, self._end, self._end_ns = True, data, event.time_ns or self._last_ns
+            self._end_seq = event.seq
         elif event.type == "rejected_override":
             self._rejected = True
             self._error = _words((data or {}).get("rejection_error")) or "pin rejected"
@@ -109,7 +126,7 @@ class SessionScan:
     def _take_response(self, event: Event, data: Mapping[str, Any]) -> None:
         usage, issues = read_usage(data.get("usage"))
         cost, issue = read_usd(data.get("cost_usd"))
-        self._complain(event, *issues, *([issue] if issue else []))
+        self._complain(f"{event.type} seq {event.seq}", *issues, *([issue] if issue else []))
         attempt = data.get("attempt")
         attempt = attempt if isinstance(attempt, Mapping) else {}
         error = data.get("error")
@@ -133,12 +150,12 @@ class SessionScan:
         )
         self._active_ns = 0
 
-    def _complain(self, event: Event, *issues: str) -> None:
+    def _complain(self, place: str, *issues: str) -> None:
         for issue in issues:
-            detail = f"{event.type} seq {event.seq}: {issue}"
-            self._problems.append(Problem(path=self._path, line=0, offset=0, kind="bad_number", detail=detail))
+            detail = f"{place}: {issue}"
+            self.note(Problem(path=self._path, line=0, offset=0, kind="bad_number", detail=detail))
 
-    def finish(self, problems: tuple[Problem, ...]) -> ScannedSession | None:
+    def finish(self) -> ScannedSession | None:
         """Return the session, None if the file held no event."""
         if not self._events:
             return None
@@ -165,7 +182,7 @@ class SessionScan:
             metadata=metadata,
             counted=self._is_counted(),
             records=records,
-            problems=problems + tuple(self._problems),
+            problems=self.problems,
         )
 
     def _is_native(self, start: Mapping[str, Any]) -> bool:
@@ -185,8 +202,8 @@ class SessionScan:
         provider = _name(start.get("provider")) or harness or UNKNOWN
         model = _name(start.get("resolved_model")) or _name(start.get("model")) or _name(end.get("model"))
 
-        def normal(usage: TokenUsage, who: str) -> TokenUsage:
-            return usage if native else fizeau.normalise_usage(usage, harness=harness, provider=who)
+        def normal(usage: TokenUsage, who: str, total: TokenUsage | None = None) -> TokenUsage:
+            return usage if native else fizeau.normalise_usage(usage, harness=harness, provider=who, total=total)
 
         records = [
             Record(
@@ -204,14 +221,15 @@ class SessionScan:
         ]
         total, issues = read_usage(end.get("tokens"))
         cost, issue = read_usd(end.get("cost_usd"))
-        problem_event = Event(session_id="", seq=0, type="session.end", ts="")
-        self._complain(problem_event, *issues, *([issue] if issue else []))
+        self._complain(f"session.end seq {self._end_seq}", *issues, *([issue] if issue else []))
+        # As logged: responses that read differently from the totals would leave a rest that nobody used.
+        rest = total.beyond(_sum(r.usage for r in self._responses))
         whole = Record(
             time_ns=start_ns,
             provider=provider,
             model=model or UNKNOWN,
             response_model=None,
-            usage=normal(total, provider),
+            usage=normal(rest, provider, total),
             cost_nano=cost,
             requests=1 if total else 0,
             granularity="session",
@@ -224,18 +242,20 @@ class SessionScan:
 
 
 def _with_remainder(records: list[Record], whole: Record) -> list[Record]:
-    """Add what session.end reports beyond the responses; its cost covers responses that name none."""
-    rest = whole.usage.beyond(_sum(r.usage for r in records))
-    cost: int | None = None
-    if whole.cost_nano is not None:
-        known = sum(r.cost_nano or 0 for r in records)
-        cost = whole.cost_nano - known
-        if cost <= len(records):  # a nano-dollar per response is rounding
-            cost = 0
+    """Add what session.end reports beyond the responses: `whole` has the rest of the tokens and all of the cost.
+
+    That cost covers responses that name none, so that nothing is estimated beside it.
+    """
+    cost, covered = whole.cost_nano, bool(whole.cost_nano)
+    if cost == 0:
         records = [r if r.cost_nano is not None else replace(r, cost_nano=0) for r in records]
-    if not rest and not cost:
+    elif cost is not None:
+        records = [replace(r, priced=False) for r in records]
+        cost -= sum(r.cost_nano or 0 for r in records)
+        cost = cost if cost > len(records) else None  # a nano-dollar per response is rounding
+    if not whole.usage and not cost:
         return records
-    return [*records, replace(whole, usage=rest, cost_nano=cost, requests=0, granularity="request", priced=True)]
+    return [*records, replace(whole, cost_nano=cost, requests=0, granularity="request", priced=not covered)]
 
 
 def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:

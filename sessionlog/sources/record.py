@@ -52,6 +52,19 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Problems:
+    """The damage of a log.
+
+    Attributes:
+        count: All findings.
+        first: The first of them by name; at least one when there are any.
+    """
+
+    count: int = 0
+    first: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSession:
     """One session's log, read for reports.
 
@@ -89,4 +102,4 @@ class ScannedSession:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     counted: bool = True
     records: tuple[Record, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: Problems = Problems()

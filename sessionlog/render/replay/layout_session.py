@@ -71,11 +71,11 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
         yield Span(counted(view, totals.requests, "request") + _failures(totals.failed_requests))
     if totals.tools:
         yield Span(counted(view, totals.tools, "tool") + _failures(totals.failed_tools))
-    if block.usage or (end and end.tokens):
+    if block.usage or (end and end.tokens is not None):
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
         yield money(view, block.cost)
-    elif totals.requests or (end and end.tokens):
+    elif totals.requests or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:
         yield Span(f"cap ${end.cost_cap_usd:.10g}")

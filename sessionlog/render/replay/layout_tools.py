@@ -83,6 +83,8 @@ def _by_size(call: Call, room: int) -> tuple[str, dict[str, Json], dict[str, str
     """The argument that stands beside the name, where it fits; the short ones; texts that need lines of their own."""
     if not call.given:
         return "", {}, {}
+    if isinstance(call.arguments, str) and not isinstance(call.arguments, Digits):
+        return "", {}, {"": call.arguments}  # half a JSON text of a broken stream, or a tool that takes plain text
     if not isinstance(call.arguments, Mapping):
         return "", {"": call.arguments}, {}
     every = {str(key): value for key, value in call.arguments.items()}

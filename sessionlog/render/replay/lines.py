@@ -92,7 +92,8 @@ def clipped(line: Line, width: int | None) -> Line:
     for part in line:
         size = cells((part,))
         if size > room:
-            return (*kept, Span(f"{fitting(part.text, room) if room > 0 else ''}…", part.style))
+            begun = fitting(part.text, room)
+            return (*kept, Span(f"{begun if cell_len(begun) <= room else ''}…", part.style))
         kept.append(part)
         room -= size
     return tuple(kept)

@@ -1,0 +1,155 @@
+"""What every command says in the same way: data to stdout, notes to stderr, hostile words made harmless."""
+
+import json
+import re
+
+import pytest
+import typer
+
+from sessionlog.cli.app import COMMANDS
+from sessionlog.cli.output import fail, guarded, note, print_json, print_text
+from sessionlog.errors import (
+    AmbiguousSession,
+    InvalidPrices,
+    InvalidQuery,
+    InvalidSettings,
+    InvalidWindow,
+    LogNotReadable,
+    MissingExtra,
+    NotRecorded,
+)
+
+ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+HOSTILE = ("\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "a\rb", "a\nb", "\u202egnp.exe", "\udcff", "[bold]x[/]", ":smile:")
+TAKES_TEXT = (
+    ["{}"], ["usage", "{}"], ["usage", "--{}"], ["usage", "--since", "{}"], ["usage", "--until", "{}"],
+    ["usage", "--by", "{}"], ["usage", "--by", "meta.{}"], ["usage", "--sort", "{}"], ["usage", "--tz", "{}"],
+    ["usage", "--now", "{}"], ["usage", "--prices", "{}"], ["usage", "--limit", "{}"], ["usage", "--model", "{}"],
+    ["sessions", "{}"], ["sessions", "--since", "{}"], ["check", "{}"], ["check", "--max-line", "{}"],
+    ["routing-quality", "{}"], ["routing-quality", "--axis", "{}"], ["replay", "{}"], ["replay", "x", "--speed", "{}"],
+    ["replay", "x", "--dir", "{}"], ["pricing", "{}"], ["pricing", "x", "--provider", "{}"], ["pricing", "x", "--at", "{}"],
+    ["demo", "{}"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", TAKES_TEXT, ids=" ".join)
+def test_hostile_words_come_out_escaped(cli, words):
+    """Whatever is typed, or completed from a file name, can be read and does nothing to the terminal."""
+    for hostile in HOSTILE:
+        ran = cli(*(word.format(hostile) for word in words))
+        assert ran.code in {0, 1, 2, 3}
+        assert not ACTS.search(ran.out + ran.err)
+        assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("words", [["usage", "{}"], ["usage", "--since", "{}"], ["pricing", "{}"], ["replay", "{}"]], ids=" ".join)
+def test_hostile_words_can_be_read(cli, words):
+    """They are shown as what they are, not dropped."""
+    ran = cli(*(word.format("\x1b[31mred") for word in words))
+    assert r"\x1b[31mred" in ran.out + ran.err
+
+
+def test_a_hostile_file_name_is_escaped_in_every_report(cli, logs, record):
+    """Also where all is well."""
+    path = record(logs / "\x1b]0;x\x07", "s-in-it", status="error")
+    path.write_bytes(path.read_bytes() + b"half a line\n")
+    for arguments in (["usage"], ["sessions", "--wide"], ["check", "--notes"], ["routing-quality"]):
+        ran = cli(*arguments, logs)
+        assert not ACTS.search(ran.out + ran.err)
+    for arguments in (["usage", "--json"], ["sessions", "--csv"], ["sessions", "--json"], ["check", "--json"]):
+        ran = cli(*arguments, logs)
+        assert not ACTS.search(ran.out + ran.err)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidWindow("w"), 2),
+        (InvalidQuery("w"), 2),
+        (InvalidPrices("w"), 2),
+        (InvalidSettings("w"), 2),
+        (AmbiguousSession("w", ("w1", "w2")), 2),
+        (LogNotReadable("w"), 3),
+        (NotRecorded("w"), 3),
+        (MissingExtra("w"), 3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_of_the_library_is_a_sentence_and_a_code(capsys, error, code):
+    """Wrong usage is 2, what cannot be read or written is 3."""
+
+    def command():
+        raise error
+
+    with pytest.raises(typer.Exit) as stopped:
+        guarded(command)()
+    assert stopped.value.exit_code == code
+    assert capsys.readouterr() == ("", f"sessionlog: {error}\n")
+
+
+def test_a_mistake_of_our_own_is_not_hidden():
+    """Only errors of the library's tree become sentences."""
+    with pytest.raises(ZeroDivisionError):
+        guarded(lambda: 1 // 0)()
+
+
+def test_notes_and_failures_go_to_stderr(capsys):
+    """Stdout is for data."""
+    note("one")
+    with pytest.raises(typer.Exit) as stopped:
+        fail("two")
+    assert stopped.value.exit_code == 2
+    assert capsys.readouterr() == ("", "one\nsessionlog: two\n")
+
+
+def test_json_is_ascii_and_strict(capsys):
+    """Hostile strings are escaped by JSON itself; what is no JSON is refused."""
+    print_json({"name": "\x1b\u202e\ud800é"})
+    text = capsys.readouterr().out
+    assert text.isascii()
+    assert not ACTS.search(text)
+    assert json.loads(text) == {"name": "\x1b\u202e\ud800é"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        print_json(float("nan"))
+
+
+def test_text_is_printed_as_it_is(capsys):
+    """Finished text gets no line end of ours."""
+    print_text("a  b")
+    assert capsys.readouterr().out == "a  b"
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in {"demo", "pricing"}])
+def test_a_missing_path_exits_3(cli, command):
+    """It is named, and nothing is on stdout."""
+    ran = cli(command, "no-such-folder")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("sessionlog: no-such-folder: no such file")
+
+
+@pytest.mark.parametrize("command", ["usage", "sessions"])
+@pytest.mark.parametrize("formats", [["json", "csv"], ["json", "markdown"], ["csv", "markdown"], ["json", "csv", "markdown"]])
+def test_two_formats_exit_2(cli, command, formats):
+    """The message names them."""
+    named = " and ".join([", ".join(f"--{name}" for name in formats[:-1]), f"--{formats[-1]}"])
+    ran = cli(command, *(f"--{name}" for name in formats))
+    assert ran == (2, "", f"sessionlog: choose only one of {named}\n")
+
+
+@pytest.mark.parametrize("command", ["usage", "sessions", "routing-quality"])
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--since", "lately", ["'lately'", "7d", "today", "YYYY-MM-DD", "RFC 3339", "A..B"]),
+        ("--until", "lately", ["'lately'"]),
+        ("--since", "2026-11-21T10:00", ["2026-11-21T10:00", "zone"]),
+        ("--tz", "Mars/Olympus", ["unknown time zone 'Mars/Olympus'", "Europe/Berlin"]),
+        ("--now", "noon", ["--now 'noon'", "RFC 3339"]),
+    ],
+)
+def test_wrong_times_and_zones_exit_2(cli, command, option, value, says):
+    """The message says what was wrong and which forms there are."""
+    ran = cli(command, "--since", "today", option, value)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("sessionlog: ")
+    assert [word for word in says if word not in ran.err] == []

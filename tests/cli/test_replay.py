@@ -1,0 +1,188 @@
+"""The replay command: what it refuses, what it prints where, and how it ends."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sessionlog.cli import replay as command
+from sessionlog.cli.app import build_app
+from sessionlog.cli.output import UNREADABLE, USAGE
+from sessionlog.render.replay import replay
+
+LOGS = Path(__file__).parents[2] / "testdata" / "replay"
+STORY = str(LOGS / "story.jsonl")
+
+
+def run(*arguments, **environment):
+    """Run `sessionlog replay` on some arguments."""
+    app = build_app(("replay", "usage"))
+    return CliRunner().invoke(
+        app, ["replay", *arguments], env={"TERM": "xterm", "SESSIONLOG_CONFIG": str(LOGS / "none.toml"), **environment}
+    )
+
+
+def test_a_pipe_gets_the_plain_replay():
+    """What is not a terminal gets exactly the text of the Python function."""
+    result = run(STORY)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == list(replay(STORY))
+    assert run(STORY, "--plain").stdout == result.stdout
+
+
+def test_options_reach_the_replay():
+    """Full, all messages, a selection and a zone."""
+    result = run(STORY, "--full", "--all-messages", "--tz", "Europe/Berlin", "--only", "session.start, llm.request")
+    lines = list(replay(STORY, full=True, all_messages=True, tz="Europe/Berlin", only=["session.start", "llm.request"]))
+    assert result.stdout.splitlines() == lines
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id():
+    """In the folder that is named, or that the settings name."""
+    assert run("stor", "--dir", str(LOGS)).stdout == run(STORY).stdout
+    assert run("stor", SESSIONLOG_DIR=str(LOGS)).stdout == run(STORY).stdout
+
+
+def test_an_ambiguous_session_is_a_usage_error_with_the_candidates():
+    """Two sessions begin alike."""
+    result = run("h", "--dir", str(LOGS))
+    assert result.exit_code == USAGE
+    assert "harness, hostile" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["nowhere"], UNREADABLE, "nowhere: no such file"),
+        ([str(LOGS)], UNREADABLE, "is a folder"),
+        ([STORY, "--speed", "fast"], USAGE, "not a factor such as 1x"),
+        ([STORY, "--speed", "0"], USAGE, "not a factor such as 1x"),
+        ([STORY, "--speed", "nan"], USAGE, "not a factor such as 1x"),
+        ([STORY, "--speed", "2x", "--follow"], USAGE, "choose only one"),
+        ([STORY, "--tz", "Mars/Olympus"], USAGE, "zone"),
+    ],
+)
+def test_wrong_calls_are_refused_in_one_sentence(arguments, code, says):
+    """The message names the thing; nothing goes to stdout."""
+    result = run("--dir", str(LOGS), *arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert says in result.stderr
+
+
+def test_json_is_one_event_a_line():
+    """Every event, its keys in order, problems beside it on stderr."""
+    result = run(str(LOGS / "unknown-and-damaged.jsonl"), "--json")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [event["seq"] for event in events] == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+    assert list(events[0])[:5] == ["session_id", "seq", "type", "ts", "data"]
+    assert "unknown-and-damaged.jsonl:6 not_json" in result.stderr
+
+
+def test_json_can_be_selected():
+    """By type, or by a pattern of types."""
+    result = run(STORY, "--json", "--only", "llm.re*")
+    assert {json.loads(line)["type"] for line in result.stdout.splitlines()} == {"llm.request", "llm.response"}
+
+
+def test_hostile_json_is_ascii():
+    """Programs get the characters, terminals get escapes."""
+    result = run(str(LOGS / "hostile.jsonl"), "--json")
+    assert result.stdout.isascii()
+    assert result.stdout.replace("\n", "").isprintable()
+
+
+def test_follow_ends_with_the_session():
+    """A session that has ended is shown, and the command with it."""
+    assert run(STORY, "--follow").stdout == run(STORY).stdout
+
+
+def test_speed_shows_the_same_at_its_pace(monkeypatch):
+    """Only time differs."""
+    paced = []
+    monkeypatch.setattr(command, "pace", lambda items, speed: paced.append(speed) or items)
+    assert run(STORY, "--speed", "10x").stdout == run(STORY).stdout
+    assert paced == [10.0]
+
+
+def test_an_empty_log_prints_nothing(tmp_path):
+    """And that is no error."""
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    result = run(str(tmp_path / "empty.jsonl"))
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let the command believe that it writes to a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for name in ("NO_COLOR", "LESS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_gets_a_pager(tmp_path):
+    """Everything goes to $PAGER as it is made, with colours; `less` is told to let them through."""
+    seen = tmp_path / "seen"
+    program = f"import os,sys; open({str(seen)!r},'w').write(os.environ['LESS'] + sys.stdin.read())"
+    result = run(STORY, "--tz", "UTC", PAGER=f'{sys.executable} -c "{program}"')
+    assert (result.exit_code, result.stdout) == (0, "")
+    text = seen.read_text("utf-8")
+    assert text.startswith("RFX\x1b[2m━━ ")
+    assert "4.2 s" in text
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_pager_that_is_left_early_is_no_error(tmp_path):
+    """The pipe breaks; nobody needs to hear of it."""
+    log = tmp_path / "long.jsonl"
+    log.write_bytes(Path(STORY).read_bytes() * 300)
+    result = run(str(log), PAGER=f'{sys.executable} -c "pass"')
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("pager", ["no-such-pager-here", ""])
+def test_without_a_pager_it_prints(pager):
+    """A missing program is no reason to show nothing."""
+    assert run(STORY, PAGER=pager).stdout.startswith("\x1b[2m━━ ")
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("option", [["--no-pager"], ["--speed", "1000000x"], ["--follow"]])
+def test_what_is_shown_live_needs_no_pager(option):
+    """Following and pacing print straight, and so does whoever says so."""
+    assert run(STORY, *option, PAGER="false").stdout.startswith("\x1b[2m━━ ")
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("option", ["--plain", "--json"])
+def test_stable_forms_are_the_same_at_a_terminal(option):
+    """No colour, no pager, no local time."""
+    assert run(STORY, option, PAGER="false").stdout == run(STORY, option, FORCE_COLOR="").stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_no_color_is_respected():
+    """Without colour the columns stay."""
+    text = run(STORY, "--no-pager", NO_COLOR="1").stdout
+    assert "\x1b" not in text
+    assert "4.2 s" in text
+
+
+def test_a_followed_log_is_shown_before_it_is_finished(tmp_path):
+    """The first block is there before the second event has been written."""
+    log = tmp_path / "s.jsonl"
+    lines = Path(STORY).read_bytes().splitlines(keepends=True)
+    log.write_bytes(lines[0])
+    texts = command._painted(
+        command.fold_replay(command._items(str(log), follow=True, factor=None), session_id="s"), command.View()
+    )
+    assert next(texts).startswith("━━ s · anthropic")
+    with log.open("ab") as file:
+        file.write(b"".join(lines[1:]))
+    assert list(texts)[-1].endswith(" ━━")
+    assert os.path.getsize(log) == os.path.getsize(STORY)

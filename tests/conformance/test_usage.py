@@ -1,0 +1,44 @@
+"""Usage reports and routing quality say what the original says, value by value."""
+
+from dataclasses import asdict
+from datetime import datetime
+
+import pytest
+
+from sessionlog.analytics.routing import scan_routing_quality
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.analytics.window import parse_usage_window
+from sessionlog.errors import InvalidWindow
+from tests.conformance.data import cases, folder
+from tests.conformance.facts import differing, expected_facts, original_facts, routing_facts, usage_facts
+
+
+def ours(case):
+    """Our usage report and routing quality for one case, as JSON."""
+    path, now = folder() / case["dir"], datetime.fromisoformat(case["now"])
+    report = aggregate_usage(path, window=case["since"], now=now)
+    scan = scan_routing_quality(str(path), window=case["since"], now=now)
+    cells = [asdict(cell) | {"success_rate": cell.success_rate} for cell in scan.override_class_breakdown]
+    return report.to_dict(), scan.to_dict() | {"override_class_breakdown": cells}
+
+
+@pytest.mark.parametrize(("name", "case"), cases("usage"))
+def test_reports_say_what_the_original_says(name, case):
+    """Rows, totals, window and routing quality are equal, or differ as the table of differences says."""
+    expected = expected_facts(f"usage {name}", original_facts(case))
+    if not expected:  # refused there and here
+        with pytest.raises(InvalidWindow):
+            parse_usage_window(case["since"])
+        return
+    report, routing = ours(case)
+    assert differing(expected, usage_facts(report) | routing_facts(routing)) == {}
+
+
+@pytest.mark.parametrize(("name", "case"), cases("usage", having="report"))
+def test_rows_come_in_the_same_order(name, case):
+    """Rows are sorted by provider and model, bytewise."""
+    report, _ = ours(case)
+    listed = [(row["provider"], row["model"]) for row in report["rows"]]
+    theirs = [(row["provider"], row["model"]) for row in case["report"]["rows"]]
+    assert [key for key in listed if key in theirs] == [key for key in theirs if key in listed]
+    assert listed == sorted(listed, key=lambda key: [part.encode() for part in key])

@@ -1,0 +1,124 @@
+"""The book: what enters is priced once, odd values do not stop it, and sums never fail."""
+
+import sqlite3
+
+import pytest
+
+from sessionlog.errors import Problem
+from sessionlog.events.tokens import MAX_COUNT
+from sessionlog.sources.record import Problems
+from tests.ledger.entries import book_of, record, session
+
+LARGEST = 2**63 - 1
+
+
+def entered(*records):
+    """(recorded, estimated) nano-dollars of records in a book."""
+    book = book_of(session("s", *records))
+    return book.query("SELECT cost_nano, estimate_nano FROM records", {})
+
+
+def stored(column, **fields):
+    """One column of a session in a book."""
+    book = book_of(session("s", **fields))
+    return book.query(f"SELECT {column} FROM sessions", {})[0][0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "money"),
+    [
+        ({"cost_nano": 7}, (7, None)),
+        ({"cost_nano": None}, (None, 30_000)),
+        ({"cost_nano": 0}, (None, 30_000)),
+        ({"cost_nano": 0, "model": "gift"}, (0, None)),
+        ({"cost_nano": None, "model": "gift"}, (None, 0)),
+        ({"cost_nano": 0, "provider": "nobody"}, (0, None)),
+        ({"cost_nano": None, "provider": "nobody"}, (None, None)),
+        ({"cost_nano": None, "priced": False}, (None, None)),
+        ({"cost_nano": 0, "priced": False}, (0, None)),
+    ],
+)
+def test_cost_has_a_source(fields, money):
+    """Recorded, else estimated, else unknown; a recorded 0 is free only where there is no list price."""
+    assert entered(record(**fields)) == [money]
+
+
+def test_the_served_name_is_tried_where_the_asked_one_has_no_price():
+    """An alias has no price of its own, the model that answered has."""
+    odd = {"provider": "shop", "model": "alias"}
+    assert entered(record(response_model="served-name", **odd)) == [(None, 30_000)]
+    assert entered(record(response_model="other", **odd)) == [(None, None)]
+
+
+def test_the_asked_name_goes_before_the_served_one():
+    """What was asked for is what is billed."""
+    assert entered(record(response_model="gift")) == [(None, 30_000)]
+
+
+def test_an_estimate_beyond_all_sense_is_unknown():
+    """The largest counts that a log can hold enter the book."""
+    assert entered(record(input=MAX_COUNT, output=MAX_COUNT)) == [(None, None)]
+
+
+def test_failed_calls_have_no_latency_in_the_histogram():
+    """How long it took to fail says nothing about how long answers take."""
+    book = book_of(session("s", record(latency_ms=5.0), record(latency_ms=5.0, failed=True), record()))
+    assert book.query("SELECT latency_ms, latency_bucket IS NULL FROM records", {}) == [(5.0, 0), (5.0, 1), (None, 1)]
+
+
+def test_names_that_are_no_text_stay_distinct():
+    """A file name may be any bytes."""
+    assert stored("session", source="native") == "s"
+    book = book_of(*[session(f"bad-{name}", path=f"/logs/bad-{name}.jsonl") for name in ("\udcff", "\udcfe", "ü")])
+    names = [name for (name,) in book.query("SELECT session FROM sessions", {})]
+    assert names == ["bad-\\udcff", "bad-\\udcfe", "bad-ü"]
+
+
+def nested(depth):
+    value = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("odd", [10**30, nested(400), nested(900)])
+def test_odd_metadata_cost_only_themselves(odd):
+    """A number beyond 64 bits or a deep nesting leaves the other keys to group by."""
+    text = stored("metadata", metadata={"odd": odd, "team": "a", "n": 1, "none": None})
+    assert '"team"' in text
+    assert '"n"' in text
+
+
+def test_damage_is_counted_and_the_first_hundred_kept():
+    """The count is exact whatever is kept."""
+    book = book_of()
+    one = Problem(path="s.jsonl", line=1, offset=0, kind="not_json", detail="?")
+    book.note(Problems(count=500, first=(one,) * 99))
+    book.note(Problems(count=3, first=(one,) * 3))
+    assert (book.problem_count, len(book.problems)) == (503, 100)
+
+
+def test_a_session_brings_its_damage():
+    """What was wrong with its log enters with it."""
+    one = Problem(path="s.jsonl", line=1, offset=0, kind="not_json", detail="?")
+    book = book_of(session("s", problems=Problems(count=2, first=(one,))))
+    assert (book.problem_count, book.problems) == (2, [one])
+
+
+def test_sums_beyond_64_bits_stop_at_the_largest_number():
+    """SQLite would fail; a hostile log must not end a report."""
+    book = book_of(session("s", *[record(input=MAX_COUNT, provider="nobody")] * 1100))
+    sql = "SELECT SUM(input), SUM(output), SUM(cost_nano), COUNT(*) FROM records"
+    assert book.query(sql, {}) == [(LARGEST, 5500, None, 1100)]
+
+
+def test_queries_may_be_limited():
+    """Only as many rows as asked for are fetched."""
+    book = book_of(session("s", *[record()] * 5))
+    assert len(book.query("SELECT input FROM records", {}, limit=2)) == 2
+
+
+def test_other_errors_of_a_query_are_raised():
+    """Only an overflow is answered by saturating."""
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        book_of().query("SELECT missing FROM records", {})

@@ -1,0 +1,150 @@
+"""check: what is wrong with a log, and what is only worth knowing."""
+
+import os
+
+import pytest
+
+from sessionlog.events.encode import encode_event
+from sessionlog.events.envelope import Event
+from sessionlog.reader import check
+from sessionlog.reader.check import check_log, check_logs
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+def line(seq, type_="tool.call", ts="2026-11-21T10:00:00Z", data=None, session_id="s"):
+    return encode_event(Event(session_id=session_id, seq=seq, type=type_, ts=ts, data=data))
+
+
+def log(folder, content, name="s.jsonl", mode=0o600):
+    path = folder / name
+    path.write_bytes(content)
+    path.chmod(mode)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    return str(path)
+
+
+def test_a_good_log_has_nothing(tmp_path):
+    """Nothing wrong, nothing worth knowing."""
+    found = check_log(log(tmp_path, line(0) + line(1) + line(2)))
+    assert (found.events, found.damage, found.notes, found.counts) == (3, (), (), {})
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (line(1) + line(3), "seq_gap"),
+        (line(1) + line(1), "seq_repeat"),
+        (line(4) + line(1), "seq_repeat"),
+        (line(1, ts="2026-11-21T10:00:01Z") + line(2, ts="2026-11-21T10:00:00.5Z"), "clock_back"),
+        (line(1, "vendor.thing"), "unknown_type"),
+        (b'{"session_id":"s","seq":1,"type":"tool.call","ts":"soon","data":null}\n', "bad_envelope"),
+        (b'{"session_id":"s","seq":1,"type":"tool.call","ts":"2026-11-21T10:00:00Z","data":"\xff"}\n', "bad_utf8"),
+    ],
+)
+def test_what_is_worth_knowing(content, kind, tmp_path):
+    """Each of these is a note, never damage."""
+    found = check_log(log(tmp_path, content))
+    assert [note.kind for note in found.notes] == [kind]
+    assert found.notes[0].severity == "info"
+    assert found.damage == ()
+    assert found.counts == {kind: 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (line(1) + b"x\n" + line(2), "not_json"),
+        (line(1) + b"[1]\n" + line(2), "not_object"),
+        (line(1) + b"{}\n" + line(2), "bad_envelope"),
+        (line(1) + line(2) + line(3)[:20], "torn_tail"),
+        (line(1) + line(2) + b"\0\0", "nul_bytes"),
+        (line(1) + line(2) + b"x" * 300 + b"\n", "too_long"),
+        (line(1) + line(2) + b"[" * 250 + b"\n", "not_json"),
+    ],
+)
+def test_what_is_damage(content, kind, tmp_path):
+    """Each of these cost bytes, and no event."""
+    found = check_log(log(tmp_path, content), max_line=260)
+    assert found.events == 2
+    assert [problem.kind for problem in found.damage] == [kind]
+    assert found.counts == {kind: 1}
+
+
+def test_each_writer_counts_for_itself(tmp_path):
+    """Several ids in one file have their own numbers."""
+    content = line(1) + line(7, session_id="loop") + line(2) + line(8, session_id="loop")
+    assert check_log(log(tmp_path, content)).notes == ()
+
+
+def test_a_type_is_unknown_once(tmp_path):
+    """A log full of a vendor's type says so once."""
+    content = line(1, "vendor.a") + line(2, "vendor.a") + line(3, "vendor.b")
+    assert [note.detail for note in check_log(log(tmp_path, content)).notes] == [
+        "type 'vendor.a' is passed through",
+        "type 'vendor.b' is passed through",
+    ]
+
+
+def test_an_event_without_a_time_does_not_turn_the_clock(tmp_path):
+    """Only times are compared."""
+    content = line(1, ts="2026-11-21T10:00:01Z") + line(2, ts="") + line(3, ts="2026-11-21T10:00:00Z")
+    kinds = [note.kind for note in check_log(log(tmp_path, content)).notes]
+    assert kinds == ["bad_envelope", "clock_back"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "wide"), [(0o600, False), (0o400, False), (0o640, True), (0o604, True), (0o666, True)]
+)
+def test_permissions_wider_than_needed(mode, wide, tmp_path):
+    """A log that others can read is named with its mode."""
+    notes = check_log(log(tmp_path, line(1), mode=mode)).notes
+    assert [note.kind for note in notes] == (["wide_mode"] if wide else [])
+    assert not wide or f"{mode:04o}" in notes[0].detail
+
+
+def test_secrets_are_looked_for_when_asked(tmp_path):
+    """A secret written before redaction is found by name, not by value."""
+    path = log(tmp_path, line(1) + line(2, data={"key": SECRET}))
+    assert check_log(path).notes == ()
+    [note] = check_log(path, secrets=True).notes
+    assert note.kind == "secret"
+    assert "GitHub token in event 2 (seq 2)" in note.detail
+    assert SECRET not in note.detail
+
+
+def test_a_file_that_cannot_be_read_is_damage(tmp_path):
+    """It is named among the others; a check never raises for one file."""
+    found = check_log(str(tmp_path / "gone.jsonl"))
+    assert [problem.kind for problem in found.damage] == ["unreadable"]
+    assert found.damage[0].detail == "no such file or directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_folder_of_logs(tmp_path):
+    """One result per file, in order, the unreadable ones among them."""
+    log(tmp_path, line(1), "a.jsonl")
+    os.mkfifo(tmp_path / "b.jsonl")
+    log(tmp_path, line(1) + b"x\n", "c.jsonl")
+    found = list(check_logs([str(tmp_path)]))
+    assert [os.path.basename(item.path) for item in found] == ["a.jsonl", "b.jsonl", "c.jsonl"]
+    assert [[problem.kind for problem in item.damage] for item in found] == [[], ["unreadable"], ["not_json"]]
+
+
+def test_a_folder_that_cannot_be_listed_is_damage(tmp_path, monkeypatch):
+    """It is a result like a file's."""
+
+    def scandir(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    [found] = check_logs([str(tmp_path)])
+    assert (found.path, found.counts) == (str(tmp_path), {"unreadable": 1})
+
+
+def test_findings_are_kept_up_to_a_bound_and_counted_beyond(tmp_path, monkeypatch):
+    """A log of a million broken lines does not fill the memory."""
+    monkeypatch.setattr(check, "_MAX_KEPT", 5)
+    found = check_log(log(tmp_path, b"x\n" * 40 + line(1) + line(1) * 30))
+    assert (len(found.damage), found.counts["not_json"]) == (5, 40)
+    assert (len(found.notes), found.counts["seq_repeat"]) == (5, 30)

@@ -1,0 +1,147 @@
+"""How blocks look: the blank lines between them, the words of each, and that no log can act through them."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.events.envelope import Event
+from sessionlog.render.escape import terminal
+from sessionlog.render.replay import Paint, fold_replay, lay_out
+from sessionlog.render.replay.view import Limits, View
+
+TERMINAL = View(width=80, exact=False)
+PLAIN = View()
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def show(*rows, view=PLAIN, paint=None, **options):
+    """The lines of a session of (type, data) rows."""
+    events = [Event(session_id="s", seq=0, type=kind, ts="2026-11-21T10:00:00Z", data=data) for kind, data in rows]
+    paint = paint or Paint()
+    return [paint(line) for lines in lay_out(fold_replay(events, session_id="s", **options), view) for line in lines]
+
+
+def test_tool_calls_stand_with_their_answer():
+    """No blank line between an answer and its calls; one before the next thing."""
+    call = {"tool": "ls", "output": "a"}
+    lines = show(("llm.response", {"content": "so"}), ("tool.call", call), ("tool.call", call), ("compaction.end", {}))
+    assert lines[1:9] == ["", "◂ answer", "  so", "  ⚙ ls", "    │ a", "  ⚙ ls", "    │ a", ""]
+
+
+def test_a_terminal_reads_arguments_as_a_person_says_them():
+    """The main argument stands beside the tool's name, short ones after it, texts of several lines below."""
+    data = {"tool": "edit", "input": {"new": "a\nb", "path": "src/x.py", "count": 2, "mode": "all of it"}}
+    lines = show(("tool.call", data), view=TERMINAL)
+    assert lines[2:6] == ['  ⚙ edit  src/x.py  count=2 mode="all of it"', "    new:", "    › a", "    › b"]
+
+
+def test_a_pipe_reads_arguments_as_logged():
+    """Plain text has the JSON, compact and in order, on a line of its own."""
+    lines = show(("tool.call", {"tool": "edit", "input": {"b": "<x>", "a": [1, None]}, "duration_ms": 0}))
+    assert lines[2:4] == ["  ⚙ edit  0 ms", '    {"b":"<x>","a":[1,null]}']
+
+
+def test_a_script_is_shown_as_lines():
+    """A command of several lines is no JSON text full of backslashes."""
+    lines = show(("tool.call", {"tool": "bash", "input": {"command": "a\nb"}}), view=TERMINAL)
+    assert lines[2:5] == ["  ⚙ bash", "    › a", "    › b"]
+
+
+def test_a_null_argument_is_shown_and_an_absent_one_is_not():
+    """The model said null, or it said nothing."""
+    assert show(("tool.call", {"tool": "t", "input": None}))[3] == "    null"
+    assert "null" not in "".join(show(("tool.call", {"tool": "t"})))
+
+
+def test_a_failed_tool_says_so_beside_its_name_or_below():
+    """A short error is a figure; a long one is a text."""
+    assert show(("tool.call", {"tool": "t", "error": "exit 1", "duration_ms": 3}))[2] == "  ⚙ t  ✘ exit 1 · 3 ms"
+    long = show(("tool.call", {"tool": "t", "error": "no " * 20}))
+    assert long[2] == "  ⚙ t  ✘ failed"
+    assert long[3].startswith("    ✘ no no")
+
+
+def test_an_unusual_finish_is_said():
+    """An answer that ran into a limit is not one that was finished."""
+    assert "stopped: length" in show(("llm.response", {"content": "x", "finish_reason": "length"}))[2]
+    assert "stopped" not in show(("llm.response", {"content": "x", "finish_reason": "end_turn"}))[2]
+
+
+def test_overrides_say_what_differed():
+    """The axes that differ first, then those that agree; an axis without a verdict counts as disagreement."""
+    pin = {"user_pin": {"harness": "h", "model": "a"}, "auto_decision": {"harness": "h", "model": "b"}}
+    partly = {**pin, "axes_overridden": ["harness", "model"], "match_per_axis": {"harness": True, "model": False}}
+    assert show(("override", partly))[2] == (
+        "⇄ override  you pinned model=a; routing had chosen model=b (disagrees) · agrees on harness=h"
+    )
+    silent = {**pin, "axes_overridden": ["harness", "model"]}
+    assert (
+        "you pinned harness=h model=a; routing had chosen harness=h model=b (disagrees)"
+        in show(("override", silent))[2]
+    )
+    same = {"user_pin": {"model": "a"}, "auto_decision": {"model": "a"}, "match_per_axis": {"model": True}}
+    assert show(("override", same))[2] == "⇄ override  you pinned model=a; routing had chosen the same (agrees)"
+
+
+def test_many_candidates_are_counted():
+    """Five are shown, all with --full."""
+    rows = ("routing_decision", {"model": "m", "candidates": [{"model": f"m{n}", "score": n} for n in range(8)]})
+    assert "  │ … +3 candidates (--full)" in show(rows)
+    assert "  │ m7 · score 7" in show(rows, view=View(limits=Limits()))
+
+
+def test_the_end_tells_what_routing_changed():
+    """Facts that start and end share are not said twice; those that differ are."""
+    start = {"v": 1, "model": "a", "selected_endpoint": "x", "metadata": {"k": 1}}
+    same = show(("session.start", start), ("session.end", {**start, "status": "success"}))
+    assert same[-2:] == ["", "━━ success ━━"]
+    moved = show(("session.start", start), ("session.end", {"selected_endpoint": "y", "model": "b", "metadata": {}}))
+    assert "server       endpoint y" in moved
+    assert "model        b" in moved
+
+
+def test_a_session_that_may_still_run_is_running_only_at_a_terminal():
+    """A text for a diff does not depend on when it was made."""
+    row = ("llm.response", {"content": "x"})
+    young = View(width=80, exact=False, now=TERMINAL.now.replace(year=2026, month=11, day=21, hour=10, minute=5))
+    assert "━━ running" in show(row, view=young)[-1]
+    assert "no end: killed?" in show(row, view=View(width=80, exact=False, now=young.now.replace(hour=11)))[-1]
+    assert show(row)[-1].startswith("━━ no end · ")
+
+
+TEXT = st.text(alphabet=st.sampled_from("ab \n\r\t\x00\x1b\x07\x7f\x9b\u202e\u200b\ud800\U000e0041日[<"), max_size=30)
+JSON = st.recursive(
+    TEXT | st.integers(-(10**30), 10**30) | st.none() | st.booleans() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = {
+    "session.start": ["provider", "model", "work_dir", "prompt", "system_prompt", "metadata", "sticky", "utilization",
+                      "attempted_providers", "failover_count", "selected_route", "resolved_model", "reasoning"],
+    "llm.request": ["messages", "tools", "model", "messages_count"],
+    "llm.response": ["content", "tool_calls", "usage", "cost_usd", "model", "error", "finish_reason", "attempt_index"],
+    "llm.delta": ["content", "tool_call_name", "tool_call_args", "err"],
+    "tool.call": ["tool", "input", "output", "error", "duration_ms", "id"],
+    "routing_decision": ["provider", "model", "reason", "candidates", "endpoint"],
+    "override": ["user_pin", "auto_decision", "axes_overridden", "match_per_axis", "auto_score", "reason_hint", "outcome"],
+    "rejected_override": ["user_pin", "rejection_error"],
+    "compaction.end": ["summary", "error", "warning", "file_ops", "tokens_before", "messages_after"],
+    "reasoning.stall": ["model", "timeout_ms", "reasoning_tail"],
+    "log.gap": ["events", "reason"],
+    "\x1b[31mnew": ["anything"],
+    "session.end": ["status", "output", "error", "tokens", "cost_usd", "metadata", "model", "cost_cap_usd"],
+}  # fmt: skip
+ROWS = st.sampled_from(sorted(FIELDS)).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.dictionaries(st.sampled_from(FIELDS[kind]), JSON))
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(ROWS, max_size=6))
+def test_nothing_in_a_log_can_act_on_a_terminal(rows):
+    """Plain, wrapped or coloured: no character that acts, and no sequence but colours of our own."""
+    for view, paint in ((PLAIN, Paint()), (TERMINAL, Paint()), (TERMINAL, Paint(color_system="standard"))):
+        lines = show(*rows, view=view, paint=paint, all_messages=True, named=lambda _: True)
+        text = SGR.sub("", "\n".join(lines)) if paint._system else "\n".join(lines)
+        assert terminal(text, newline=True, tab=True) == text

@@ -1,0 +1,42 @@
+"""Events as lines of JSON for programs."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.events.envelope import Event
+from sessionlog.render.replay.normal import event_json
+
+
+def line(data, **extra):
+    """The line of an event."""
+    return event_json(Event(session_id="s", seq=1, type="t", ts="2026-11-21T10:00:00Z", data=data, extra=extra))
+
+
+def test_keys_come_in_order_and_unknown_ones_survive():
+    """The five of the envelope, then the rest."""
+    assert list(json.loads(line({"b": 1, "a": 2}, extra_key=[1]))) == [
+        "session_id", "seq", "type", "ts", "data", "extra_key",
+    ]  # fmt: skip
+
+
+def test_integers_keep_their_digits():
+    """A number that no double holds is still that number."""
+    assert '"data":123456789012345678901234567890}' in line(123456789012345678901234567890)
+
+
+def test_what_json_cannot_hold_is_still_a_line():
+    """Not-a-number is null; a value that is no JSON is spelled."""
+    assert json.loads(line([float("nan"), float("inf")]))["data"] == [None, None]
+    assert json.loads(line({"a": {1, 2}}))["data"]["a"] == [1, 2]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.text())
+def test_a_line_is_ascii_without_controls(text):
+    """Whoever prints it to a terminal is safe, and reads back what was logged."""
+    made = line(text)
+    assert made.isascii()
+    assert made.isprintable()
+    assert json.loads(made)["data"] == text

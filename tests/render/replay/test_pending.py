@@ -1,0 +1,36 @@
+"""Open tool calls and their results find each other."""
+
+from sessionlog.render.replay.blocks import Call
+from sessionlog.render.replay.pending import Pending
+
+CALLS = [
+    Call(id="1", name="read", arguments={"path": "a"}),
+    Call(id="2", name="read", arguments={"path": "b"}),
+    Call(id="3", name="bash"),
+]
+
+
+def open_calls():
+    """Three calls of one answer."""
+    pending = Pending()
+    pending.ask(CALLS)
+    return pending
+
+
+def test_a_call_is_found_by_id_then_by_arguments_then_by_name():
+    """tool.call events of the Go original have no id."""
+    pending = open_calls()
+    assert pending.take(Call(id="3", name="renamed")).name == "bash"
+    assert pending.take(Call(name="read", arguments={"path": "b"})).id == "2"
+    assert pending.take(Call(name="read", arguments={"path": "changed by a hook"})).id == "1"
+    assert pending.take(Call(name="read")) is None
+    assert pending.drain() == []
+
+
+def test_what_is_left_is_drained_once():
+    """In the order of the answer."""
+    pending = open_calls()
+    assert pending.take_id("2").name == "read"
+    assert pending.take_id("") is None
+    assert [call.id for call in pending.drain()] == ["1", "3"]
+    assert pending.drain() == []

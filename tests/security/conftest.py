@@ -1,0 +1,36 @@
+"""No surroundings of the user's own, and an application that is built once."""
+
+from functools import cache
+
+import pytest
+import typer
+
+from sessionlog.cli import app
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_application():
+    """Keep typer from building the same commands thousands of times, which would be most of the time spent."""
+    build = app.build_app
+
+    @cache
+    def command_of(names):
+        return typer.main.get_command(build(names))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "build_app", lambda names=tuple(app.COMMANDS): command_of(tuple(names)))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _plain_surroundings(monkeypatch, tmp_path):
+    """No configuration, no pager, no logs of the user's own; a wide terminal with colours."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "SESSIONLOG_TZ"):
+        monkeypatch.delenv(name, raising=False)
+    settings = {
+        "HOME": tmp_path / "home", "XDG_CONFIG_HOME": tmp_path / "config", "XDG_STATE_HOME": tmp_path / "state",
+        "XDG_DATA_HOME": tmp_path / "data", "SESSIONLOG_DIR": tmp_path / "own", "SESSIONLOG_CONFIG": tmp_path / "none.toml",
+        "PAGER": "", "TERM": "xterm-256color", "COLUMNS": "120", "TZ": "UTC",
+    }  # fmt: skip
+    for name, value in settings.items():
+        monkeypatch.setenv(name, str(value))

@@ -1,0 +1,28 @@
+"""Every command on every hostile log: it neither crashes nor lets the log speak to the terminal."""
+
+import pytest
+
+from tests.security.commands import command_lines, judge, run
+from tests.security.hostile import logs
+from tests.security.hostile_bytes import byte_logs, sizes
+
+LOGS = {**logs(), **byte_logs()}
+LARGE = {name for name, _ in sizes()}
+
+
+def test_the_corpus_is_large_enough():
+    """At least sixty logs, none of them twice."""
+    assert len(LOGS) >= 60
+    assert len(set(LOGS.values())) == len(LOGS)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_command_survives_every_log(name, tmp_path):
+    """Exit codes of the house, no traceback, no control byte, and JSON, CSV and Markdown that can be read.
+
+    Large logs are shown once by each command.
+    """
+    path = tmp_path / f"{name}.jsonl"
+    path.write_bytes(LOGS[name])
+    for arguments in command_lines(str(path), first_only=name in LARGE):
+        judge(arguments, run(*arguments))
