@@ -11,6 +11,7 @@ So a plug that works with it works with a log, and what it recorded can be looke
 
 from __future__ import annotations
 
+import os
 import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ from sessionlog.logger.session_logger import SessionLogger
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
+
+_NOWHERE = os.path.join(os.sep, "memory")  # what paths and messages show; it is never looked at
 
 
 class FixedClock:
@@ -75,9 +78,8 @@ class MemorySink(SessionLogger):
     ) -> None:
         self.notices: list[str] = []
         options.setdefault("notify", self.notices.append)
-        super().__init__("memory", session_id, clock=clock or FixedClock(), **options)
-        self._memory = _MemoryFile(f"memory:{session_id}.jsonl")
-        self._file = self._memory
+        super().__init__(_NOWHERE, session_id, clock=clock or FixedClock(), **options)
+        self._file = self._memory = _MemoryFile(_NOWHERE, f"{self.session_id}.jsonl", "os")
 
     @property
     def failure(self) -> OSError | None:
@@ -106,9 +108,8 @@ class MemorySink(SessionLogger):
 class _MemoryFile(LogFile):
     """A log file without a file."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__("memory", path, "os")
-        self.path = path
+    def __init__(self, directory: str, name: str, durability: str) -> None:
+        super().__init__(directory, name, durability)
         self.content = bytearray()
         self.failure: OSError | None = None
         self._opened = False

@@ -36,10 +36,13 @@ ORDER = (
 )
 """From the top of the house to its bottom; rooms of one storey do not know each other."""
 
-STAIRS = {"logger": {"files", "settings", "events", "errors"}}
+STAIRS = {
+    "logger": {"files", "settings", "events", "errors"},
+    "demo": {"logger", "events", "errors"},
+}
 """Rooms beside that order, with all that they may import."""
 
-USERS = {"logger": {"cli"}}
+USERS = {"logger": {"cli"}, "demo": {"cli"}}
 """Rooms of the order that may import a room beside it."""
 
 DOORS = {"__init__", "__main__", "_version", "testing"}
@@ -124,7 +127,7 @@ def allowed(room: str) -> set[str]:
     """The rooms that a room may import, itself included."""
     if room in STAIRS:
         return STAIRS[room] | {room}
-    storey = next(index for index, rooms in enumerate(ORDER) if room in rooms)
+    storey = next((index for index, rooms in enumerate(ORDER) if room in rooms), len(ORDER))
     below = set().union(*ORDER[storey + 1 :])
     return below | {room} | {beside for beside, users in USERS.items() if room in users}
 

@@ -21,6 +21,14 @@ from sessionlog.pricing.book import PriceBook
 
 SCHEMA = "sessionlog.sessions/1"
 
+COLUMNS = (
+    "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
+    "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
+    "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
+    "cost_is_partial", "counted",
+)  # fmt: skip
+"""What JSON and CSV say of a session, in this order."""
+
 _SQL = """
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
     COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),

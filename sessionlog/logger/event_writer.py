@@ -3,26 +3,23 @@
 It never breaks its host: emit returns whether the event is in the file, counts what is not, and raises only if asked
 to. What it promises: an acknowledged event survives kill -9; `seq` and file order are the same under threads; an
 unfinished line never hides another one; a hole is written into the log (`log.gap`) as soon as writing works again.
-
-Everything from stamping to write(2) happens under one lock: outside it was measured 2–3 times slower (the interpreter
-hands over between encoding and writing), and `seq` would no longer be file order.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from time import gmtime, strftime, time_ns
+from time import time_ns
 from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog import files
-from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.redact import FAILED, Hook, apply_hook, may_hold_secret, redact_line
+from sessionlog.events.redact import FAILED, Hook, apply_hook
+from sessionlog.logger.account import Account, cause_of
 from sessionlog.logger.ids import check_session_id, new_session_id
+from sessionlog.logger.line_encoder import LineEncoder
 from sessionlog.logger.log_file import Append, LogFile
 from sessionlog.logger.notices import Notices, Notify
 
@@ -36,7 +33,6 @@ OnError = Literal["count", "raise"]
 
 MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000
-_MAX_HEADS = 1000
 _SPECIAL = frozenset({"session.start", "session.end", "llm.response"})  # the types that do more than being written
 _loggers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
 
@@ -45,10 +41,8 @@ class EventWriter:
     """Appends events to one session's log; see `SessionLogger` for the parameters."""
 
     __slots__ = (
-        "__weakref__", "_append", "_busy", "_clock", "_closed", "_closing", "_deferred", "_dropped", "_dropped_by",
-        "_emitted", "_ended", "_file", "_floor", "_gap", "_heads", "_hook", "_last_error", "_lock", "_max_event",
-        "_needs_start", "_notices", "_raises", "_redacts", "_second", "_second_text", "_seq", "_start", "_syncs",
-        "_totals", "_written", "session_id",
+        "__weakref__", "_account", "_append", "_busy", "_closed", "_closing", "_deferred", "_encoder", "_ended",
+        "_file", "_floor", "_hook", "_lock", "_needs_start", "_raises", "_start", "_syncs", "_totals", "session_id",
     )  # fmt: skip
 
     def __init__(
@@ -74,32 +68,19 @@ class EventWriter:
 
             directory = session_directory(os.environ)
         self._file = LogFile(os.path.abspath(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
+        self._account = Account(self._file.path, Notices(notify))
+        self._encoder = LineEncoder(self.session_id, clock, limit=max_event, redacts=redact is not False)
         self._append: Append | None = None  # set while the file is open, begun, and no gap waits
         self._syncs = durability != "os"
         self._hook: Hook | None = None if isinstance(redact, bool) else redact
-        self._redacts = redact is not False
         self._raises = on_error == "raise"
-        self._start = dict(start or {})
-        if self._hook is not None:
-            self._start = _hooked(self._hook, self._start)
-        self._max_event = max_event
-        self._clock = clock
-        self._notices = Notices(notify)
-        self._heads: dict[str, int] = {}
+        self._start = _hooked(self._hook, dict(start or {})) if self._hook is not None else dict(start or {})
         self._lock = threading.RLock()
-        self._busy = False
-        self._closed = self._closing = False
+        self._busy = self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
-        self._seq = self._floor = 0  # the next number, and the one the open file began with
-        self._needs_start = False
-        self._second = -1_000_000  # microseconds since 1970 of the second that `_second_text` spells
-        self._second_text = ""
-        self._emitted = self._written = self._dropped = 0
-        self._dropped_by: dict[str, int] = {}
-        self._last_error: str | None = None
-        self._gap: tuple[int, int, int, str] | None = None  # events, first seq, last seq, cause
+        self._floor = 0  # the number that the open file began with
+        self._needs_start = self._ended = False
         self._totals: Totals | None = None
-        self._ended = False
         _loggers.add(self)
 
     @property
@@ -130,24 +111,8 @@ class EventWriter:
 
     def health(self) -> Health:
         """Return what was written and what was not."""
-        from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
-
         with self._lock:
-            left = self._emitted - self._written - self._dropped
-            undecided = min(left, self._busy + len(self._deferred))
-            dropped_by = dict(self._dropped_by)
-            if left > undecided:  # KeyboardInterrupt and the like left an emit: nobody was told that it is written
-                dropped_by["interrupted"] = left - undecided
-            return Health(
-                path=self.path,
-                emitted=self._emitted,
-                written=self._written,
-                dropped=self._dropped + left - undecided,
-                deferred=undecided,
-                dropped_by=dropped_by,
-                last_error=self._last_error,
-                unlocked=self._file.unlocked,
-            )
+            return self._account.health(waiting=self._busy + len(self._deferred), unlocked=self._file.unlocked)
 
     def close(self) -> None:
         """Write what waits, a `log.gap` too, sync if durability asks for it, and let go of the file. Idempotent."""
@@ -160,7 +125,7 @@ class EventWriter:
             self._closed = True
             try:
                 self._write_deferred()
-                if self._gap is not None:
+                if self._account.gap is not None:
                     self._attempt(lambda: self._write_special("", None, None))
                 if self._syncs:
                     self._attempt(self._file.sync)
@@ -171,7 +136,7 @@ class EventWriter:
         if type(data) is not dict or type(type_) is not str or not type_ or self._hook is not None:
             type_, data = self._prepared(type_, data)
         with self._lock:
-            self._emitted += 1
+            self._account.emitted += 1
             if self._busy or self._closed:
                 return self._set_aside(type_, data, event)
             self._busy = True
@@ -180,26 +145,30 @@ class EventWriter:
                 if append is None or type_ in _SPECIAL:
                     recorded = self._write_with_care(type_, data, event)
                 else:  # nearly every event
-                    seq = self._seq
+                    seq = self._encoder.seq
                     try:
-                        append(self._encode(type_, data, event))
-                        self._written += 1
+                        append(self._encoder.encode(type_, data, event))
+                        self._account.written += 1
                         recorded = True
                     except Exception as error:  # noqa: BLE001 - no payload and no state may break the agent
                         recorded = self._recover(error, seq, type_, data, event)
                 if self._deferred:
                     self._write_deferred()
-            except Exception:  # noqa: BLE001 - no stack or memory left even for the accounts: health() works it out
+            except Exception:  # noqa: BLE001 - no stack or memory left even for the account: health() works it out
                 recorded = False
             finally:
                 self._busy = False
             if self._closing:
                 self.close()
-        if not recorded and self._raises:
+        return recorded or self._unrecorded()
+
+    def _unrecorded(self) -> bool:
+        """The answer for an event that is not in the file: False, or an exception where that was asked for."""
+        if self._raises:
             from sessionlog.errors import NotRecorded  # noqa: PLC0415 - 1 ms, only where an event was lost
 
-            raise NotRecorded(f"{self.path}: event not recorded: {self._last_error}")
-        return recorded
+            raise NotRecorded(f"{self.path}: event not recorded: {self._account.last_error}")
+        return False
 
     def _prepared(self, type_: Any, data: Any) -> tuple[str, Any]:
         """Turn payload dataclasses into objects, pass strings through the hook, give a nameless event a name."""
@@ -215,24 +184,23 @@ class EventWriter:
 
     def _set_aside(self, type_: str, data: Any, event: Event | None) -> bool:
         """Keep an event that a signal handler or destructor emits while we write: the outer call writes it."""
-        if self._closed:
-            return self._drop("closed", None, self._seq)
-        if len(self._deferred) >= _MAX_DEFERRED:
-            return self._drop("re-entered", None, self._seq)
-        self._deferred.append((type_, data, event))
-        return False
+        if not self._closed and len(self._deferred) < _MAX_DEFERRED:
+            self._deferred.append((type_, data, event))
+            return False
+        self._drop("closed" if self._closed else "re-entered", None, self._encoder.seq)
+        return self._unrecorded()
 
     def _write_deferred(self) -> None:
         while self._deferred:
             self._write_with_care(*self._deferred.pop(0))
 
     def _write_with_care(self, type_: str, data: Any, event: Event | None) -> bool:
-        seq = self._seq
+        seq = self._encoder.seq
         try:
             self._write_special(type_, data, event)
         except Exception as error:  # noqa: BLE001 - see _record
             return self._recover(error, seq, type_, data, event)
-        self._written += 1
+        self._account.written += 1
         return True
 
     def _write_special(self, type_: str, data: Any, event: Event | None) -> None:
@@ -242,73 +210,36 @@ class EventWriter:
         if not self._file.is_open:
             new, seq = self._file.open()
             self._needs_start = self._needs_start or new
-            self._seq = self._floor = max(self._seq, seq)
-        gap = self._gap
+            self._encoder.seq = self._floor = max(self._encoder.seq, seq)
+        gap = self._account.gap
         self._file.append(self._lines(type_, data, event))
         self._needs_start = False
-        if self._gap is gap:
-            self._gap = None
+        self._account.forget_gap(gap)
+        if self._account.gap is None:
             self._append = self._file.shortest_append()
-        elif gap is not None and self._gap is not None:  # a signal handler's event was dropped meanwhile
-            self._gap = (self._gap[0] - gap[0], gap[2] + 1, *self._gap[2:])
         if type_ == "llm.response":
             with suppress(Exception):  # the payload is the caller's, and may be anything
                 self.totals.add(data)
 
     def _lines(self, type_: str, data: Any, event: Event | None) -> bytes:
         """Return the event's line (none without a type), behind a session.start and a log.gap where they are due."""
+        encode = self._encoder.encode
+        gap = self._account.gap_data()
         if type_ == "session.start":
             fields = data if isinstance(data, Mapping) else {} if data is None else {"value": data}
-            return self._encode(type_, {"v": 1, **self._start, **fields}, event) + self._gap_line()
-        lines = self._encode("session.start", {"v": 1, **self._start}, None) if self._needs_start else b""
-        lines += self._gap_line()
-        return lines + self._encode(type_, data, event) if type_ else lines
-
-    def _gap_line(self) -> bytes:
-        if self._gap is None:
-            return b""
-        events, first, last, cause = self._gap
-        return self._encode("log.gap", {"events": events, "from_seq": first, "to_seq": last, "reason": cause}, None)
-
-    def _encode(self, type_: str, data: Any, event: Event | None) -> bytes:
-        seq = self._seq
-        self._seq = seq + 1
-        micros = self._clock() // 1000 - self._second
-        if not 0 <= micros < 1_000_000:  # the text down to the second costs more than all the rest of the stamp
-            seconds, micros = divmod(micros + self._second, 1_000_000)
-            self._second_text = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(seconds))
-            self._second = seconds * 1_000_000
-        ts = f"{self._second_text}{micros}Z" if micros > 99_999 else f"{self._second_text}{micros:06d}Z"
-        if event is None:
-            value = {"session_id": self.session_id, "seq": seq, "type": type_, "ts": ts, "data": data}
-        else:
-            value = event.to_dict() | {"seq": seq, "type": type_, "data": data}
-            value["session_id"] = event.session_id or self.session_id
-            value["ts"] = event.ts or ts
-        line = encode_object(value)
-        if len(line) > self._max_event:
-            line = shorten(value, self._max_event)
-        if self._redacts:
-            head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
-            if may_hold_secret(line, head) is not None:
-                return redact_line(line)
-        return line
-
-    def _head_of(self, type_: str) -> int:
-        """Where the payload begins at the earliest: nothing before it holds a secret, so redaction starts there."""
-        head = len(f'{{"session_id":"{self.session_id}","seq":1,"type":')
-        if may_hold_secret(type_.encode("utf-8", "replace")) is None:
-            head += len(type_) + len('"","ts":"2026-11-21T10:00:00.000000Z"')
-        if len(self._heads) < _MAX_HEADS:
-            self._heads[type_] = head
-        return head
+            line = encode(type_, {"v": 1, **self._start, **fields}, event)
+            return line + encode("log.gap", gap) if gap else line
+        lines = encode("session.start", {"v": 1, **self._start}) if self._needs_start else b""
+        if gap:
+            lines += encode("log.gap", gap)
+        return lines + encode(type_, data, event) if type_ else lines
 
     def _recover(self, error: Exception, seq: int, type_: str, data: Any, event: Event | None) -> bool:
         """After a failed write: once more if the file is gone, else account for the event."""
         self._release()
         seq = max(seq, self._floor)
         if not self._syncs or isinstance(error, files.FileGoneError):  # nothing of it is in the file
-            self._seq = seq
+            self._encoder.seq = seq
         if isinstance(error, files.FileGoneError):
             try:
                 self._write_special(type_, data, event)
@@ -316,33 +247,24 @@ class EventWriter:
                 self._release()
                 error = second
             else:
-                self._written += 1
+                self._account.written += 1
                 return True
-        return self._drop(_cause(error), error, seq)
+        self._drop(cause_of(error), error, seq)
+        return False
 
-    def _drop(self, cause: str, error: Exception | None, seq: int) -> bool:
+    def _drop(self, cause: str, error: Exception | None, seq: int) -> None:
         """Account for an event that is not in the file; its number is used up, so that the hole shows."""
-        self._dropped += 1
-        self._dropped_by[cause] = self._dropped_by.get(cause, 0) + 1
         if cause != "closed":
             self._append = None
-            self._seq = max(self._seq, seq + 1)
-            events, first = self._gap[:2] if self._gap else (0, seq)
-            self._gap = (events + 1, first, self._seq - 1, cause)
-        self._note(cause, error)
-        return False
+            self._encoder.seq = max(self._encoder.seq, seq + 1)
+            self._account.widen_gap(seq, self._encoder.seq - 1, cause)
+        self._account.drop(cause, error)
 
     def _attempt(self, step: Callable[[], None]) -> None:
         try:
             step()
         except Exception as error:  # noqa: BLE001 - closing must not break the agent
-            self._note("close", error)
-
-    def _note(self, cause: str, error: Exception | None) -> None:
-        self._last_error = f"{cause}: {error}" if error else cause
-        self._notices.say(
-            cause, f"sessionlog: {self.path}: event not recorded ({self._last_error}); health() has the counts"
-        )
+            self._account.note("close", error)
 
     def _release(self) -> None:
         self._append = None
@@ -353,9 +275,7 @@ class EventWriter:
         self._busy = False
         self._append = None
         self._deferred.clear()
-        self._gap = None
-        self._emitted = self._written = self._dropped = 0
-        self._dropped_by.clear()
+        self._account.reset()
         self._file.after_fork()
 
 
@@ -373,12 +293,6 @@ def _plain(data: Any) -> Any:
     from sessionlog.events.payload_json import to_data  # noqa: PLC0415 - 10 ms that dict payloads never need
 
     return to_data(data)
-
-
-def _cause(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return errno.errorcode.get(error.errno or 0, type(error).__name__)
-    return type(error).__name__ if isinstance(error, MemoryError) else "encode"
 
 
 def _reset_after_fork() -> None:

@@ -23,7 +23,7 @@ def render_check(results: Sequence[FileCheck], *, notes: bool) -> str:
         lines += [f"{_mark(problem)} {_sentence(problem)}" for problem in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  … and {len(findings) - _SHOWN} more in {result.path}")
-    return "".join(terminal(line) + "\n" for line in [*lines, *_summary(results)])
+    return "".join(terminal(line) + "\n" for line in [*lines, *_summary(results, notes=notes)])
 
 
 def _mark(problem: Problem) -> str:
@@ -35,7 +35,7 @@ def _sentence(problem: Problem) -> str:
     return f"{place} {problem.kind}: {problem.detail}"
 
 
-def _summary(results: Sequence[FileCheck]) -> list[str]:
+def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
     events = sum(result.events for result in results)
     damage = sum(len(result.damage) for result in results)
     noted = Counter[str]()
@@ -46,7 +46,7 @@ def _summary(results: Sequence[FileCheck]) -> list[str]:
     lines = [f"{files}: {verdict}"]
     if noted:
         kinds = ", ".join(f"{kind} in {count}" for kind, count in sorted(noted.items()))
-        lines.append(f"notes: {kinds} (--notes shows them)")
+        lines.append(f"notes: {kinds}" if notes else f"notes: {kinds} (--notes shows them)")
     if damage:
         lines.append("`sessionlog check --repair` moves damaged bytes to NAME.quarantine and mends the log")
     return lines

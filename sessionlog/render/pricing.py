@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -51,8 +52,13 @@ def render_no_price(provider: str, model: str, config_path: str) -> str:
     return (
         f"{name} has no price: it is not in the list, or its provider is a model server of your own.\n"
         f"Set one in {terminal(config_path)} (USD per million tokens; 0 says that it is free):\n\n"
-        f'[prices."{name}"]\ninput = 0\noutput = 0\n'
+        f"[prices.{_toml_key(provider, model)}]\ninput = 0\noutput = 0\n"
     )
+
+
+def _toml_key(provider: str, model: str) -> str:
+    """The quoted key; a JSON string is a TOML string, and its escapes are the terminal's too."""
+    return terminal(json.dumps(f"{provider}/{model}".strip("/"), ensure_ascii=False))
 
 
 def render_price_list(prices: Iterable[PriceInfo]) -> Iterator[str]:

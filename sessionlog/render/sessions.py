@@ -11,7 +11,7 @@ from itertools import groupby
 from rich.cells import cell_len
 from rich.text import Text
 
-from sessionlog.analytics.sessions import SessionList, SessionSummary
+from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
@@ -50,16 +50,19 @@ def render_sessions(
     """Yield the lines of the terminal view."""
     if not found.sessions:
         yield Text(f"No sessions · {describe_window(found.window, tz, now=now)}")
+        yield from _notes(found, ())
+        return
     rows = [_row(session, tz, home, wide=wide) for session in found.sessions]
     table = fit_table(_COLUMNS, rows, width=width, wide=wide)
     numbered = zip(found.sessions, table.lines[1:], strict=True)
+    unpriced = False
     for _, group in groupby(numbered, key=lambda pair: _day(pair[0], tz)):
-        pairs = list(group)
-        yield _heading([session for session, _ in pairs], tz, now, max(table.width, 40))
-        for _, line in pairs:
-            yield line
+        sessions, lines = zip(*group, strict=True)
+        unpriced = unpriced or bool(_more(sessions))
+        yield _heading(sessions, tz, now, max(table.width, 40))
+        yield from lines
         yield Text()
-    yield from _notes(found, table.hidden)
+    yield from _notes(found, table.hidden, unpriced=unpriced)
 
 
 def _row(session: SessionSummary, tz: str, home: str, *, wide: bool) -> list[Cell]:
@@ -99,8 +102,13 @@ def _why(session: SessionSummary) -> str:
 def _cost(session: SessionSummary) -> Cell:
     estimated = bool(session.estimated_nano)
     text = usd(None if session.cost_nano is None else dollars(session.cost_nano), estimated=estimated)
-    more = "+" if session.cost_is_partial and session.cost_nano is not None else ""
-    return Cell(text=text + more, style="estimated" if estimated else "")
+    return Cell(text=text + _more([session]), style="estimated" if estimated else "")
+
+
+def _more(sessions: Sequence[SessionSummary]) -> str:
+    """The mark beside money that is not all of it."""
+    is_known = any(session.cost_nano is not None for session in sessions)
+    return "+" if is_known and any(session.cost_is_partial for session in sessions) else ""
 
 
 def _day(session: SessionSummary, tz: str) -> str:
@@ -113,17 +121,15 @@ def _heading(sessions: Sequence[SessionSummary], tz: str, now: datetime, width: 
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
     count = f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}"
-    more = "+" if any(session.cost_nano is None or session.cost_is_partial for session in sessions) else ""
-    money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{more}" if costs else ""
+    money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
     right = f"{count}{money}"
     return Text.assemble((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
 
 
-def _notes(found: SessionList, hidden: Sequence[str]) -> Iterator[Text]:
-    shown = found.sessions
-    if any(session.estimated_nano for session in shown):
+def _notes(found: SessionList, hidden: Sequence[str], *, unpriced: bool = False) -> Iterator[Text]:
+    if any(session.estimated_nano for session in found.sessions):
         yield Text("~ estimated from list prices", style="note")
-    if any(session.cost_is_partial for session in shown) and any(session.cost_nano is not None for session in shown):
+    if unpriced:
         yield Text("+ a part of it has no price: `sessionlog pricing MODEL` says why", style="note")
     if found.problem_count:
         yield problem_note(found.problem_count, [str(p) for p in found.problems])
@@ -137,9 +143,8 @@ def render_sessions_csv(found: SessionList) -> str:
     """Return the list as CSV with exact numbers; models are joined by a space."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    rows = [session.to_dict() for session in found.sessions]
-    writer.writerow(rows[0] if rows else ["source", "session", "path", "start", "last", "status"])
-    for row in rows:
+    writer.writerow(COLUMNS)
+    for row in (session.to_dict() for session in found.sessions):
         row["models"] = " ".join(row["models"])
         writer.writerow(csv_cell(value) if isinstance(value, str) else _exact(value) for value in row.values())
     return out.getvalue()

@@ -23,7 +23,8 @@ class Column:
         name: What it is called when it is hidden.
         rank: How useful it is: the highest ranks are hidden first; 0 never is.
         right: Numbers are aligned to the right.
-        least: A text column may be cut down to this width; None for columns that must not be cut.
+        least: A text column may be cut down to this width before columns are hidden, and further when none is left
+            to hide; None for columns that must not be cut.
     """
 
     title: str
@@ -104,12 +105,14 @@ def _needed(columns: Sequence[Column], widths: dict[int, int]) -> int:
 
 
 def _shrink(columns: Sequence[Column], widths: dict[int, int], width: int) -> None:
-    """Take what is missing from the text columns, the widest first."""
-    while sum(widths.values()) + GAP * (len(widths) - 1) > width:
-        flexible = [i for i, w in widths.items() if columns[i].least is not None and w > (columns[i].least or 0)]
-        if not flexible:
-            return
-        widths[max(flexible, key=lambda i: widths[i])] -= 1
+    """Take what is missing from the text columns, the widest first; below their least only where all are at it."""
+    texts = [(i, least) for i in widths if (least := columns[i].least) is not None]
+    for floors in (texts, [(i, 1) for i, _ in texts]):
+        while sum(widths.values()) + GAP * (len(widths) - 1) > width:
+            flexible = [i for i, least in floors if widths[i] > least]
+            if not flexible:
+                break
+            widths[max(flexible, key=lambda i: widths[i])] -= 1
 
 
 def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]) -> Text:
@@ -124,4 +127,5 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
         line.append(text, cell.style)
         if not columns[index].right and position < len(widths) - 1:
             line.append(padding)
+    line.rstrip()
     return line

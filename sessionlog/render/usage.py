@@ -43,7 +43,9 @@ def _cost(row: UsageRow) -> Cell:
 
 def _per_success(row: UsageRow) -> Cell:
     estimated = bool(row.estimated_nano)
-    return Cell(text=usd(row.cost_per_success, estimated=estimated), style="estimated" if estimated else "")
+    text = usd(row.cost_per_success, estimated=estimated)
+    more = _more(row) if row.success_sessions else ""
+    return Cell(text=text + more, style="estimated" if estimated else "")
 
 
 def _more(row: UsageRow) -> str:

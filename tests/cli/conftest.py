@@ -12,7 +12,6 @@ from sessionlog.cli import main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
 
-NOW = "2026-11-21T12:00:00Z"
 _OURS = ("SESSIONLOG_", "XDG_", "_SESSIONLOG", "_TYPER")
 _LOOKS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER", "LESS", "TZ")
 
@@ -78,7 +77,9 @@ def process(home):
 def record(tmp_path):
     """Record a session of one request; None as the status leaves it without an end."""
 
-    def write(folder, name, *, start="2026-11-20T10:00:00Z", status="success", model="claude-opus-4-5", cost=None, **more):
+    def write(
+        folder, name, *, start="2026-11-20T10:00:00Z", status="success", model="claude-opus-4-5", cost=None, **more
+    ):
         options = {"provider": "anthropic", "prompt": "make the tests pass", "work_dir": "/src/api", **more}
         log = SessionLogger(folder, name, clock=FixedClock(start), model=model, **options)
         log.llm_request([{"role": "user", "content": "make the tests pass"}], model=model)

@@ -121,14 +121,20 @@ def test_a_shell_can_complete_words(process, words, at, expected):
 def test_the_completion_script_is_shown(home):
     """`--show-completion` finds out which shell asks, and prints the script for it."""
     line = f'"{sys.executable}" -m sessionlog --show-completion; true'
-    script = subprocess.run([BASH, "-c", line], capture_output=True, text=True, env=os.environ.copy(), timeout=60).stdout
+    script = subprocess.run(
+        [BASH, "-c", line], capture_output=True, text=True, env=os.environ.copy(), timeout=60
+    ).stdout
     assert script.endswith("_sessionlog_completion sessionlog\n")
 
 
 def test_only_the_named_command_is_imported(home):
     """Start-up does not pay for the others."""
-    code = "import sys; from sessionlog.cli import main; main(['pricing', 'no-such-model']); print(*sorted(sys.modules))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ.copy(), timeout=60)
+    code = (
+        "import sys; from sessionlog.cli import main; main(['pricing', 'no-such-model']); print(*sorted(sys.modules))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ.copy(), timeout=60
+    )
     modules = set(ran.stdout.splitlines()[-1].split())
     assert "sessionlog.cli.pricing" in modules
     assert modules.isdisjoint({"sessionlog.cli.usage", "sessionlog.cli.replay", "rich.console", "sessionlog.logger"})

@@ -20,7 +20,17 @@ from sessionlog.errors import (
 )
 
 ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-HOSTILE = ("\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "a\rb", "a\nb", "\u202egnp.exe", "\udcff", "[bold]x[/]", ":smile:")
+HOSTILE = (
+    "\x1b[31mred",
+    "\x1b]0;title\x07",
+    "\x9b2J",
+    "a\rb",
+    "a\nb",
+    "\u202egnp.exe",
+    "\udcff",
+    "[bold]x[/]",
+    ":smile:",
+)
 TAKES_TEXT = (
     ["{}"], ["usage", "{}"], ["usage", "--{}"], ["usage", "--since", "{}"], ["usage", "--until", "{}"],
     ["usage", "--by", "{}"], ["usage", "--by", "meta.{}"], ["usage", "--sort", "{}"], ["usage", "--tz", "{}"],
@@ -42,7 +52,9 @@ def test_hostile_words_come_out_escaped(cli, words):
         assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("words", [["usage", "{}"], ["usage", "--since", "{}"], ["pricing", "{}"], ["replay", "{}"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["usage", "{}"], ["usage", "--since", "{}"], ["pricing", "{}"], ["replay", "{}"]], ids=" ".join
+)
 def test_hostile_words_can_be_read(cli, words):
     """They are shown as what they are, not dropped."""
     ran = cli(*(word.format("\x1b[31mred") for word in words))
@@ -128,7 +140,9 @@ def test_a_missing_path_exits_3(cli, command):
 
 
 @pytest.mark.parametrize("command", ["usage", "sessions"])
-@pytest.mark.parametrize("formats", [["json", "csv"], ["json", "markdown"], ["csv", "markdown"], ["json", "csv", "markdown"]])
+@pytest.mark.parametrize(
+    "formats", [["json", "csv"], ["json", "markdown"], ["csv", "markdown"], ["json", "csv", "markdown"]]
+)
 def test_two_formats_exit_2(cli, command, formats):
     """The message names them."""
     named = " and ".join([", ".join(f"--{name}" for name in formats[:-1]), f"--{formats[-1]}"])

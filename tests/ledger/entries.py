@@ -1,10 +1,12 @@
 """Records and sessions made by hand, a book of them, and prices that no new price list can change."""
 
+from dataclasses import replace
+
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
-from sessionlog.pricing.price_list import PriceList
+from sessionlog.pricing.price_list import load_price_list
 from sessionlog.sources.record import Record, ScannedSession
 
 SECOND = 10**9
@@ -16,10 +18,8 @@ _OWN = {
     "acme/gift": {"input": 0, "output": 0},
     "shop/served-name": {"input": 2, "output": 2},
 }
-PRICES = PriceBook(
-    PriceList(source="a list of the tests", date="2026-11-01", digest="", providers={}), parse_own_prices(_OWN)
-)
-"""Everything of acme costs $1 in and $4 out a million tokens, `acme/gift` nothing; nobody else has a price."""
+PRICES = PriceBook(replace(load_price_list(), source="the house's list", date="2026-11-01"), parse_own_prices(_OWN))
+"""Everything of acme costs $1 in and $4 out a million tokens, `acme/gift` nothing; use no names of real vendors."""
 
 
 def record(**fields):

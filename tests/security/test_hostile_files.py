@@ -77,7 +77,7 @@ def test_packed_logs(name, tmp_path):
 def test_heavy_logs(name, tmp_path):
     """Ten megabytes a line, and bombs that unpack to eighty: each command ends, and says what it left out."""
     path = write(tmp_path, name.encode(), heavy()[name])
-    for arguments in command_lines(path, first_only=True):
+    for arguments in command_lines(path, first_only=True, commands=["usage", "replay", "check"]):
         judge(arguments, run(*arguments))
 
 
@@ -111,20 +111,24 @@ def test_a_folder_of_traps(tmp_path):
 def test_all_logs_in_one_report(tmp_path):
     """Hostile keys side by side: rows, totals and findings of a folder that holds every small log."""
     for name, content in {**logs(), **byte_logs()}.items():
-        if len(content) < 100_000:
+        if len(content) < 30_000:
             write(tmp_path, f"{name}.jsonl".encode(), content)
     for arguments in command_lines(str(tmp_path)):
         judge(arguments, run(*arguments))
 
 
-@pytest.mark.parametrize("text", [*TERMINAL.values(), *MARKUP.values(), EVIL], ids=[*TERMINAL, *MARKUP, "evil"])
-def test_hostile_arguments(text):
+@pytest.mark.parametrize("name", [*TERMINAL, "rich-close", "rich-link", "percent", "dashes", "combining"])
+def test_hostile_arguments(name):
     """What is quoted back from the command line is plain text too, in answers and in errors."""
-    text = text.replace("\x00", "").encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+    text = (
+        {**TERMINAL, **MARKUP}[name]
+        .replace("\x00", "")
+        .encode("utf-8", "surrogatepass")
+        .decode("utf-8", "surrogateescape")
+    )
     for arguments in (
         ["pricing", "--", text],
-        ["pricing", "--json", "--provider", text, "--", text],
-        ["pricing", "--list", "--", text],
+        ["pricing", "--json", "--provider", text, "--", "claude-opus-4-5"],
         ["pricing", "claude-opus-4-5", f"--at={text}"],
         ["pricing", "x", f"--prices={text}"],
         ["usage", "--", text],

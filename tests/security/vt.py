@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import NamedTuple
 
 OURS = frozenset({"0", "1", "2", "31", "32", "33", "36"})
 """Reset, bold, dim, red, green, yellow, cyan: all that the theme needs."""
 
 _STRINGS = {"]": "OSC", "P": "DCS", "X": "SOS", "^": "PM", "_": "APC"}
+_NOT_PLAIN = re.compile(r"[^\n -~]")
 _CSI = re.compile(r"([0-?]*)([ -/]*)([@-~]?)")
 _STRING_END = re.compile("\x07|\x1b\\\\|\x9c")
 _HIDING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -38,22 +40,15 @@ def findings(output: bytes, *, sgr: bool = False, tab: bool = False) -> list[Fin
         return [Finding(error.start, f"invalid UTF-8: {output[error.start : error.end + 8]!r}")]
     found: list[Finding] = []
     position = 0
-    while position < len(text):
-        end, what = _next(text, position, sgr=sgr, tab=tab)
+    while special := _NOT_PLAIN.search(text, position):
+        start, char = special.start(), special[0]
+        if char == "\x1b":
+            position, what = _sequence(text, start, sgr=sgr)
+        else:
+            position, what = start + 1, "" if tab and char == "\t" else _character(char)
         if what:
-            found.append(Finding(position, what))
-        position = end
+            found.append(Finding(start, what))
     return found
-
-
-def _next(text: str, start: int, *, sgr: bool, tab: bool) -> tuple[int, str]:
-    """Where the element at `start` ends, and what is wrong with it; "" for nothing."""
-    char = text[start]
-    if char == "\n" or (tab and char == "\t") or (char.isascii() and char.isprintable()):
-        return start + 1, ""
-    if char == "\x1b":
-        return _sequence(text, start, sgr=sgr)
-    return start + 1, _character(char)
 
 
 def _sequence(text: str, start: int, *, sgr: bool) -> tuple[int, str]:
@@ -71,6 +66,7 @@ def _sequence(text: str, start: int, *, sgr: bool) -> tuple[int, str]:
     return start + 2, f"ESC {kind!r}"
 
 
+@cache
 def _character(char: str) -> str:
     code = ord(char)
     if code < 0x20 or code == 0x7F:

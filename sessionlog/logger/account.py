@@ -1,0 +1,93 @@
+"""Account: what one logger was given, what it wrote, what it lost. Nothing is lost in silence.
+
+The sum is kept true by construction: whatever has been emitted and is neither written, nor dropped, nor waiting was
+broken off by an exception that is not ours to catch (KeyboardInterrupt), and counts as dropped.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sessionlog.logger.health import Health
+    from sessionlog.logger.notices import Notices
+
+
+class Account:
+    """Counts, and the hole that the log does not tell of yet.
+
+    Attributes:
+        emitted: Events handed to the logger.
+        written: Events acknowledged.
+        gap: (events, first seq, last seq, newest cause) of what was lost since the last line, None without a loss.
+        last_error: The newest cause in words.
+    """
+
+    __slots__ = ("_dropped", "_dropped_by", "_notices", "_path", "emitted", "gap", "last_error", "written")
+
+    def __init__(self, path: str, notices: Notices) -> None:
+        self._path = path
+        self._notices = notices
+        self.last_error: str | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: a forked child answers for its own events only."""
+        self.emitted = self.written = self._dropped = 0
+        self._dropped_by: dict[str, int] = {}
+        self.gap: tuple[int, int, int, str] | None = None
+
+    def drop(self, cause: str, error: Exception | None = None) -> None:
+        """Count an event that is not in the file."""
+        self._dropped += 1
+        self._dropped_by[cause] = self._dropped_by.get(cause, 0) + 1
+        self.note(cause, error)
+
+    def widen_gap(self, first: int, last: int, cause: str) -> None:
+        """Remember that one more event is missing, and the numbers that went with it."""
+        events, first = self.gap[:2] if self.gap else (0, first)
+        self.gap = (events + 1, first, last, cause)
+
+    def gap_data(self) -> dict[str, Any] | None:
+        """The payload of a `log.gap`, None where nothing is missing."""
+        return dict(zip(("events", "from_seq", "to_seq", "reason"), self.gap, strict=True)) if self.gap else None
+
+    def forget_gap(self, told: tuple[int, int, int, str] | None) -> None:
+        """The log tells of this gap now; what a signal handler lost meanwhile stays."""
+        if self.gap is told:
+            self.gap = None
+        elif told is not None and self.gap is not None:
+            self.gap = (self.gap[0] - told[0], told[2] + 1, *self.gap[2:])
+
+    def note(self, cause: str, error: Exception | None) -> None:
+        """Keep what went wrong and say it aloud."""
+        self.last_error = f"{cause}: {error}" if error else cause
+        self._notices.say(
+            cause, f"sessionlog: {self._path}: event not recorded ({self.last_error}); health() has the counts"
+        )
+
+    def health(self, *, waiting: int, unlocked: bool) -> Health:
+        """Return the sums, with `waiting` events not decided yet."""
+        from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
+
+        left = self.emitted - self.written - self._dropped
+        waiting = min(left, waiting)
+        interrupted = {"interrupted": left - waiting} if left > waiting else {}
+        return Health(
+            path=self._path,
+            emitted=self.emitted,
+            written=self.written,
+            dropped=self._dropped + left - waiting,
+            deferred=waiting,
+            dropped_by=self._dropped_by | interrupted,
+            last_error=self.last_error,
+            unlocked=unlocked,
+        )
+
+
+def cause_of(error: Exception) -> str:
+    """Name why an event was lost: the system's word, else `encode`."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, type(error).__name__)
+    return type(error).__name__ if isinstance(error, MemoryError) else "encode"

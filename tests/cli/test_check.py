@@ -1,0 +1,97 @@
+"""`sessionlog check`: damage by file and line, exit code 1 while it is there, and a repair that saves first."""
+
+import os
+
+import pytest
+
+
+def test_whole_logs_exit_0(cli, logs):
+    """One sentence with numbers."""
+    assert cli("check", logs) == (0, "3 logs, 11 events: no damage\n", "")
+
+
+def test_damage_is_named_by_file_and_line(cli, damaged):
+    """Exit code 1, the place, the kind, and the next step."""
+    ran = cli("check", damaged)
+    assert (ran.code, ran.err) == (1, "")
+    assert f"✘ {damaged}/s-failed.jsonl:2 (offset " in ran.out
+    assert "not_json" in ran.out
+    assert "3 logs, 11 events: 1 damaged piece\n" in ran.out
+    assert "`sessionlog check --repair`" in ran.out
+
+
+def test_a_repair_saves_the_bytes_and_leaves_nothing_to_find(cli, damaged):
+    """Exit code 0, the damaged bytes beside the log, whole events byte for byte."""
+    path = damaged / "s-failed.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    ran = cli("check", damaged, "--repair")
+    assert ran.code == 0
+    assert f"✔ {path}: " in ran.out
+    assert path.read_bytes() == b"".join([lines[0], *lines[2:]])
+    assert (damaged / "s-failed.jsonl.quarantine").read_bytes() == lines[1]
+    assert cli("check", damaged).code == 0
+
+
+def test_a_repair_leaves_a_report_beside_json(cli, damaged):
+    """The document is about what was found; what was done is said on stderr."""
+    ran = cli("check", damaged, "--repair", "--json")
+    assert ran.code == 0
+    assert ran.json["damaged_files"] == 1
+    assert "moved to" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_damage_that_stays_exits_1(cli, damaged):
+    """A line over the limit is left alone by a repair, and still is a finding."""
+    path = damaged / "s-failed.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"type": "' + b"x" * 5000 + b'"}\n')
+    assert cli("check", path, "--repair", "--max-line", "2048").code == 1
+    assert cli("check", path, "--max-line", "2048").code == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_log_without_permission_exits_1(cli, logs):
+    """It is a finding of its own."""
+    (logs / "s-first.jsonl").chmod(0)
+    ran = cli("check", logs, "--repair")
+    assert ran.code == 1
+    assert "not repaired" in ran.out
+
+
+def test_a_note_is_no_damage_unless_strict(cli, logs):
+    """A log that others may read is worth knowing; `--notes` spells it out."""
+    (logs / "s-first.jsonl").chmod(0o644)
+    relaxed, strict, spelled = cli("check", logs), cli("check", logs, "--strict"), cli("check", logs, "--notes")
+    assert (relaxed.code, strict.code, spelled.code) == (0, 1, 0)
+    assert "notes: wide_mode in 1 (--notes shows them)" in relaxed.out
+    assert f"· {logs}/s-first.jsonl wide_mode: mode 0644" in spelled.out
+    assert "wide_mode: mode 0644" in strict.out
+    assert cli("check", logs / "s-free.jsonl", "--strict").code == 0
+
+
+def test_secrets_are_looked_for_on_request(cli, logs):
+    """A key that was written before redaction is named by kind and place, and not shown."""
+    secret = "sk-ant-api03-" + "a1B2c3D4" * 12
+    path = logs / "s-first.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Done.", secret.encode()))
+    assert "secret" not in cli("check", path).out
+    ran = cli("check", path, "--secrets")
+    assert ran.code == 0
+    assert "secret: " in ran.out
+    assert secret not in ran.out
+    assert cli("check", path, "--secrets", "--strict").code == 1
+
+
+def test_own_logs_are_the_default(cli, logs, monkeypatch):
+    """What a report's last line says can be typed as it stands."""
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    assert cli("check").out.startswith("3 logs, 11 events")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=" ".join)
+def test_nothing_there_is_no_damage(cli, home, form):
+    """A first user gets the folder and what to try."""
+    ran = cli("check", *form)
+    assert ran.code == 0
+    assert f"no sessions in {home}/.local/state" in ran.err
+    assert ran.out

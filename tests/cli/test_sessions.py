@@ -1,0 +1,75 @@
+"""`sessionlog sessions`: one line each, newest first, and a session is found by the beginning of its id."""
+
+import csv
+import io
+
+import pytest
+
+NOW = ("--now", "2026-11-21T12:00:00Z", "--tz", "UTC")
+
+
+def test_the_list_goes_by_days_from_the_newest(cli, logs):
+    """A heading a day, then a line a session with its mark and the first words."""
+    lines = [line for line in cli("sessions", logs, *NOW).out.splitlines() if line]
+    assert [line.split("  ")[0] for line in lines[:6]] == [
+        "TODAY 21 Nov", "11:55", "YESTERDAY 20 Nov", "10:00", "THU 19 Nov", "23:30",
+    ]  # fmt: skip
+    assert [lines[index].split()[1] for index in (1, 3, 5)] == ["●", "✘", "✔"]
+    assert all("“make the tests pass”" in lines[index] for index in (1, 3, 5))
+    assert "the tests still fail" in lines[3]
+
+
+def test_filters_and_limit_reach_the_list(cli, logs):
+    """Each option changes the list as it says; what a limit leaves out is counted."""
+    ask = ("sessions", logs, "--json", *NOW)
+
+    def names(*options):
+        return [session["session"] for session in cli(*ask, *options).json["sessions"]]
+
+    assert names() == ["s-free", "s-failed", "s-first"]
+    assert names("--status", "error", "--status", "run*") == ["s-free", "s-failed"]
+    assert names("--provider", "openai") == names("--model", "gpt*") == ["s-failed"]
+    assert names("--since", "today") == ["s-free"]
+    assert names("--until", "2026-11-19") == ["s-first"]
+    assert names("--project", "/nowhere") == []
+    assert names("--limit", "1") == ["s-free"]
+    assert "2 more sessions (--limit)" in cli("sessions", logs, "--limit", "1").out
+
+
+def test_all_forms_name_the_same_sessions(cli, logs):
+    """JSON, CSV and Markdown, with the same costs."""
+    listed = cli("sessions", logs, "--json").json["sessions"]
+    rows = list(csv.DictReader(io.StringIO(cli("sessions", logs, "--csv").out)))
+    assert [row["session"] for row in rows] == [session["session"] for session in listed]
+    assert [row["cost_usd"] for row in rows] == [
+        "" if session["cost_usd"] is None else repr(session["cost_usd"]) for session in listed
+    ]
+    markdown = cli("sessions", logs, "--markdown").out.splitlines()
+    assert [line.split(" | ")[-1].removesuffix(" |") for line in markdown[2:]] == [row["session"] for row in rows]
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--markdown"]], ids=" ".join)
+def test_an_empty_list_is_no_error(cli, tmp_path, form):
+    """Every form has an empty shape, and the note says where was looked."""
+    ran = cli("sessions", tmp_path, *form)
+    assert ran.code == 0
+    assert ran.out
+    assert str(tmp_path) in ran.err
+
+
+def test_a_session_is_named_by_the_beginning_of_its_id(cli, logs, monkeypatch):
+    """A whole id wins over longer ones; a beginning that fits several is refused with the candidates."""
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    assert cli("replay", "s-fi").out == cli("replay", logs / "s-first.jsonl").out
+    ran = cli("replay", "s-f")
+    assert ran == (2, "", "sessionlog: 's-f' names 3 sessions: s-failed, s-first, s-free\n")
+    (logs / "s-f.jsonl").write_bytes((logs / "s-free.jsonl").read_bytes())
+    assert cli("replay", "s-f").out == cli("replay", logs / "s-f.jsonl").out
+
+
+def test_an_unknown_session_exits_3_and_says_where(cli, logs, monkeypatch):
+    """Neither a file nor a session."""
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    ran = cli("replay", "s-x")
+    assert (ran.code, ran.out) == (3, "")
+    assert str(logs) in ran.err

@@ -1,0 +1,52 @@
+"""Notices: one line per cause per minute, harmless on any terminal."""
+
+import io
+import sys
+
+from sessionlog.logger import notices
+from sessionlog.logger.notices import Notices
+
+
+def test_one_notice_per_cause_and_minute(monkeypatch):
+    """The first is said, the others are not, until a minute has gone by; each cause counts for itself."""
+    now = [1000.0]
+    monkeypatch.setattr(notices, "monotonic", lambda: now[0])
+    said = []
+    speaker = Notices(said.append)
+    for cause, seconds in (("ENOSPC", 0), ("ENOSPC", 59.9), ("EIO", 0), ("ENOSPC", 0.1), ("EIO", 59.5), ("EIO", 0.5)):
+        now[0] += seconds
+        speaker.say(cause, f"{cause} at {now[0]:.1f}")
+    assert said == ["ENOSPC at 1000.0", "EIO at 1059.9", "ENOSPC at 1060.0", "EIO at 1120.0"]
+
+
+def test_a_failing_listener_is_left_alone():
+    """What the caller's function does is not the logger's problem."""
+
+    def fail(text):
+        raise RuntimeError(text)
+
+    Notices(fail).say("EIO", "text")
+
+
+def test_by_default_stderr_is_told(monkeypatch):
+    """One line, without a character that a terminal would obey."""
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    Notices().say("EIO", "log\x1b[2J \x07 \u202e é\n\ud800")
+    text = sys.stderr.getvalue()
+    assert text.endswith("\n")
+    assert text[:-1].isprintable()
+    assert text.isascii()
+
+
+def test_without_stderr_nothing_is_said(monkeypatch):
+    """A daemon may have none."""
+    monkeypatch.setattr(sys, "stderr", None)
+    Notices().say("EIO", "text")
+
+
+def test_a_closed_stderr_is_left_alone(monkeypatch):
+    """An agent must not die of a notice."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    Notices().say("EIO", "text")

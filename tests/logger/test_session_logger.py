@@ -1,0 +1,317 @@
+"""SessionLogger: what an agent writes, and how its session begins and ends."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from sessionlog.events.envelope import Event
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger import session_logger
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.testing import FixedClock, MemorySink
+
+
+@pytest.fixture
+def log():
+    """A logger in memory."""
+    return MemorySink(work_dir="/p")
+
+
+def types(log):
+    return [event.type for event in log.events]
+
+
+def end_of(log):
+    [end] = log.of_type("session.end")
+    return end.data
+
+
+def test_a_session_from_start_to_end(tmp_path):
+    """The example of the module's docstring: a start, the events in order, an end with the totals."""
+    task = "fix the tests"
+    with SessionLogger(tmp_path, "s", provider="anthropic", model="m", prompt=task, metadata={"team": "a"}) as log:
+        log.llm_request([{"role": "user", "content": task}], tools=[{"name": "bash"}], temperature=0)
+        log.llm_response("ok", usage={"input": 812, "output": 96, "cache_read": 14_100}, latency_ms=4200)
+        with log.tool_call("bash", {"command": "pytest -q"}) as call:
+            call.output = "passed"
+    with open(tmp_path / "s.jsonl") as file:
+        lines = [json.loads(line) for line in file]
+    assert [(line["seq"], line["type"]) for line in lines] == [
+        (0, "session.start"), (1, "llm.request"), (2, "llm.response"), (3, "tool.call"), (4, "session.end")
+    ]  # fmt: skip
+    assert lines[0]["data"] == {
+        "v": 1,
+        "provider": "anthropic",
+        "model": "m",
+        "work_dir": os.getcwd(),
+        "prompt": task,
+        "metadata": {"team": "a"},
+    }
+    assert lines[1]["data"] == {
+        "messages": [{"role": "user", "content": task}],
+        "tools": [{"name": "bash"}],
+        "temperature": 0,
+    }
+    assert lines[4]["data"]["status"] == "success"
+    assert lines[4]["data"]["tokens"] == {"input": 812, "output": 96, "cache_read": 14_100, "total": 15_008}
+
+
+def test_what_was_not_given_is_not_written(log):
+    """Absent fields are absent, not null."""
+    log.llm_request([])
+    log.llm_response()
+    log.tool_call("x", output=1)
+    assert [event.data for event in log.events[1:]] == [{"messages": []}, {}, {"tool": "x", "output": 1}]
+
+
+def test_a_failed_call(log):
+    """The error stands for the answer."""
+    log.llm_response(error=TimeoutError("60 s"), latency_ms=60_000)
+    log.llm_response(error="overloaded")
+    assert [event.data for event in log.events[1:]] == [
+        {"latency_ms": 60_000, "error": "TimeoutError: 60 s"},
+        {"error": "overloaded"},
+    ]
+
+
+def test_usage_as_a_value(log):
+    """A TokenUsage is written as the JSON of a log."""
+    log.llm_response("x", usage=TokenUsage(input=1, output=2, reasoning=1))
+    assert log.events[-1].data["usage"] == {"input": 1, "output": 2, "reasoning": 1, "total": 3}
+    assert log.totals.usage == TokenUsage(input=1, output=2, reasoning=1)
+
+
+def test_the_folder_is_asked_of_the_environment(tmp_path, monkeypatch):
+    """Without a directory the logs go where the settings say."""
+    monkeypatch.setenv("SESSIONLOG_DIR", str(tmp_path / "here"))
+    with SessionLogger(session_id="s") as log:
+        pass
+    assert log.path == str(tmp_path / "here" / "s.jsonl")
+
+
+def test_a_work_dir_that_is_gone(tmp_path, monkeypatch):
+    """A process whose folder was deleted can still log."""
+
+    def getcwd():
+        raise FileNotFoundError
+
+    monkeypatch.setattr(session_logger.os, "getcwd", getcwd)
+    log = MemorySink()
+    log.emit("x")
+    assert "work_dir" not in log.events[0].data
+
+
+class TestCallback:
+    """The three forms in which an agent loop reports."""
+
+    def test_an_event(self, log):
+        """Type, time, unknown keys and a foreign id stay; seq is ours."""
+        event = Event(session_id="other", seq=77, type="x", ts="2020-01-01T00:00:00Z", data=[1], extra={"trace": "t"})
+        assert log.callback()(event) is True
+        written = log.events[-1]
+        assert written == Event(session_id="other", seq=1, type="x", ts=event.ts, data=[1], extra={"trace": "t"})
+
+    def test_a_mapping_with_data(self, log):
+        """The keys of an envelope are the envelope's, others survive beside them."""
+        assert log.callback()({"type": "x", "ts": "2020-01-01T00:00:00Z", "data": {"a": 1}, "trace": "t"}) is True
+        written = log.events[-1]
+        assert (written.type, written.ts, written.data, written.extra) == ("x", "2020-01-01T00:00:00Z", {"a": 1}, {"trace": "t"})  # fmt: skip
+
+    def test_a_mapping_without_data(self, log):
+        """What is not of the envelope is the payload."""
+        assert log.callback()({"type": "x", "a": 1, "b": [2]}) is True
+        assert (log.events[-1].type, log.events[-1].data) == ("x", {"a": 1, "b": [2]})
+
+    def test_a_type_and_data(self, log):
+        """As emit."""
+        record = log.callback()
+        assert record("x", {"a": 1}) is True
+        assert record("y") is True
+        assert [(event.type, event.data) for event in log.events[1:]] == [("x", {"a": 1}), ("y", None)]
+
+    @pytest.mark.parametrize("odd", [None, 5, ["x"], {"kind": "x"}, {"type": 5}, object()], ids=repr)
+    def test_anything_else(self, odd):
+        """It is recorded as of an unknown type; a loop is never broken."""
+        log = MemorySink()
+        assert log.callback()(odd) is True
+        assert log.events[-1].type == "unknown"
+
+
+def test_the_session_starts_with_the_block(log):
+    """Entering writes the start, so that a session that is killed at once is seen."""
+    with log:
+        assert types(log) == ["session.start"]
+    assert types(log) == ["session.start", "session.end"]
+
+
+def test_a_continued_session_has_one_start(tmp_path):
+    """Entering a session that exists writes no second start."""
+    for _ in range(2):
+        with SessionLogger(tmp_path, "s") as log:
+            log.emit("x")
+    with open(log.path) as file:
+        assert [json.loads(line)["type"] for line in file] == [
+            "session.start", "x", "session.end", "x", "session.end"
+        ]  # fmt: skip
+
+
+class Mute(Exception):
+    """An exception that will not be spelled."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (ValueError("bad"), "error", "ValueError: bad"),
+        (Mute(), "error", "Mute: [unprintable]"),
+        (MemoryError(), "error", "MemoryError"),
+        (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
+        (asyncio.CancelledError(), "cancelled", "CancelledError"),
+        (SystemExit(143), "cancelled", "SystemExit: 143"),
+        (SystemExit(130), "cancelled", "SystemExit: 130"),
+        (SystemExit(1), "error", "SystemExit: 1"),
+        (SystemExit("usage"), "error", "SystemExit: usage"),
+        (SystemExit(0), "success", "SystemExit: 0"),
+        (SystemExit(), "success", "SystemExit"),
+    ],
+)
+def test_how_a_session_ends(log, error, status, text):
+    """An exception ends it with a status and its text, and goes on."""
+    with pytest.raises(type(error)), log:
+        raise error
+    assert (end_of(log)["status"], end_of(log)["error"]) == (status, text)
+    assert log.emit("late") is False
+
+
+def test_a_session_that_ends_well(log):
+    """No exception, no error."""
+    with log:
+        log.emit("x")
+    assert end_of(log)["status"] == "success"
+    assert "error" not in end_of(log)
+
+
+def test_an_end_by_hand_is_the_end(log):
+    """The first end counts: leaving the block writes no second one."""
+    with log:
+        assert log.end("iteration_limit", output="not done", process_outcome="stuck") is True
+        assert log.end() is False
+    end = end_of(log)
+    assert (end["status"], end["output"], end["process_outcome"]) == ("iteration_limit", "not done", "stuck")
+
+
+@pytest.mark.parametrize("form", ["emit", "write", "callback"])
+def test_an_end_that_the_agent_reports_is_the_end(log, form):
+    """An end in any form is the only one."""
+    with log:
+        if form == "emit":
+            log.emit("session.end", {"status": "budget_halted"})
+        elif form == "write":
+            log.write(Event(session_id="", seq=0, type="session.end", ts="", data={"status": "budget_halted"}))
+        else:
+            log.callback()({"type": "session.end", "data": {"status": "budget_halted"}})
+    assert end_of(log) == {"status": "budget_halted"}
+
+
+def test_the_totals_of_an_end(log):
+    """Token classes are disjoint and summed; a cost is known only if every response's is."""
+    log.llm_response("a", usage={"input": 10, "output": 5, "cache_read": 100, "reasoning": 2}, cost_usd=0.1)
+    log.llm_response("b", usage={"input": 1, "output": 1, "cache_write": 50}, cost_usd=0.2)
+    log.end()
+    assert end_of(log)["tokens"] == {
+        "input": 11, "output": 6, "cache_read": 100, "cache_write": 50, "reasoning": 2, "total": 167
+    }  # fmt: skip
+    assert end_of(log)["cost_usd"] == 0.3
+
+
+def test_an_unknown_cost_is_not_a_smaller_one(log):
+    """When one response lacks its cost, the end has none."""
+    log.llm_response("a", usage={"input": 10}, cost_usd=0.1)
+    log.llm_response("b", usage={"input": 10})
+    log.end()
+    assert "cost_usd" not in end_of(log)
+
+
+def test_an_end_without_responses_has_no_tokens(log):
+    """Nothing is known, so nothing is said."""
+    log.end()
+    assert "tokens" not in end_of(log)
+    assert "cost_usd" not in end_of(log)
+
+
+def test_a_response_that_was_lost_is_not_counted(log):
+    """The totals are those of the log."""
+    log.llm_response("a", usage={"input": 10})
+    log.failure = OSError(28, "No space left on device")
+    log.llm_response("b", usage={"input": 10})
+    log.failure = None
+    log.end()
+    assert end_of(log)["tokens"]["input"] == 10
+
+
+def test_the_duration_is_monotonic(monkeypatch):
+    """However the clock of the stamps jumps, the duration is what a stop-watch says."""
+    now = [5_000_000_000]
+    monkeypatch.setattr(session_logger, "monotonic_ns", lambda: now[0])
+    clock = FixedClock()
+    log = MemorySink(clock=clock)
+    log.emit("x")
+    clock.advance(-86_400)
+    now[0] += 1_234_567_890
+    log.end()
+    assert end_of(log)["duration_ms"] == 1234
+    assert log.events[-1].time_ns < log.events[0].time_ns
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM to catch")
+def test_sigterm_ends_the_session_as_cancelled(log):
+    """With catch_sigterm the signal leaves the block as SystemExit(143); afterwards the old handler is back."""
+    before = signal.getsignal(signal.SIGTERM)
+    log = MemorySink(catch_sigterm=True)
+    with pytest.raises(SystemExit) as caught, log:
+        signal.raise_signal(signal.SIGTERM)
+    assert caught.value.code == 143
+    assert end_of(log)["status"] == "cancelled"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_without_being_asked_signals_are_left_alone(log):
+    """A library does not take what is the program's."""
+    before = signal.getsignal(signal.SIGTERM)
+    with log:
+        assert signal.getsignal(signal.SIGTERM) is before
+
+
+FORBIDDEN = [
+    "rich",
+    "typer",
+    "dateutil",
+    "sqlite3",
+    "pydantic",
+    "asyncio",
+    "sessionlog.reader",
+    "hypothesis",
+    "logging",
+]
+
+
+def test_the_write_path_imports_nothing_of_the_read_path():
+    """An agent that logs does not pay for reports."""
+    code = (
+        "import sys, sessionlog\n"
+        "from sessionlog.logger.session_logger import SessionLogger\n"
+        "print(*[m for m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
+    loaded = set(run.stdout.split())
+    assert "sessionlog.logger.session_logger" in loaded
+    found = [name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in FORBIDDEN)]
+    assert found == []

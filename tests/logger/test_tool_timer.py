@@ -1,0 +1,230 @@
+"""tool_call: four ways to record what a tool did, each exactly once."""
+
+import asyncio
+import gc
+
+import pytest
+
+from sessionlog.logger import tool_timer
+from sessionlog.logger.tool_timer import describe
+from sessionlog.testing import MemorySink
+
+
+@pytest.fixture
+def log():
+    """A logger in memory."""
+    return MemorySink()
+
+
+@pytest.fixture
+def ticks(monkeypatch):
+    """A monotonic clock that moves 2.5 ms with every look."""
+    now = [0]
+
+    def monotonic_ns():
+        now[0] += 2_500_000
+        return now[0]
+
+    monkeypatch.setattr(tool_timer, "monotonic_ns", monotonic_ns)
+    return now
+
+
+def calls(log):
+    return [event.data for event in log.of_type("tool.call")]
+
+
+def test_with_its_result_at_once(log):
+    """With the result given, the call is recorded immediately and the answer says so."""
+    timer = log.tool_call("read", {"path": "a.py"}, output="text", duration_ms=3.14159, id="c1")
+    assert timer
+    assert timer.recorded is True
+    assert calls(log) == [
+        {"tool": "read", "input": {"path": "a.py"}, "id": "c1", "output": "text", "duration_ms": 3.142}
+    ]
+
+
+@pytest.mark.parametrize("result", [{"output": ""}, {"duration_ms": 0}, {"error": "no"}])
+def test_any_part_of_the_result_is_enough(log, result):
+    """Empty output, no time, only an error: each is a result."""
+    assert log.tool_call("read", **result)
+    assert calls(log) == [{"tool": "read"} | result]
+
+
+def test_an_exception_as_the_error(log):
+    """It is spelled with its type."""
+    log.tool_call("read", error=FileNotFoundError("a.py"))
+    assert calls(log) == [{"tool": "read", "error": "FileNotFoundError: a.py"}]
+
+
+def test_as_a_context_manager(log, ticks):
+    """The block's time is measured; what it sets is the result."""
+    with log.tool_call("bash", {"command": "ls"}) as call:
+        call.output = "a.py"
+    assert calls(log) == [{"tool": "bash", "input": {"command": "ls"}, "output": "a.py", "duration_ms": 2.5}]
+    assert call.recorded is True
+
+
+def test_an_exception_leaves_the_block(log, ticks):
+    """It is recorded and goes on."""
+
+    def run():
+        with log.tool_call("bash") as call:
+            call.output = "half"
+            return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        run()
+    assert calls(log) == [
+        {"tool": "bash", "output": "half", "duration_ms": 2.5, "error": "ZeroDivisionError: division by zero"}
+    ]
+
+
+def test_an_error_that_was_set_by_hand_stays(log, ticks):
+    """The caller's own words win over the exception's."""
+
+    def run():
+        with log.tool_call("bash") as call:
+            call.error = "exit status 2"
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        run()
+    assert calls(log)[0]["error"] == "exit status 2"
+
+
+def test_as_a_decorator(log, ticks):
+    """Every call is recorded with its arguments by name; the function's result is the caller's."""
+
+    @log.tool_call("add", kind="maths")
+    def add(a, b=2, *rest, **more):
+        return a + b
+
+    assert add(1) == 3
+    assert add(1, 5, 7, c=8) == 6
+    assert add.__name__ == "add"
+    assert calls(log) == [
+        {"tool": "add", "kind": "maths", "input": {"a": 1}, "output": 3, "duration_ms": 2.5},
+        {
+            "tool": "add",
+            "kind": "maths",
+            "input": {"a": 1, "b": 5, "rest": [7], "more": {"c": 8}},
+            "output": 6,
+            "duration_ms": 2.5,
+        },
+    ]
+
+
+def test_as_a_decorator_of_a_method(log):
+    """The object itself is not input."""
+
+    class Tools:
+        @log.tool_call("search")
+        def search(self, query):
+            return [query]
+
+    assert Tools().search("x") == ["x"]
+    assert calls(log)[0]["input"] == {"query": "x"}
+
+
+def test_as_a_decorator_of_a_coroutine(log, ticks):
+    """An async function stays one; the time is that of its run."""
+
+    @log.tool_call("fetch")
+    async def fetch(url):
+        await asyncio.sleep(0)
+        return url
+
+    assert asyncio.run(fetch("u")) == "u"
+    assert calls(log) == [{"tool": "fetch", "input": {"url": "u"}, "output": "u", "duration_ms": 2.5}]
+
+
+def test_a_cancelled_coroutine_is_recorded(log):
+    """The cancellation is the error, and goes on."""
+
+    @log.tool_call("wait")
+    async def wait():
+        await asyncio.Event().wait()
+
+    async def main():
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    assert calls(log)[0]["error"] == "CancelledError"
+
+
+def test_an_exception_in_a_decorated_function(log):
+    """It is recorded and goes on; the next call is another event."""
+
+    @log.tool_call("divide")
+    def divide(a, b):
+        return a / b
+
+    with pytest.raises(ZeroDivisionError):
+        divide(1, 0)
+    assert divide(4, 2) == 2.0
+    assert [call.get("error") for call in calls(log)] == ["ZeroDivisionError: division by zero", None]
+
+
+def test_a_decorated_function_called_wrongly_raises_what_it_would(log):
+    """Wrong arguments are a TypeError, as without the decorator."""
+
+    @log.tool_call("one")
+    def one(a):
+        return a
+
+    with pytest.raises(TypeError):
+        one()
+
+
+def test_a_call_that_was_only_named(log):
+    """Without a result, a block or a function the call is recorded when it is let go."""
+    timer = log.tool_call("ping", {"host": "h"})
+    assert not timer
+    del timer
+    gc.collect()
+    assert calls(log) == [{"tool": "ping", "input": {"host": "h"}}]
+
+
+def test_nothing_is_recorded_twice(log):
+    """Finishing again, or letting go of a used timer, adds nothing."""
+    with log.tool_call("bash") as call:
+        pass
+    call.finish(5)
+    del call
+    gc.collect()
+    decorated = log.tool_call("deco")(lambda: 1)
+    decorated()
+    del decorated
+    gc.collect()
+    assert [call["tool"] for call in calls(log)] == ["bash", "deco"]
+
+
+def test_a_lost_call_says_so(log):
+    """When the event is not in the log, the timer is not recorded."""
+    log.failure = OSError(28, "No space left on device")
+    assert not log.tool_call("bash", output="x")
+
+
+class Mute(Exception):
+    """An exception that will not be spelled."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (ValueError(), "ValueError"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (Mute(), "Mute: [unprintable]"),
+    ],
+)
+def test_how_an_exception_is_described(error, text):
+    """Its type and its text, whatever its text does."""
+    assert describe(error) == text

@@ -1,0 +1,160 @@
+"""The kill harness: writers are killed with SIGKILL at random instants, and what they acknowledged must be in the log.
+
+Each writer says so in a second file, with pwrite, after `emit` has returned: "acknowledged k". So the oracle does not
+depend on the thing it judges. Sizes from 50 bytes to 1 MiB are mixed: SIGKILL tears a write(2) at a page boundary, and
+the larger the write, the likelier it is hit. One session is used for several cycles, so that each writer meets what its
+killed predecessor left.
+
+    python -m tests.reliability.kill --cycles 100000 --writers 3 --seed 7
+"""
+
+import argparse
+import os
+import random
+import signal
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sessionlog.logger.session_logger import SessionLogger
+from tests.reliability.children import fork, wait
+from tests.reliability.oracle import check_bytes, read_log
+
+CYCLES_PER_SESSION = 10
+_SIZES = (50, 300, 3_000, 20_000, 200_000, 1 << 20)
+_OFTEN = (400, 300, 150, 100, 40, 10)
+_ENOUGH = 4 << 20
+_TEXT = "0123456789abcdef" * (1 << 16)
+_RECORD = 16  # bytes per writer and cycle in the second file: acknowledged, refused
+
+Work = Callable[[str, str, int, int, int], None]
+"""(folder, session, writer, seed, descriptor of the second file): writes until it is killed."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened in a run.
+
+    Attributes:
+        cycles: Kills.
+        acknowledged: Events whose `emit` had returned True.
+        torn: Lines that a kill left unfinished.
+        findings: What must not be.
+    """
+
+    cycles: int = 0
+    acknowledged: int = 0
+    torn: int = 0
+    findings: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.cycles} cycles, {self.acknowledged} events acknowledged, {self.torn} torn lines"
+
+
+def write_until_killed(folder: str, session: str, writer: int, seed: int, second: int) -> None:
+    """Emit events of mixed sizes for ever, each acknowledged in the second file."""
+    chance = random.Random(seed)
+    redact = chance.random() < 0.25  # a megabyte is searched for longer than it is written, and writes shall be hit
+    log = SessionLogger(folder, session, work_dir="/work", redact=redact, notify=lambda text: None)
+    acknowledged = refused = written = 0
+    while True:
+        if written > _ENOUGH:  # a starved parent kills late
+            signal.pause()
+        size = chance.choices(_SIZES, _OFTEN)[0]
+        written += size
+        if log.emit("tool.call", {"writer": writer, "n": acknowledged + refused, "output": _TEXT[:size]}):
+            acknowledged += 1
+        else:
+            refused += 1
+        record = acknowledged.to_bytes(8, "little") + refused.to_bytes(8, "little")
+        os.pwrite(second, record, writer * _RECORD)
+
+
+def run_kills(
+    folders: Sequence[Path], *, cycles: int, writers: int, seed: int, work: Work = write_until_killed
+) -> Tally:
+    """Run kill cycles, session after session, and judge each session's log; sessions go round the folders."""
+    chance = random.Random(seed)
+    tally = Tally()
+    while tally.cycles < cycles and not tally.findings:
+        folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)]
+        session = f"kill-{tally.cycles}"
+        count = min(CYCLES_PER_SESSION, cycles - tally.cycles)
+        second = os.open(folder / f"{session}.acknowledged", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            for cycle in range(count):
+                names = range(cycle * writers, (cycle + 1) * writers)
+                _run_cycle(folder, session, names, second, chance, work)
+                tally.cycles += 1
+            _judge(folder / f"{session}.jsonl", second, count * writers, tally)
+        finally:
+            os.close(second)
+        if not tally.findings:  # what failed is kept for a look
+            (folder / f"{session}.jsonl").unlink(missing_ok=True)
+    return tally
+
+
+def _run_cycle(folder: Path, session: str, names: range, second: int, chance: random.Random, work: Work) -> None:
+    children = []
+    for name in names:
+        seed = chance.getrandbits(32)
+        children.append(fork(lambda name=name, seed=seed: work(str(folder), session, name, seed, second)))
+    chance.shuffle(children)
+    time.sleep(chance.uniform(0.0005, 0.004))
+    for child in children:  # the first dies while the others write, and then they go as well
+        os.kill(child, signal.SIGKILL)
+        if len(children) > 1:
+            time.sleep(chance.uniform(0.0, 0.0015))
+    for child in children:
+        wait(child)
+
+
+def _judge(path: Path, second: int, names: int, tally: Tally) -> None:
+    content = os.pread(second, names * _RECORD, 0).ljust(names * _RECORD, b"\0")
+    if not path.exists():
+        if content.strip(b"\0"):
+            tally.findings.append(f"{path}: events were acknowledged, but there is no log")
+        return
+    log = read_log(path)
+    read: dict[int, list[int]] = defaultdict(list)
+    for event in log.of_type("tool.call"):
+        read[event.data["writer"]].append(event.data["n"])
+    findings = check_bytes(log)
+    for name in range(names):
+        acknowledged = int.from_bytes(content[name * _RECORD :][:8], "little")
+        refused = int.from_bytes(content[name * _RECORD + 8 :][:8], "little")
+        tally.acknowledged += acknowledged
+        if refused:
+            findings.append(f"writer {name}: {refused} events were refused")
+        got = read.pop(name, [])
+        if got not in (list(range(acknowledged)), list(range(acknowledged + 1))):  # one may have been on its way
+            findings.append(f"writer {name}: {acknowledged} acknowledged, the log has {_shown(got)}")
+    findings += [f"writer {name} never existed" for name in read]
+    tally.torn += sum(1 for problem in log.problems if problem.length)
+    tally.findings += [f"{path}: {finding}" for finding in findings]
+
+
+def _shown(numbers: list[int]) -> str:
+    wrong = [n for at, n in enumerate(numbers) if n != at]
+    return f"{len(numbers)} events, the first out of place: {wrong[:3]}"
+
+
+def main() -> None:
+    """Run as many cycles as one likes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cycles", type=int, default=10_000)
+    parser.add_argument("--writers", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        tally = run_kills([Path(folder)], cycles=options.cycles, writers=options.writers, seed=options.seed)
+    print(tally, *tally.findings, sep="\n")
+    raise SystemExit(1 if tally.findings else 0)
+
+
+if __name__ == "__main__":
+    main()

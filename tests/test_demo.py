@@ -1,0 +1,124 @@
+"""The demo's script: what it records is real, and everything that a report can show happens once."""
+
+import os
+import time
+
+import pytest
+
+from sessionlog import Event, aggregate_usage, check_logs, list_sessions, read_events, scan_routing_quality
+from sessionlog.demo import record_demo
+from sessionlog.errors import NotRecorded
+from sessionlog.events.times import parse_time
+
+NOW = "2026-11-21T12:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder and the id of the session worth replaying."""
+    folder = tmp_path_factory.mktemp("demo")
+    return folder, record_demo(str(folder), now_ns=parse_time(NOW))
+
+
+@pytest.fixture(scope="module")
+def sessions(demo):
+    """Its sessions by model, newest first."""
+    from datetime import datetime
+
+    listed = list_sessions(str(demo[0]), now=datetime.fromisoformat(NOW))
+    assert listed.problem_count == 0
+    return listed.sessions
+
+
+def one(sessions, **wanted):
+    """The only session that is as wanted."""
+    [found] = [s for s in sessions if all(getattr(s, name) == value for name, value in wanted.items())]
+    return found
+
+
+def events(demo, session):
+    """Its events."""
+    return [item for item in read_events(session.path) if isinstance(item, Event)]
+
+
+def test_every_log_is_whole(demo):
+    """Six files, and not even a note about one of them."""
+    checks = list(check_logs([str(demo[0])]))
+    assert len(checks) == 6
+    assert [(check.damage, check.notes) for check in checks] == [((), ())] * 6
+
+
+def test_a_session_fails(sessions):
+    """With the reason."""
+    assert one(sessions, status="error").error == "rate limited (429)"
+    assert one(sessions, status="error").failed_requests == 1
+
+
+def test_a_killed_session_is_unfinished(demo, sessions):
+    """Its writer really was killed: the last event is the answer, and its tokens count."""
+    killed = one(sessions, status="unfinished", counted=True)
+    assert events(demo, killed)[-1].type == "llm.response"
+    assert (killed.models, killed.input_tokens, killed.output_tokens) == (("qwen3.6-27b",), 2210, 61)
+
+
+def test_a_pin_is_rejected_and_costs_nothing(sessions):
+    """It is listed, but there is no usage to count."""
+    rejected = one(sessions, counted=False)
+    assert (rejected.requests, rejected.total_tokens, rejected.cost_nano) == (0, 0, None)
+    assert rejected.error == 'unknown model "gpt-9"'
+
+
+def test_the_router_is_overridden_refused_and_fails_over(demo):
+    """Everything that routing quality looks for."""
+    scan = scan_routing_quality(str(demo[0]))
+    assert (scan.total_requests, scan.total_overrides, scan.rejected_overrides) == (6, 1, 1)
+    assert scan.override_disagreement_rate == 1
+    assert scan.failovers["by_path"] == [{"providers": ["bedrock", "anthropic"], "count": 1}]
+
+
+def test_caches_are_hit_and_prices_are_recorded_estimated_and_unknown(demo):
+    """Each kind of cost has its row."""
+    report = aggregate_usage(str(demo[0]))
+    rows = {row.provider: row for row in report.rows if row.model != "claude-sonnet-4-5"}
+    assert report.totals.sessions == 5
+    assert report.totals.cache_hit_rate > 0.5
+    assert rows["anthropic"].known_cost_usd == pytest.approx(0.136672)
+    assert rows["anthropic"].estimated_cost_usd is None
+    assert rows["vllm"].cost_usd is None
+    assert report.totals.unknown_cost_sessions == 1
+    [sonnet] = [row for row in report.rows if row.model == "claude-sonnet-4-5"]
+    assert sonnet.known_cost_usd is None
+    assert sonnet.estimated_cost_usd > 0
+
+
+def test_the_session_worth_replaying_has_a_failed_tool(demo):
+    """And answers, and an end."""
+    path = os.path.join(demo[0], f"{demo[1]}.jsonl")
+    recorded = [item for item in read_events(path) if isinstance(item, Event)]
+    assert [event.type for event in recorded].count("llm.response") == 3
+    assert [event.data.get("error") for event in recorded if event.type == "tool.call"] == [None, "exit 1"]
+    assert recorded[-1].data["status"] == "success"
+
+
+def test_the_same_present_gives_the_same_times(tmp_path):
+    """The script has a clock of its own."""
+
+    def times(folder):
+        record_demo(str(folder), now_ns=parse_time(NOW))
+        return sorted([event.ts for event in read_events(str(path))] for path in folder.iterdir())
+
+    assert times(tmp_path / "one") == times(tmp_path / "two")
+
+
+def test_it_is_quick(tmp_path):
+    """Nobody waits for a demonstration."""
+    started = time.monotonic()
+    record_demo(str(tmp_path))
+    assert time.monotonic() - started < 10
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+    """Here, and only here, the logger raises."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotRecorded, match="not recorded"):
+        record_demo(str(tmp_path / "file"))

@@ -1,0 +1,179 @@
+"""The README cannot rot: its code runs, its commands and options exist, and its files are where it says."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from inspect import signature
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import sessionlog
+from sessionlog.analytics.window import parse_usage_window
+from sessionlog.cli import main
+from sessionlog.cli.app import COMMANDS, build_app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+CODE = dict.fromkeys(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
+SPANS = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL))
+CALLS = [span for span in SPANS if span.startswith("sessionlog ")]
+HEAVY = {"rich", "typer", "click", "pydantic", "dateutil", "sqlite3", "asyncio", "zstd"}
+
+
+@pytest.fixture
+def surroundings(tmp_path, monkeypatch):
+    """A home of its own, and no settings."""
+    for name in os.environ:
+        if name.startswith(("SESSIONLOG_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@cache
+def help_of(command):
+    """What `--help` says."""
+    words = [command, "--help"] if command else ["--help"]
+    return CliRunner().invoke(build_app(), words, env={"COLUMNS": "200"}).stdout
+
+
+def blocks(word):
+    """The Python blocks in which a word stands."""
+    return [block for block in CODE if word in block]
+
+
+def test_the_python_blocks_run(surroundings, capsys):
+    """Recording first; then the measuring one prints what the first one recorded."""
+    [recording], [measuring] = blocks("SessionLogger"), blocks("aggregate_usage(")
+    assert set(CODE) == {recording, measuring}
+    exec(compile(recording, "README.md", "exec"), {})
+    assert capsys.readouterr() == ("", "")
+    [log] = surroundings.glob(".local/state/sessionlog/sessions/*.jsonl")
+    assert [event.type for event in sessionlog.read_events(str(log))] == [
+        "session.start", "llm.request", "llm.response", "tool.call", "session.end",
+    ]  # fmt: skip
+    exec(compile(measuring, "README.md", "exec"), {})
+    model, tokens, cost, rate = capsys.readouterr().out.split()
+    assert (model, tokens) == ("claude-opus-4-5", str(812 + 96 + 14_100))
+    assert float(cost) > 0
+    assert float(rate) > 0.9
+
+
+def test_recording_costs_no_heavy_import(surroundings):
+    """The first block, in a process of its own."""
+    [recording] = blocks("SessionLogger")
+    code = f"{recording}\nimport sys\nprint(*sorted(sys.modules))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ.copy(), timeout=60
+    )
+    loaded = set(ran.stdout.split())
+    assert "sessionlog.logger.session_logger" in loaded
+    assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
+    assert not any(
+        name.startswith(("sessionlog.reader", "sessionlog.render", "sessionlog.analytics")) for name in loaded
+    )
+
+
+def test_the_toml_block_is_a_price(surroundings, capsys):
+    """Written to the file that its comment names, it makes the model free."""
+    [block] = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    name = re.match(r"# ~/([^,]+),", block)[1]
+    [model] = tomllib.loads(block)["prices"]
+    path = surroundings / name
+    path.parent.mkdir(parents=True)
+    path.write_text(block, "utf-8")
+    assert main(["pricing", model]) == 0
+    assert "$0.00" in capsys.readouterr().out
+
+
+def test_the_two_commands_stand_once_each():
+    """Machines look for them: lines that begin with `python3 -m venv`."""
+    commands = [line.strip() for line in README.splitlines() if line.strip().startswith("python3 -m venv")]
+    assert README.count("python3 -m venv") == len(commands) == 2
+    run, test = commands
+    assert run.endswith("&& .venv/bin/sessionlog demo")
+    assert "pip install -q . " in run
+    assert test.endswith("&& .venv/bin/pytest -q -n 2")
+    assert "'.[test]'" in test
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_are_documented(command):
+    """Each has a row in the table."""
+    assert re.search(rf"^\| `sessionlog {command}\b", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_use_what_exists(call):
+    """The command is one, and so are its options."""
+    command = call.split()[1]
+    assert command in COMMANDS
+    assert [option for option in re.findall(r"--[a-z-]+", call) if f"{option} " not in help_of(command)] == []
+
+
+def test_options_named_apart_exist():
+    """Those in a sentence belong to at least one command."""
+    options = {
+        option for span in SPANS if not span.startswith("sessionlog ") for option in re.findall(r"^--[a-z-]+", span)
+    }
+    known = "\n".join(help_of(command) for command in (None, *COMMANDS))
+    assert len(options) > 8
+    assert [option for option in sorted(options) if f"{option} " not in known] == []
+
+
+def test_an_option_in_a_row_belongs_to_its_command():
+    """The second column of the table names options of the command in the first."""
+    rows = [line.split(" | ", 1) for line in README.splitlines() if line.startswith("| `sessionlog ")]
+    for first, second in rows:
+        command = re.match(r"\| `sessionlog (\S+)", first)[1].rstrip("`")
+        assert [o for o in re.findall(r"`(--[a-z-]+)", second) if f"{o} " not in help_of(command)] == []
+
+
+def test_every_form_of_a_window_is_understood():
+    """As listed after `--since`."""
+    sentence = README.partition("`--since`\nunderstands ")[2].partition("dates, RFC")[0]
+    forms = [form for span in re.findall(r"`([^`]+)`", sentence) for form in span.split()]
+    assert len(forms) == 10
+    assert all(parse_usage_window(form) is not None for form in forms)
+
+
+def test_every_file_that_is_named_is_there():
+    """Tests, benchmarks, data."""
+    spans = {part.rstrip("`,;.") for span in [*SPANS, *re.findall(r"\S+\.py\b", README)] for part in span.split()}
+    folders = (ROOT, ROOT / "tests" / "bench")
+    named = {part for part in spans if re.fullmatch(r"(?:tests|testdata|sessionlog)/[\w./-]+|\w+\.py", part)}
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not any((folder / name).exists() for folder in folders)] == []
+
+
+def test_the_loggers_words_exist():
+    """Methods of `log`, and the options in the list under Record."""
+    methods = set(re.findall(r"\blog\.(\w+)\(", README))
+    assert {"emit", "callback", "health", "tool_call"} <= methods
+    assert [name for name in sorted(methods) if not hasattr(sessionlog.SessionLogger, name)] == []
+    section = README.partition("## Record")[2].partition("\n## ")[0]
+    options = set(re.findall(r"`(\w+)=[\"F]|`(\w+)=function|SessionLogger\((\w+)=", section))
+    names = {name for group in options for name in group if name}
+    assert {"durability", "on_error", "redact", "session_id", "provider"} == names
+    assert names <= set(signature(sessionlog.SessionLogger).parameters)
+
+
+@pytest.mark.parametrize("durability", re.findall(r"`durability=\"(\w+)\"`|`\"(\w+)\"` syncs", README))
+def test_every_durability_exists(tmp_path, durability):
+    """As named in the list under Record."""
+    [word] = [word for word in durability if word]
+    with sessionlog.SessionLogger(tmp_path, durability=word) as log:
+        assert log.emit("note")
+
+
+def test_the_modules_that_are_called_exist():
+    """`python -m sessionlog.pricing.snapshot`."""
+    modules = re.findall(r"python -m (sessionlog[\w.]*)", README)
+    assert modules
+    assert [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").exists()] == []
