@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import datetime
 
 import pytest
 
@@ -23,8 +24,6 @@ def demo(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sessions(demo):
     """Its sessions by model, newest first."""
-    from datetime import datetime
-
     listed = list_sessions(str(demo[0]), now=datetime.fromisoformat(NOW))
     assert listed.problem_count == 0
     return listed.sessions
@@ -36,9 +35,9 @@ def one(sessions, **wanted):
     return found
 
 
-def events(demo, session):
-    """Its events."""
-    return [item for item in read_events(session.path) if isinstance(item, Event)]
+def events(path):
+    """The events of a log."""
+    return [item for item in read_events(path) if isinstance(item, Event)]
 
 
 def test_every_log_is_whole(demo):
@@ -54,10 +53,10 @@ def test_a_session_fails(sessions):
     assert one(sessions, status="error").failed_requests == 1
 
 
-def test_a_killed_session_is_unfinished(demo, sessions):
+def test_a_killed_session_is_unfinished(sessions):
     """Its writer really was killed: the last event is the answer, and its tokens count."""
     killed = one(sessions, status="unfinished", counted=True)
-    assert events(demo, killed)[-1].type == "llm.response"
+    assert events(killed.path)[-1].type == "llm.response"
     assert (killed.models, killed.input_tokens, killed.output_tokens) == (("qwen3.6-27b",), 2210, 61)
 
 
@@ -93,8 +92,7 @@ def test_caches_are_hit_and_prices_are_recorded_estimated_and_unknown(demo):
 
 def test_the_session_worth_replaying_has_a_failed_tool(demo):
     """And answers, and an end."""
-    path = os.path.join(demo[0], f"{demo[1]}.jsonl")
-    recorded = [item for item in read_events(path) if isinstance(item, Event)]
+    recorded = events(os.path.join(demo[0], f"{demo[1]}.jsonl"))
     assert [event.type for event in recorded].count("llm.response") == 3
     assert [event.data.get("error") for event in recorded if event.type == "tool.call"] == [None, "exit 1"]
     assert recorded[-1].data["status"] == "success"
@@ -105,7 +103,7 @@ def test_the_same_present_gives_the_same_times(tmp_path):
 
     def times(folder):
         record_demo(str(folder), now_ns=parse_time(NOW))
-        return sorted([event.ts for event in read_events(str(path))] for path in folder.iterdir())
+        return sorted([event.ts for event in events(str(path))] for path in folder.iterdir())
 
     assert times(tmp_path / "one") == times(tmp_path / "two")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 from typing import Annotated
@@ -29,9 +28,9 @@ def demo(
     Example: sessionlog demo
     """
     folder = directory or files.temporary_directory("sessionlog-demo-")
-    log = os.path.join(folder, f"{record_demo(folder)}.jsonl")
-    _heading("replay", log)
-    replay(log, no_pager=True)
+    session = record_demo(folder)
+    _heading("replay", session.partition("-")[0], "--dir", folder)
+    replay(session, directory=folder, no_pager=True)
     _heading("sessions", folder)
     sessions([folder])
     _heading("usage", folder)
@@ -44,7 +43,7 @@ def demo(
     )
 
 
-def _heading(command: str, path: str) -> None:
-    """Say the command as it can be typed."""
+def _heading(*words: str) -> None:
+    """Say the command as it can be typed; of a session's id the time is enough."""
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
-    print_text(f"\n{'─' * width}\n$ sessionlog {command} {terminal(shlex.quote(path))}\n\n")
+    print_text(f"\n{'─' * width}\n$ sessionlog {terminal(shlex.join(words))}\n\n")

@@ -10,7 +10,7 @@ import typer
 from sessionlog import files
 from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.cli.output import UNREADABLE, USAGE, fail, note, print_json
+from sessionlog.cli.output import UNREADABLE, USAGE, fail, note, print_json, print_text
 from sessionlog.errors import LogNotReadable, SessionLogError
 from sessionlog.events.times import parse_time
 from sessionlog.render.console import make_console
@@ -57,7 +57,7 @@ def _print(
     if as_json:
         print_json(scan.to_dict())
     elif as_csv:
-        typer.echo(render_routing_csv(scan), nl=False)
+        print_text(render_routing_csv(scan))
     else:
         console = make_console(width=width)
         console.print(render_routing_quality(scan, width=console.width, tz=zone, now=now))

@@ -41,8 +41,8 @@ def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
     noted = Counter[str]()
     for result in results:
         noted.update({problem.kind for problem in result.notes})
-    files = f"{len(results)} log{'' if len(results) == 1 else 's'}, {events:,} events"
-    verdict = f"{damage} damaged piece{'' if damage == 1 else 's'}" if damage else "no damage"
+    files = f"{_counted(len(results), 'log')}, {_counted(events, 'event')}"
+    verdict = _counted(damage, "damaged piece") if damage else "no damage"
     lines = [f"{files}: {verdict}"]
     if noted:
         kinds = ", ".join(f"{kind} in {count}" for kind, count in sorted(noted.items()))
@@ -58,8 +58,12 @@ def render_repair(repair: Repair | str) -> str:
         return terminal(f"✘ not repaired: {repair}") + "\n"
     if repair.quarantine is None:
         return terminal(f"· {repair.path}: nothing to repair") + "\n"
-    text = f"✔ {repair.path}: {repair.pieces} pieces ({repair.length} bytes) moved to {repair.quarantine}"
-    return terminal(text) + "\n"
+    moved = f"{_counted(repair.pieces, 'piece')} ({_counted(repair.length, 'byte')})"
+    return terminal(f"✔ {repair.path}: {moved} moved to {repair.quarantine}") + "\n"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def check_document(results: Sequence[FileCheck]) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _notes(found: SessionList, hidden: Sequence[str], *, unpriced: bool = False)
     if unpriced:
         yield Text("+ a part of it has no price: `sessionlog pricing MODEL` says why", style="note")
     if found.problem_count:
-        yield problem_note(found.problem_count, [str(p) for p in found.problems])
+        yield problem_note(found.problem_count, found.problems)
     if found.hidden:
         yield Text(f"{found.hidden} more sessions (--limit)", style="note")
     if hidden:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
+from sessionlog.errors import Problem
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.numbers import duration, human_count, percent, rate, usd
 from sessionlog.render.table import Cell, Column, fit_table
@@ -111,7 +113,7 @@ def _keys(row: UsageRow, home: str) -> list[Cell]:
 
 
 def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Text]:
-    rows = [report.totals, *report.rows]
+    rows = [report.totals, *report.rows] if report.rows else []
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
     unknown = report.totals.unknown_cost_sessions
@@ -128,7 +130,7 @@ def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterato
         if count:
             yield _note(f"{count} of {report.totals.requests} requests: {_PROVENANCE[word]}")
     if report.problem_count:
-        yield problem_note(report.problem_count, [str(p) for p in report.problems])
+        yield problem_note(report.problem_count, report.problems)
     if report.hidden_rows:
         yield _note(f"{report.hidden_rows} more rows (--limit)")
     if hidden and not wide:
@@ -142,16 +144,17 @@ _PROVENANCE = {
 }
 
 
-def problem_note(count: int, problems: Sequence[str]) -> Text:
+def problem_note(count: int, problems: Sequence[Problem]) -> Text:
     """Return the one line about damage that a report always ends with when there was some."""
     first = ", ".join(one_line(_place(problem), 60) for problem in problems[:2])
     things = "damaged piece" if count == 1 else "damaged pieces"
     return _note(f"{count} {things} skipped ({first}{', …' if count > 2 else ''}): `sessionlog check` shows them")
 
 
-def _place(problem: str) -> str:
+def _place(problem: Problem) -> str:
     """The end of a problem's `file:line`, enough to find it."""
-    return problem.split(" ", 1)[0].rsplit("/", 1)[-1]
+    name = os.path.basename(problem.path)
+    return f"{name}:{problem.line}" if problem.line else name
 
 
 def _note(text: str) -> Text:

@@ -130,17 +130,18 @@ class Session:
         """Run the session until its log has the size wanted, and end or crash."""
         model = self._models[0]
         self._row(model)
-        start = {
+        prompt = self._text(400)
+        start: dict[str, Any] = {
             "provider": model.provider,
             "model": model.name,
             "work_dir": f"/home/dev/src/project{self._rng.randrange(12)}",
-            "prompt": self._text(400),
+            "prompt": prompt,
             "system_prompt": self._text(2000),
             "metadata": {"team": self._rng.choice(["api", "site", "data"])},
         }
         self._event("session.start", {"v": 1, **start} if self._native else start)
         self._say("system", self._text(int(9000 * self._scale)))
-        self._say("user", start["prompt"])
+        self._say("user", prompt)
         crashes = self._rng.random() < 0.035
         while self.size < self._target:
             self._take_turn(self._models[self._turn > 0 and self._rng.random() < 0.5])

@@ -110,3 +110,16 @@ def damaged(logs):
     path.write_bytes(b"".join([*lines[:1], lines[1][:40] + b"\n", *lines[1:]]))
     os.utime(path, (1_700_000_000, 1_700_000_000))
     return logs
+
+
+@pytest.fixture
+def config(home):
+    """Write the user's config.toml."""
+
+    def write(text, path=None):
+        path = path or home / ".config" / "sessionlog" / "config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    return write

@@ -65,7 +65,6 @@ def test_no_color_takes_the_colours(terminal, logs):
     assert not re.search(r"\x1b\[(3|4|9|10)\d", shown)
 
 
-@pytest.mark.xfail(reason="render.console.make_console keeps bold and dim; color_system=None would make it plain")
 def test_no_color_is_plain_text(terminal, logs):
     """No escape at all."""
     assert ESCAPE not in terminal("sessions", logs, NO_COLOR="1")

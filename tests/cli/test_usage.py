@@ -37,7 +37,7 @@ def test_groups_filters_order_and_limit_reach_the_report(cli, logs):
     assert cli(*ask, "--project", "/elsewhere").json["rows"] == []
     costs = [row["cost_usd"] for row in cli(*ask, "--sort", "cost_usd", "--limit", "2").json["rows"]]
     assert costs == sorted(costs, reverse=True)
-    assert [row["model"] for row in cli(*ask, "--sort", "-model").json["rows"]][0] == "qwen3.6-27b"
+    assert cli(*ask, "--sort", "-model").json["rows"][0]["model"] == "qwen3.6-27b"
     assert cli(*ask, "--since", "2026-11-20", "--until", "2026-11-21").json["totals"]["sessions"] == 2
 
 

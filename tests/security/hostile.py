@@ -42,7 +42,7 @@ def session(
     *, start: Any = None, request: Any = None, response: Any = None, tool: Any = None, end: Any = None, **envelope: Any
 ) -> bytes:
     """A small whole session in which single fields are replaced."""
-    events = (
+    events: tuple[tuple[str, dict[str, Any], Any], ...] = (
         ("session.start", {"v": 1, "provider": "openai", "model": "gpt-5.3-codex", "prompt": "hello"}, start),
         ("llm.request", {"messages": [{"role": "user", "content": "hello"}], "model": "gpt-5.3-codex"}, request),
         ("llm.response", {"content": "hi", "usage": {"input": 10, "output": 5}, "latency_ms": 12.5}, response),
@@ -68,7 +68,7 @@ def everywhere(value: Any, *, key: str = "x") -> bytes:
             out.append(line(type_, data, seq=seq, session_id=value, **{key: value}))
     message = {"role": "user", "content": value, "name": value, "tool_calls": [{"function": {"name": value}}]}
     pin = {"harness": value, "provider": value, "model": value}
-    for type_, data in (
+    more: tuple[tuple[str, dict[str, Any]], ...] = (
         ("llm.request", {"messages": [message, {"role": value, "content": [{"type": "text", "text": value}]}]}),
         ("llm.response", {"content": value, "model": value, "attempt": {"provider_system": value, "response_model": value}}),
         ("llm.response", {"error": value, "latency_ms": 5}),
@@ -76,9 +76,8 @@ def everywhere(value: Any, *, key: str = "x") -> bytes:
             if isinstance(value, str) else {"user_pin": pin}),
         ("rejected_override", {"user_pin": pin, "rejection_error": value, "prompt_features": pin}),
         ("session.end", {"status": value, "error": value, "output": value, "metadata": {key: value}}),
-    ):  # fmt: skip
-        out.append(line(type_, data, seq=90))
-    return b"".join(out)
+    )  # fmt: skip
+    return b"".join([*out, *(line(type_, data, seq=90) for type_, data in more)])
 
 
 def _texts() -> Iterator[tuple[str, bytes]]:

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from tests.security.hostile import EVIL, dumps, everywhere, line, session
 
@@ -55,7 +56,8 @@ def documents() -> Iterator[tuple[str, bytes]]:
     yield "type-number", line(7, {}) + line(None, {}) + line([], {}) + line({}, {}) + line("", {}) + line(True, {})
     yield "envelope-wrong", line("llm.response", {}, seq=EVIL, ts=7, session_id=["x"]) * 3
     yield "envelope-extra", line("llm.response", {}, **{EVIL: EVIL, "a": None, "raw": "x", "extra": {"extra": 1}})
-    yield "not-objects", b"".join(dumps(v) + b"\n" for v in ([], [EVIL], "x", EVIL, 7, 1.5, True, None, [[[]]]))
+    values: tuple[Any, ...] = ([], [EVIL], "x", EVIL, 7, 1.5, True, None, [[[]]])
+    yield "not-objects", b"".join(dumps(value) + b"\n" for value in values)
     yield "json-array-file", b"[" + good.replace(b"\n", b",\n")[:-2] + b"]"
     yield "deep-1025", _deep(1025)
     yield "deep-2000", _deep(2000)
@@ -141,7 +143,8 @@ def _zstd(content: bytes) -> bytes:
         from compression import zstd
     except ImportError:
         from backports import zstd
-    return zstd.compress(content)
+    compressed: bytes = zstd.compress(content)
+    return compressed
 
 
 FILE_NAMES: tuple[bytes, ...] = (

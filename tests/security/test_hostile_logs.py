@@ -1,7 +1,11 @@
 """Every command on every hostile log: it neither crashes nor lets the log speak to the terminal."""
 
+import os
+
 import pytest
 
+from sessionlog.errors import Problem
+from sessionlog.reader.stream import read_events
 from tests.security.commands import command_lines, judge, run
 from tests.security.hostile import logs
 from tests.security.hostile_bytes import byte_logs, sizes
@@ -26,3 +30,23 @@ def test_every_command_survives_every_log(name, tmp_path):
     path.write_bytes(LOGS[name])
     for arguments in command_lines(str(path), first_only=name in LARGE):
         judge(arguments, run(*arguments))
+
+
+def events(path):
+    """The events that can be read, with their bytes."""
+    return [(item, item.raw) for item in read_events(path) if not isinstance(item, Problem)]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_repair_costs_no_event(name, tmp_path):
+    """After `check --repair` a log has no damage and every event that it had, byte for byte."""
+    path = str(tmp_path / f"{name}.jsonl")
+    with open(path, "wb") as file:
+        file.write(LOGS[name])
+    os.utime(path, (1_700_000_000, 1_700_000_000))  # no writer is in the middle of its last line
+    before = events(path)
+    for arguments in (["check", "--repair", path], ["check", path]):
+        outcome = run(*arguments)
+        judge(arguments, outcome)
+        assert outcome.code == 0
+    assert events(path) == before

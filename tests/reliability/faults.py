@@ -1,0 +1,139 @@
+"""The fault loop: call N of each kind fails, for N = 1, 2, … until none is left, in each way that it can.
+
+A scenario of a few emits is first run without faults, to count its calls. Then it is run once for every call, cause and
+mode, and judged each time: emit never raises, the account adds up, acknowledged events are in the log, nothing is
+glued, no descriptor is left open, and the log tells of what was lost as soon as it can.
+"""
+
+import errno
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessionlog.logger.session_logger import SessionLogger
+from tests.reliability.oracle import check_bytes, check_gaps, check_health, check_recorded, read_log
+from tests.reliability.seam import watched
+
+CAUSES = (
+    "ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EPERM", "ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "EMFILE", "ENFILE",
+    "ENAMETOOLONG", "EFBIG", "EINTR", "EAGAIN", "ENOLCK", "ESTALE", "ENODEV", "EBADF", "short", "MemoryError",
+)  # fmt: skip
+MODES = ("once", "persistent", "recover")
+_EVENTS = 6
+_RECOVERS_AT = 4  # in mode `recover` the fault goes away before this event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What goes wrong.
+
+    Attributes:
+        call: The function's name.
+        nth: Which call of it, from 1.
+        cause: A name of `CAUSES`; `short` lets a write take half of its bytes.
+        mode: `once`; `persistent`, until the scenario is over; `recover`, until two thirds of it.
+    """
+
+    call: str
+    nth: int
+    cause: str
+    mode: str
+
+
+@dataclass(slots=True)
+class Fuse:
+    """A watch that makes the fault happen.
+
+    Attributes:
+        fault: None only counts.
+        calls: How often each function was called while the scenario ran.
+        armed: Whether the fault can happen now.
+        fired: How often it did.
+    """
+
+    fault: Fault | None
+    calls: Counter[str] = field(default_factory=Counter)
+    armed: bool = True
+    fired: int = 0
+
+    def __call__(self, name: str, real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Count the call, and let it fail if it is its turn."""
+        if self.armed:
+            self.calls[name] += 1
+        fault = self.fault
+        if not self.armed or fault is None or name != fault.call:
+            return real(*args, **kwargs)
+        if self.calls[name] < fault.nth or (fault.mode == "once" and self.calls[name] > fault.nth):
+            return real(*args, **kwargs)
+        self.fired += 1
+        if fault.cause == "short":
+            descriptor, piece = args
+            return real(descriptor, piece[: len(piece) // 2])
+        if fault.cause == "MemoryError":
+            raise MemoryError
+        if name == "close":
+            real(*args)  # Linux closes, whatever it says
+        code = getattr(errno, fault.cause)
+        raise OSError(code, os.strerror(code))
+
+
+def all_faults(folder: Path, durability: str) -> Iterator[Fault]:
+    """Every fault that the scenario can meet."""
+    count = Fuse(None)
+    run_scenario(folder, count, durability)
+    for call, times in count.calls.items():
+        for nth in range(1, times + 1):
+            for cause in CAUSES:
+                if cause == "short" and call != "write":
+                    continue
+                for mode in MODES:
+                    yield Fault(call=call, nth=nth, cause=cause, mode=mode)
+
+
+def run_scenario(folder: Path, fuse: Fuse, durability: str) -> list[str]:
+    """Emit some events under a fault, one more without it, close, and judge."""
+    before = _open_files()
+    acknowledged: list[int] = []
+    with watched(fuse):
+        log = SessionLogger(folder / "new", "s", durability=durability, work_dir="/w", notify=lambda text: None)  # type: ignore[arg-type]
+        for n in range(_EVENTS):
+            if fuse.fault is not None and fuse.fault.mode == "recover" and n == _RECOVERS_AT:
+                fuse.armed = False
+            size = 9_000 if n == 2 else 40
+            if log.emit("llm.response" if n == 3 else "tool.call", {"n": n, "output": "x" * size}):
+                acknowledged.append(n)
+        fuse.armed = False
+        if log.emit("tool.call", {"n": _EVENTS}):
+            acknowledged.append(_EVENTS)
+        health = log.health()
+        log.close()
+    findings = check_health(health, len(acknowledged), _EVENTS + 1)
+    if acknowledged[-1:] != [_EVENTS]:
+        return [*findings, f"no recovery: the event after the fault was not recorded ({health})"]
+    written = read_log(log.path)
+    findings += check_bytes(written) + check_gaps(written, health.dropped)
+    findings += check_recorded(written, range(_EVENTS + 1), acknowledged)
+    if not written.content.endswith(b"\n"):
+        findings.append("the file does not end in a newline")
+    left = _open_files() - before
+    if left and not (fuse.fault and (fuse.fault.call, fuse.fault.cause) == ("fstat", "EBADF")):  # then it is not ours
+        findings.append(f"left open: {left}")
+    os.unlink(log.path)
+    os.rmdir(folder / "new")
+    return findings
+
+
+def _open_files() -> set[str]:
+    names = set()
+    if os.path.isdir("/proc/self/fd"):
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                target = os.readlink(f"/proc/self/fd/{name}")
+            except OSError:
+                continue  # the listing's own
+            if "/new" in target:
+                names.add(f"{name} → {target}")
+    return names

@@ -1,0 +1,29 @@
+"""Every system call that the write path makes may fail, in every way, and nothing acknowledged is lost for it."""
+
+import itertools
+
+import pytest
+
+from tests.reliability.faults import Fuse, all_faults, run_scenario
+
+
+def _findings(folder, faults, durability):
+    for fault in faults:
+        for finding in run_scenario(folder, Fuse(fault), durability):
+            yield f"{fault}: {finding}"
+
+
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_no_fault_loses_an_acknowledged_event(tmp_path, durability):
+    """Call N of each kind fails once, for good, or until it recovers: the agent goes on and the account is true."""
+    faults = list(all_faults(tmp_path, durability))
+    print(f"{len(faults)} faults")
+    assert len(faults) > 2_000
+    assert list(itertools.islice(_findings(tmp_path, faults, durability), 20)) == []
+
+
+def test_the_scenario_is_sound(tmp_path):
+    """Without a fault everything is recorded, so that a finding is the fault's."""
+    fuse = Fuse(None)
+    assert run_scenario(tmp_path, fuse, "os") == []
+    assert fuse.calls["write"] >= 6

@@ -1,0 +1,115 @@
+"""The face of prices: what a model costs, who says so, and how to say it oneself."""
+
+import json
+import re
+import tomllib
+
+import pytest
+
+from sessionlog.pricing.book import PriceInfo, PriceTier
+from sessionlog.pricing.model_pricing import ModelPricing
+from sessionlog.pricing.own_prices import parse_own_prices
+from sessionlog.render.pricing import price_document, render_no_price, render_price, render_price_list
+
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+def info(**fields):
+    pricing = ModelPricing(input_per_mtok=1.25, output_per_mtok=10.0, cache_read_per_mtok=0.125)
+    known = {"provider": "acme", "model": "large", "pricing": pricing, "source": "list price, a list of 2026-11-01"}
+    return PriceInfo(**(known | fields))
+
+
+def test_a_price_says_what_where_from_and_since_when():
+    """Only the classes that have a price of their own are listed."""
+    assert render_price(info(valid_from="2026-05-01")).splitlines() == [
+        "acme/large",
+        "  list price, a list of 2026-11-01",
+        "  since 2026-05-01",
+        "",
+        "  USD per million tokens",
+        "    input                  $1.25",
+        "    output                $10.00",
+        "    cache read            $0.125",
+    ]
+
+
+def test_tiers_and_variants_are_told():
+    """Larger requests have their own block, other kinds of request are named."""
+    tier = PriceTier(above_prompt_tokens=200_000, pricing=ModelPricing(input_per_mtok=2.5, output_per_mtok=15.0))
+    text = render_price(info(tiers=(tier,), variants=("batch", "speed=fast")))
+    assert "  above 200,000 prompt tokens\n    input                  $2.50\n    output                $15.00\n" in text
+    assert text.endswith("\n  other prices for: batch, speed=fast\n")
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"), [(0, "$0.00"), (3, "$3.00"), (0.1, "$0.10"), (0.075, "$0.075"), (0.000125, "$0.000125")]
+)
+def test_amounts_have_at_least_cents(amount, text):
+    """And as many digits as they need; free is said, not left out."""
+    pricing = ModelPricing(input_per_mtok=amount, output_per_mtok=0)
+    assert f"{text}\n" in render_price(info(pricing=pricing))
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("acme", "large"), ("", "large"), ("acme", "vendor/large-1.5"), ("acme", 'quo"te\\n'), ("ü", "\u202e\x1b[2J")],
+)
+def test_a_missing_price_comes_with_the_lines_to_write(provider, model):
+    """Pasted into the config file they are a price of exactly that model; nothing of a name acts on the terminal."""
+    text = render_no_price(provider, model, "/home/ada/config.toml")
+    assert "has no price" in text
+    assert "/home/ada/config.toml" in text
+    assert not CONTROLS.search(text)
+    prices = tomllib.loads(text[text.index("[prices.") :])["prices"]
+    name = f"{provider}/{model}".strip("/")
+    assert prices == {name: {"input": 0, "output": 0}}
+    assert parse_own_prices(prices).find(provider, model) is not None
+
+
+def test_the_list_is_one_aligned_line_a_model():
+    """A price that is not listed is a dash."""
+    bare = info(model="small", pricing=ModelPricing(input_per_mtok=0.5, output_per_mtok=2))
+    heading, first, second = render_price_list([info(), bare])
+    assert heading.split() == ["PROVIDER", "MODEL", "INPUT", "OUTPUT", "CACHED"]
+    assert first.split() == ["acme", "large", "$1.25", "$10.00", "$0.125"]
+    assert second.split() == ["acme", "small", "$0.50", "$2.00", "–"]
+    assert len({len(line) for line in (heading, first, second)}) == 1
+
+
+def test_names_of_a_list_cannot_act():
+    """A user's own key is shown, not obeyed."""
+    evil = info(model="\x1b[2J\r\n", provider="\u202e", source="\x07", variants=("\x9b",))
+    assert not CONTROLS.search(render_price(evil) + "".join(render_price_list([evil])))
+
+
+def test_the_document_has_every_price():
+    """`sessionlog.pricing/1`: null where the list knows none."""
+    tier = PriceTier(above_prompt_tokens=200_000, pricing=ModelPricing(input_per_mtok=2.5, output_per_mtok=15.0))
+    document = price_document(info(tiers=(tier,), variants=("batch",), valid_from="2026-05-01"))
+    rates = {"cache_write_per_mtok": None, "cache_write_1h_per_mtok": None}
+    assert document == {
+        "schema": "sessionlog.pricing/1",
+        "price": {
+            "provider": "acme",
+            "model": "large",
+            "source": "list price, a list of 2026-11-01",
+            "valid_from": "2026-05-01",
+            "input_per_mtok": 1.25,
+            "output_per_mtok": 10.0,
+            "cache_read_per_mtok": 0.125,
+            **rates,
+            "tiers": [
+                {
+                    "above_prompt_tokens": 200_000,
+                    "input_per_mtok": 2.5,
+                    "output_per_mtok": 15.0,
+                    "cache_read_per_mtok": None,
+                    **rates,
+                }
+            ],
+            "variants": ["batch"],
+        },
+    }
+    assert json.loads(json.dumps(document)) == document
+    assert price_document(None) == {"schema": "sessionlog.pricing/1", "price": None}

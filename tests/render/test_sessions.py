@@ -1,0 +1,238 @@
+"""The face of the list of sessions: days with their sums, one line a session, and its exact twins."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
+from sessionlog.errors import Problem
+from sessionlog.render.sessions import render_sessions, render_sessions_csv, render_sessions_markdown
+from tests.analytics.week import NOW, check_golden, week_sessions
+from tests.ledger.entries import NOON, SECOND
+
+EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+DAY = 86_400 * SECOND
+
+
+def summary(name="s", **fields):
+    """A finished session of yesterday noon that cost half a dollar."""
+    known = dict.fromkeys(SessionSummary.__slots__, 0) | {
+        "source": "native", "session": name, "path": f"{name}.jsonl", "start_ns": NOON, "last_ns": NOON,
+        "status": "success", "project": "unknown", "harness": "unknown", "route": "unknown", "models": ("m",),
+        "prompt": "", "error": "", "known_nano": 500_000_000, "estimated_nano": None, "cost_is_partial": False,
+        "counted": True,
+    }  # fmt: skip
+    return SessionSummary(**(known | fields))
+
+
+def found(*sessions, **fields):
+    known = {"window": None, "hidden": 0, "problem_count": 0, "problems": ()}
+    return SessionList(sessions=sessions, **(known | fields))
+
+
+def lines(sessions, width=160, **options):
+    return [line.plain for line in render_sessions(sessions, **({"width": width, "tz": "UTC", "now": NOW} | options))]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_week_at_a_width(width):
+    """Days newest first, each with what it cost; marks explained, columns hidden by rank."""
+    text = "\n".join(lines(week_sessions(), width=width, home="/home/ada"))
+    check_golden(f"week-sessions-{width}.txt", f"{text}\n")
+
+
+def test_csv_is_the_document():
+    """Every value of the JSON under its name; models are joined, null is empty."""
+    sessions = week_sessions()
+    header, *rows = csv.reader(io.StringIO(render_sessions_csv(sessions)))
+    assert header == list(COLUMNS)
+    for row, one in zip(rows, sessions.to_dict()["sessions"], strict=True):
+        texts = {key: value for key, value in one.items() if isinstance(value, str)} | {"models": " ".join(one["models"])}
+        read = {key: cell if key in texts else json.loads(cell or "null") for key, cell in zip(header, row, strict=True)}
+        assert read == one | texts
+
+
+def test_an_empty_list_has_the_same_csv_columns():
+    """A program that reads it finds its columns."""
+    assert render_sessions_csv(found()) == ",".join(COLUMNS) + "\n"
+
+
+def test_markdown_is_the_list():
+    """One row a session, with its day."""
+    text = render_sessions_markdown(week_sessions(), tz="UTC", now=NOW).splitlines()
+    assert len(text) == 2 + 10
+    assert text[3] == "| 20 Nov 12:00 | unfinished | huge | 0 | 0 | – |  | rejected-pin |"
+    assert text[10].startswith(r"| 19 Nov 09:00 | success | large small | 2 | 102.1k | \~\$0.064 | Rename the module |")
+
+
+# --- days
+
+
+def test_days_have_a_heading_with_their_sum():
+    """How many, what they cost together; days are those of the zone."""
+    sessions = found(summary("a", start_ns=NOON + DAY), summary("b"), summary("c", start_ns=NOON - 12 * 3600 * SECOND))
+    assert headings(lines(sessions)) == {
+        "TODAY 21 Nov": "1 session · $0.50",
+        "YESTERDAY 20 Nov": "2 sessions · $1.00",
+    }
+    assert list(headings(lines(sessions, tz="America/New_York"))) == ["TODAY 21 Nov", "YESTERDAY 20 Nov", "THU 19 Nov"]
+
+
+def headings(text):
+    """Day → its sum."""
+    return dict(re.split(r"\s{2,}", line) for line in text if re.match(r"(TODAY|YESTERDAY|[A-Z]{3}|NO TIME)\s.*session", line))
+
+
+def test_sessions_without_a_time_have_a_heading_of_their_own():
+    """They come last and have a dash for their clock."""
+    text = lines(found(summary(start_ns=None)))
+    assert headings(text) == {"NO TIME": "1 session · $0.50"}
+    assert text[1].split()[0] == "–"
+
+
+# --- what a line says
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "mark", "why"),
+    [
+        ("success", {"error": "not shown"}, "✔", ""),
+        ("running", {}, "●", ""),
+        ("unfinished", {}, "◌", "no end: killed?"),
+        ("unfinished", {"counted": False, "error": "unknown model"}, "◌", "unknown model"),
+        ("error", {"error": "overloaded"}, "✘", "overloaded"),
+        ("iteration_limit", {}, "✘", "iteration limit"),
+        ("unknown", {}, "✘", "unknown"),
+    ],
+)
+def test_a_line_says_how_it_ended_and_why(status, fields, mark, why):
+    """A sign for the end, words for what was not a success."""
+    text = lines(found(summary(status=status, **fields)), wide=True)[1]
+    assert text.split()[1] == mark
+    assert why in text
+    assert "not shown" not in text
+
+
+def test_further_models_are_counted():
+    """The first by output is named."""
+    assert "big +2  " in lines(found(summary(models=("big", "a", "b"))))[1]
+
+
+def test_folders_and_prompts_are_short():
+    """The home folder is `~`, an unknown folder nothing, a prompt stands in quotes and is cut."""
+    one = summary(project="/home/ada/shop", prompt="x" * 300)
+    text = lines(found(one, summary("b")), home="/home/ada")
+    assert "  ~/shop  " in text[1]
+    assert f"“{'x' * 79}…”" in text[1]
+    assert "unknown" not in text[2]
+    assert f"“{'x' * 199}…”" in lines(found(summary(prompt="x" * 300)), wide=True)[1]
+
+
+# --- marks
+
+
+PARTIAL = {"cost_is_partial": True}
+NONE = {"known_nano": None, "cost_is_partial": True}
+UNUSED = {"known_nano": None}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "heading", "marks"),
+    [
+        ([{}], "$0.50", ""),
+        ([PARTIAL], "$0.50+", "+"),
+        ([{}, NONE], "$0.50+", "+"),
+        ([{}, UNUSED], "$0.50", ""),
+        ([NONE], None, ""),
+        ([UNUSED], None, ""),
+        ([{"known_nano": None, "estimated_nano": 250_000_000}], "~$0.25", "~"),
+        ([{"estimated_nano": 250_000_000}, PARTIAL], "~$1.25+", "~+"),
+        ([{"known_nano": 0}], "$0", ""),
+    ],
+)
+def test_marks_are_explained_where_they_occur(sessions, heading, marks):
+    """`+` only where money is shown that is not all of it; what used nothing is no missing money."""
+    text = lines(found(*[summary(f"s{n}", **fields) for n, fields in enumerate(sessions)]))
+    [right] = headings(text).values()
+    assert right.partition(" · ")[2] == (heading or "")
+    assert "".join(line[0] for line in text if line[:2] in ("~ ", "+ ")) == marks
+
+
+def test_a_mark_of_another_day_is_not_borrowed():
+    """A day without any known money shows no `+`, and none is explained."""
+    text = lines(found(summary("a", start_ns=NOON + DAY), summary("b", **NONE)))
+    assert headings(text) == {"TODAY 21 Nov": "1 session · $0.50", "YESTERDAY 20 Nov": "1 session"}
+    assert not [line for line in text if line.startswith("+")]
+
+
+def test_an_empty_list_says_so():
+    """No table, no columns to hide; damage is told all the same."""
+    problem = Problem(path="a.jsonl", line=1, offset=0, kind="not_json", detail="?")
+    assert lines(found(), width=40) == ["No sessions · all time"]
+    assert lines(found(problem_count=1, problems=(problem,)), width=40)[1:] == [
+        "1 damaged piece skipped (a.jsonl:1): `sessionlog check` shows them"
+    ]
+
+
+def test_a_limit_says_how_many_more():
+    """Both with and without a line left."""
+    assert "7 more sessions (--limit)" in lines(week_sessions(limit=3))
+    assert "10 more sessions (--limit)" in lines(week_sessions(limit=0))
+
+
+# --- widths and hostile names
+
+
+TEXTS = st.text(max_size=60)
+SUMMARIES = st.builds(
+    summary,
+    TEXTS,
+    start_ns=st.none() | st.integers(NOON - 9 * DAY, NOON + DAY),
+    status=st.sampled_from(["success", "running", "unfinished", "error"]) | TEXTS,
+    models=st.lists(TEXTS, max_size=3).map(tuple),
+    project=TEXTS,
+    prompt=TEXTS,
+    error=TEXTS,
+    duration_ms=st.integers(0, 10**12),
+    requests=st.integers(0, 10**9),
+    input_tokens=st.integers(0, 2**63),
+    known_nano=st.none() | st.integers(0, 2**63 - 1),
+    cost_is_partial=st.booleans(),
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(SUMMARIES, min_size=1, max_size=4), st.integers(40, 200))
+def test_no_session_takes_more_than_a_line(sessions, width):
+    """Every session is one line that fits, whatever it is called; nothing of it acts on the terminal."""
+    table = [t for t in render_sessions(found(*sessions), width=width, tz="UTC", now=NOW) if t.no_wrap]
+    assert len(table) == len(sessions)
+    assert max(cell_len(line.plain) for line in table) <= width
+    assert not CONTROLS.search("".join(line.plain for line in table))
+
+
+def test_wide_shows_every_column():
+    """Nothing is hidden and nothing is cut but the prompt."""
+    text = lines(week_sessions(), width=40, wide=True)
+    assert any("failed-call-and-a-damaged-line" in line for line in text)
+    assert not [line for line in text if line.startswith("hidden columns")]
+
+
+def test_names_from_a_log_cannot_act():
+    """No escape in the table, no formula in CSV, no cell end in Markdown."""
+    evil = summary(EVIL, models=(EVIL,), prompt=EVIL, error=EVIL, status="error", project=EVIL, path=EVIL)
+    formula = summary("=1+1", prompt="@SUM(A1)")
+    assert not CONTROLS.search("".join(lines(found(evil), wide=True)))
+    rows = list(csv.DictReader(io.StringIO(render_sessions_csv(found(formula, evil)))))
+    assert (rows[0]["session"], rows[0]["prompt"]) == ("'=1+1", "'@SUM(A1)")
+    assert len(rows) == 2
+    text = render_sessions_markdown(found(evil), tz="UTC", now=NOW)
+    assert not CONTROLS.search(text)
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines()}) == 1
