@@ -211,8 +211,8 @@ class AppendFile:
 def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
     try:
         status = os.fstat(fd)
-    except OSError as error:
-        return error.errno != errno.EBADF
+    except Exception as error:  # noqa: BLE001 - out of memory is no reason to keep descriptors
+        return getattr(error, "errno", None) != errno.EBADF
     return identity is None or (status.st_dev, status.st_ino) == identity
 
 
@@ -288,7 +288,7 @@ def duplicate(fd: int) -> int:
 
 def close(fd: int) -> None:
     """Close a descriptor; an error here has nothing left to lose."""
-    with suppress(OSError):
+    with suppress(Exception):
         os.close(fd)
 
 

@@ -18,6 +18,7 @@ from sessionlog.cli import main
 from sessionlog.cli.app import COMMANDS, build_app
 
 ROOT = Path(__file__).parents[1]
+CI = ROOT / ".ci" / "run"
 README = (ROOT / "README.md").read_text("utf-8")
 CODE = dict.fromkeys(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
 SPANS = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL))
@@ -101,6 +102,17 @@ def test_the_two_commands_stand_once_each():
     assert "pip install -q . " in run
     assert test.endswith("&& .venv/bin/pytest -q -n 2")
     assert "'.[test]'" in test
+
+
+@pytest.mark.skipif(not CI.exists(), reason="not in the source distribution")
+def test_the_ci_runs_what_the_readme_says():
+    """It reads the two lines from here, and puts the built wheel where the first one says `.`."""
+    script = CI.read_text("utf-8")
+    assert os.access(CI, os.X_OK)
+    [pattern] = re.findall(r"grep -E '(.*?)' README.md", script)
+    commands = [line for line in README.splitlines() if re.search(pattern, line)]
+    [replaced] = re.findall(r"main_command/(install -q \.)/install -q \$wheel", script)
+    assert [command.count(f"{replaced} ") for command in commands] == [1, 0]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

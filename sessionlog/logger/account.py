@@ -44,10 +44,10 @@ class Account:
         self._dropped_by[cause] = self._dropped_by.get(cause, 0) + 1
         self.note(cause, error)
 
-    def widen_gap(self, first: int, last: int, cause: str) -> None:
-        """Remember that one more event is missing, and the numbers that went with it."""
-        events, first = self.gap[:2] if self.gap else (0, first)
-        self.gap = (events + 1, first, last, cause)
+    def widen_gap(self, seq: int, cause: str) -> None:
+        """Remember that one more event is missing, and its number."""
+        events, first = self.gap[:2] if self.gap else (0, seq)
+        self.gap = (events + 1, first, seq, cause)
 
     def gap_data(self) -> dict[str, Any] | None:
         """The payload of a `log.gap`, None where nothing is missing."""

@@ -20,7 +20,7 @@ from sessionlog.events.redact import FAILED, Hook, apply_hook
 from sessionlog.logger.account import Account, cause_of
 from sessionlog.logger.ids import check_session_id, new_session_id
 from sessionlog.logger.line_encoder import LineEncoder
-from sessionlog.logger.log_file import Append, LogFile
+from sessionlog.logger.log_file import Append, LogFile, NotSyncedError
 from sessionlog.logger.notices import Notices, Notify
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class EventWriter:
         if not self._closed and len(self._deferred) < _MAX_DEFERRED:
             self._deferred.append((type_, data, event))
             return False
-        self._drop("closed" if self._closed else "re-entered", None, self._encoder.seq)
+        self._drop("closed" if self._closed else "re-entered")
         return self._unrecorded()
 
     def _write_deferred(self) -> None:
@@ -215,6 +215,7 @@ class EventWriter:
         self._file.append(self._lines(type_, data, event))
         self._needs_start = False
         self._account.forget_gap(gap)
+        self._file.make_durable()
         if self._account.gap is None:
             self._append = self._file.shortest_append()
         if type_ == "llm.response":
@@ -235,29 +236,32 @@ class EventWriter:
         return lines + encode(type_, data, event) if type_ else lines
 
     def _recover(self, error: Exception, seq: int, type_: str, data: Any, event: Event | None) -> bool:
-        """After a failed write: once more if the file is gone, else account for the event."""
+        """After a failed write: once more if the file is gone, else account for the event.
+
+        A failed sync calls for a new descriptor, too: the kernel may have dropped the pages, and would not say so again.
+        """
         self._release()
-        seq = max(seq, self._floor)
-        if not self._syncs or isinstance(error, files.FileGoneError):  # nothing of it is in the file
-            self._encoder.seq = seq
+        if isinstance(error, NotSyncedError):  # its line is in the file: no hole
+            self._account.drop(cause_of(error), error)
+            return False
+        self._encoder.seq = max(seq, self._floor)
         if isinstance(error, files.FileGoneError):
             try:
                 self._write_special(type_, data, event)
             except Exception as second:  # noqa: BLE001 - see _record
-                self._release()
-                error = second
-            else:
-                self._account.written += 1
-                return True
-        self._drop(cause_of(error), error, seq)
+                return self._recover(_final(second), seq, type_, data, event)
+            self._account.written += 1
+            return True
+        self._drop(cause_of(error), error)
         return False
 
-    def _drop(self, cause: str, error: Exception | None, seq: int) -> None:
+    def _drop(self, cause: str, error: Exception | None = None) -> None:
         """Account for an event that is not in the file; its number is used up, so that the hole shows."""
         if cause != "closed":
             self._append = None
-            self._encoder.seq = max(self._encoder.seq, seq + 1)
-            self._account.widen_gap(seq, self._encoder.seq - 1, cause)
+            seq = self._encoder.seq
+            self._encoder.seq = seq + 1
+            self._account.widen_gap(seq, cause)
         self._account.drop(cause, error)
 
     def _attempt(self, step: Callable[[], None]) -> None:
@@ -277,6 +281,11 @@ class EventWriter:
         self._deferred.clear()
         self._account.reset()
         self._file.after_fork()
+
+
+def _final(error: Exception) -> Exception:
+    """A file that is gone again just after it was opened is not tried a third time."""
+    return OSError(*error.args) if isinstance(error, files.FileGoneError) else error
 
 
 def _hooked(hook: Hook, data: Any) -> Any:

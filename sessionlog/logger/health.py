@@ -14,7 +14,8 @@ class Health:
         path: The log file.
         emitted: Events handed to the logger.
         written: Events acknowledged.
-        dropped: Events that did not reach the file, or (`interrupted`, a failed sync) may have without being promised.
+        dropped: Events that were not acknowledged: they did not reach the file, or (after a failed sync, or when an
+            exception such as KeyboardInterrupt broke off the emit) nobody knows.
         deferred: Events not decided yet: the one being written, and those that interrupted it and wait for it.
         dropped_by: Cause (`ENOSPC`, `closed`, `encode`, `interrupted`, …) → events.
         last_error: The newest cause in words, None while all is well.

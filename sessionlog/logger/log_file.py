@@ -6,6 +6,7 @@ It knows where the file is, whether it must be opened again (deleted, forked, fa
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -22,6 +23,10 @@ Append = Callable[[bytes], None]
 _TAIL = 64 * 1024
 _LARGEST_TAIL = 64 << 20
 _SEQ = re.compile(rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b')
+
+
+class NotSyncedError(OSError):
+    """The lines are in the file, but nobody knows whether they are on the disk."""
 
 
 class LogFile:
@@ -87,37 +92,49 @@ class LogFile:
         self._open = file
         return new, seq
 
-    def shortest_append(self) -> Append:
-        """Return what does `append` with the fewest calls, until the file is released."""
-        return self._open.append if self._open is not None and self._durability == "os" else self.append
-
     def append(self, lines: bytes) -> None:
-        """Append whole lines and do what durability asks for before returning.
+        """Append whole lines.
 
         Raises:
-            OSError: The lines are not (durably) in the file; `release` it, so that the next use opens it again.
+            OSError: The lines are not in the file; `release` it, so that the next use opens it again.
         """
-        file = self._open
-        assert file is not None
-        file.append(lines)
-        if self._durability == "fsync":
-            self.sync()
-        elif self._durability == "interval":
-            if self._syncer is None:
-                from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only here is a thread asked for
+        assert self._open is not None
+        self._open.append(lines)
 
-                self._syncer = Syncer(file.fd)
-            self._syncer.mark_dirty()
+    def make_durable(self) -> None:
+        """Do what durability asks for before an event is acknowledged.
 
-    def sync(self) -> None:
-        """Push what was written to the disk; a descriptor whose sync failed is not trusted again."""
-        if self._open is None:
+        Raises:
+            NotSyncedError: It could not be done; `release` the file.
+        """
+        if self._durability == "os" or self._open is None:
             return
         try:
+            if self._durability == "fsync":
+                files.sync(self._open.fd)
+            else:
+                if self._syncer is None:
+                    from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only here is a thread asked for
+
+                    self._syncer = Syncer(self._open.fd)
+                self._syncer.mark_dirty()
+        except Exception as error:
+            raise NotSyncedError(getattr(error, "errno", None) or errno.EIO, f"not synced: {error}") from error
+
+    def shortest_append(self) -> Append:
+        """Return what does `append` and `make_durable` with the fewest calls, until the file is released."""
+        if self._open is not None and self._durability == "os":
+            return self._open.append
+        return self._append_durably
+
+    def _append_durably(self, lines: bytes) -> None:
+        self.append(lines)
+        self.make_durable()
+
+    def sync(self) -> None:
+        """Push everything that was written to the disk."""
+        if self._open is not None:
             files.sync(self._open.fd)
-        except BaseException:
-            self.release()  # the kernel may have dropped the pages: a second sync on it would lie
-            raise
 
     def release(self) -> None:
         """Let go of the descriptor; the next use opens the file again."""

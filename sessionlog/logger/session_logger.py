@@ -115,7 +115,7 @@ class SessionLogger(EventWriter):
         self, messages: Sequence[Any], *, model: str | None = None, tools: Sequence[Any] | None = None, **more: Any
     ) -> bool:
         """Record what is sent to a model: the whole prompt, the tools, and sampling settings as keywords."""
-        return self.emit("llm.request", _given({"messages": list(messages), "model": model, "tools": tools, **more}))
+        return self.emit("llm.request", _given({"model": model, "messages": list(messages), "tools": tools, **more}))
 
     def llm_response(
         self,

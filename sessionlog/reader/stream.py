@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import Problem, Severity
-from sessionlog.events.decode import Flaw, decode_line
+from sessionlog.events.damaged import Flaw
+from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
 

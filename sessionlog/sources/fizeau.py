@@ -21,9 +21,7 @@ from sessionlog.events.tokens import TokenUsage
 ID = "fizeau"
 
 
-def normalise_usage(
-    usage: TokenUsage, *, harness: str, provider: str, total: TokenUsage | None = None
-) -> TokenUsage:
+def normalise_usage(usage: TokenUsage, *, harness: str, provider: str, total: TokenUsage | None = None) -> TokenUsage:
     """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes).
 
     `total` decides in place of `usage` where that is only what is left of it.

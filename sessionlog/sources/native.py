@@ -32,6 +32,9 @@ _HEAD = re.compile(
     rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"(llm\.request|(?!session\.|llm\.response|rejected_override)[a-z_.]+)",'
     rb'"ts":"([0-9T:.\-+Z]+)",'
 )
+_MODEL_FIRST = re.compile(
+    rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"llm\.request","ts":"[^"\\]*","data":\{"model":"([^"\\]+)",'
+)
 _ANOTHER = b'"session_id"'  # inside a text its quotes are escaped
 _WHOLE = (b"}\n", b"}\r\n")
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
@@ -111,7 +114,12 @@ class _Lines:
     def _request_model(self) -> str | None:
         """The model of the last llm.request, decoded only when a response does not name what was asked for."""
         line = self._request
-        if line is None or b'"model"' not in line:
+        if line is None:
+            return None
+        first = _MODEL_FIRST.match(line)
+        if first is not None:
+            return first.group(1).decode("utf-8", "replace")
+        if b'"model"' not in line:
             return None
         for event in decode_line(line)[0]:
             model = event.data.get("model") if isinstance(event.data, Mapping) else None

@@ -21,6 +21,7 @@ from sessionlog.sources.record import UNKNOWN, Problems, Record, ScannedSession
 _NATIVE = "native"
 _ACTIVE_GAP_NS = 300 * 1_000_000_000
 _PROMPT_LENGTH = 200
+_LONGEST_NAME = 400  # nobody's model is called longer; a hostile name must not fill tables and spreadsheets
 _MAX_NAMED = 100
 
 
@@ -266,7 +267,7 @@ def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
 
 
 def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return value[:_LONGEST_NAME] if isinstance(value, str) and value else None
 
 
 def _words(value: Any) -> str:

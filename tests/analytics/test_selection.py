@@ -79,7 +79,7 @@ def test_every_key_is_tested():
 def test_missing_keys_are_unknown():
     """Every key of an empty session is the word."""
     bare = session("s", record(provider="unknown", model="unknown", time_ns=None), source="unknown", status="")
-    keys = tuple(key for key in KEYS if key != "session") + ("meta.team",)
+    keys = (*(key for key in KEYS if key != "session"), "meta.team")
     [row] = fold_usage(book_of(bare), selection(by=keys)).rows
     assert set(row.keys.values()) == {"unknown"}
     assert tuple(row.keys) == keys

@@ -91,7 +91,11 @@ def test_the_document_has_the_promised_keys_in_order():
 def test_statuses_are_those_of_usage():
     """What the end says, else running or unfinished; an end without a word is unknown."""
     found = {s.session: s.status for s in week_sessions().sessions}
-    assert (found["still-running"], found["killed"], found["totals-only"]) == ("running", "unfinished", "iteration_limit")
+    assert (found["still-running"], found["killed"], found["totals-only"]) == (
+        "running",
+        "unfinished",
+        "iteration_limit",
+    )
 
 
 def test_an_end_without_a_word_is_unknown(tmp_path):
@@ -132,7 +136,14 @@ def test_the_sums_are_those_of_usage(window):
     sessions = {s.session: s for s in week_sessions(window=window).sessions if s.counted}
     assert sessions.keys() == rows.keys()
     for name, one in sessions.items():
-        for column in ("requests", "failed_requests", "total_tokens", "reasoning_tokens", "known_nano", "estimated_nano"):
+        for column in (
+            "requests",
+            "failed_requests",
+            "total_tokens",
+            "reasoning_tokens",
+            "known_nano",
+            "estimated_nano",
+        ):
             assert getattr(one, column) == getattr(rows[name], column)
         assert one.duration_ms == rows[name].duration_ms
 

@@ -250,7 +250,11 @@ def test_latencies_are_those_of_the_row():
     slow = session("b", record(model="slow", latency_ms=1000.0), record(model="none"))
     report = fold(fast, slow)
     found = {r.model: (r.latency_p50_ms, r.latency_p95_ms) for r in report.rows}
-    assert found == {"fast": pytest.approx((10, 10), rel=0.02), "none": (None, None), "slow": pytest.approx((1000, 1000), rel=0.02)}
+    assert found == {
+        "fast": pytest.approx((10, 10), rel=0.02),
+        "none": (None, None),
+        "slow": pytest.approx((1000, 1000), rel=0.02),
+    }
     totals = report.totals
     assert (totals.latency_p50_ms, totals.latency_p99_ms) == pytest.approx((10, 1000), rel=0.02)
 
@@ -356,7 +360,10 @@ def test_the_report_says_what_it_skipped(tmp_path):
     path = write_log(tmp_path / "s.jsonl", start(), b"garbage\n", answered(usage={"input": 5, "output": -1}))
     report = usage(tmp_path)
     assert report.totals.input_tokens == 5
-    first = [f"{path} bad_number llm.response seq 2: output: a negative count", f"{path}:2 not_json 7 bytes are not JSON"]
+    first = [
+        f"{path} bad_number llm.response seq 2: output: a negative count",
+        f"{path}:2 not_json 7 bytes are not JSON",
+    ]
     assert report.to_dict()["problems"]["count"] == 2
     assert sorted(report.to_dict()["problems"]["first"]) == first
 
@@ -465,7 +472,9 @@ def test_a_report_equals_a_naive_fold_over_the_records(sessions):
     report = fold(*sessions)
     rows = {(r.provider, r.model): {name: getattr(r, name) for name in SUMMED} for r in report.rows}
     assert rows == naive(sessions, lambda r: (r.provider, r.model))
-    totals = naive(sessions, lambda r: ()).get((), dict.fromkeys(SUMMED, 0) | {"known_nano": None, "estimated_nano": None})
+    totals = naive(sessions, lambda r: ()).get(
+        (), dict.fromkeys(SUMMED, 0) | {"known_nano": None, "estimated_nano": None}
+    )
     assert {name: getattr(report.totals, name) for name in SUMMED} == totals
 
 
@@ -473,9 +482,7 @@ def test_a_report_equals_a_naive_fold_over_the_records(sessions):
 @given(SESSIONS, st.integers(NOON - 6, NOON + 6))
 def test_neighbouring_windows_tile(sessions, edge):
     """What lies before an instant and what lies after it are all that has a time."""
-    timed = [
-        session("s", *[r for r in one.records if r.time_ns is not None], counted=one.counted) for one in sessions
-    ]
+    timed = [session("s", *[r for r in one.records if r.time_ns is not None], counted=one.counted) for one in sessions]
     whole, before, after = (
         fold(*timed, start_ns=begin, end_ns=end).totals for begin, end in ((0, None), (None, edge), (edge, None))
     )

@@ -57,6 +57,12 @@ def test_an_empty_list_is_no_error(cli, tmp_path, form):
     assert str(tmp_path) in ran.err
 
 
+def test_an_empty_csv_has_the_columns_of_a_full_one(cli, logs):
+    """What reads it need not know whether there were sessions."""
+    full = cli("sessions", logs, "--csv").out.splitlines()
+    assert cli("sessions", logs, "--csv", "--model", "none").out.splitlines() == full[:1]
+
+
 def test_a_session_is_named_by_the_beginning_of_its_id(cli, logs, monkeypatch):
     """A whole id wins over longer ones; a beginning that fits several is refused with the candidates."""
     monkeypatch.setenv("SESSIONLOG_DIR", str(logs))

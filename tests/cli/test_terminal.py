@@ -58,21 +58,10 @@ def test_a_terminal_gets_colour(terminal, logs):
     assert max(map(len, plain.splitlines())) <= 100
 
 
-def test_no_color_takes_the_colours(terminal, logs):
-    """What the colours said is still there in signs."""
-    shown = terminal("sessions", logs, NO_COLOR="1")
-    assert "✘" in shown
-    assert not re.search(r"\x1b\[(3|4|9|10)\d", shown)
-
-
-def test_no_color_is_plain_text(terminal, logs):
-    """No escape at all."""
-    assert ESCAPE not in terminal("sessions", logs, NO_COLOR="1")
-
-
-def test_a_dumb_terminal_gets_plain_text(terminal, logs):
-    """No escape at all."""
-    shown = terminal("sessions", logs, TERM="dumb")
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_plain_text_where_it_is_wanted(terminal, logs, environment):
+    """No escape at all; what the colours said is still there in signs."""
+    shown = terminal("sessions", logs, **environment)
     assert "✘" in shown
     assert ESCAPE not in shown
 

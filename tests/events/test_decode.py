@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
-from sessionlog.events.decode import Flaw, decode_line
+from sessionlog.events.damaged import Flaw
+from sessionlog.events.decode import decode_line
 from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import EventStream

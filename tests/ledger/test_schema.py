@@ -38,5 +38,5 @@ def test_only_what_may_be_unknown_is_null(connection, table):
 def test_types_are_strict(connection):
     """A text among the numbers is refused instead of summed as 0."""
     values = [1, None, "p", "m", "r", 1, 0, "many", *[0] * 5, None, None, 1, None, None, 0, "request", "exact"]
-    with pytest.raises(sqlite3.IntegrityError, match="TEXT value in INTEGER column records.input"):
+    with pytest.raises(sqlite3.IntegrityError, match=r"TEXT value in INTEGER column records\.input"):
         connection.execute(INSERT_RECORD, values)

@@ -134,7 +134,9 @@ class TestCallback:
         assert record("y") is True
         assert [(event.type, event.data) for event in log.events[1:]] == [("x", {"a": 1}), ("y", None)]
 
-    @pytest.mark.parametrize("odd", [None, 5, ["x"], {"kind": "x"}, {"type": 5}, object()], ids=lambda odd: type(odd).__name__)
+    @pytest.mark.parametrize(
+        "odd", [None, 5, ["x"], {"kind": "x"}, {"type": 5}, object()], ids=lambda odd: type(odd).__name__
+    )
     def test_anything_else(self, odd):
         """It is recorded as of an unknown type; a loop is never broken."""
         log = MemorySink()

@@ -54,8 +54,12 @@ def test_csv_is_the_document():
     header, *rows = csv.reader(io.StringIO(render_sessions_csv(sessions)))
     assert header == list(COLUMNS)
     for row, one in zip(rows, sessions.to_dict()["sessions"], strict=True):
-        texts = {key: value for key, value in one.items() if isinstance(value, str)} | {"models": " ".join(one["models"])}
-        read = {key: cell if key in texts else json.loads(cell or "null") for key, cell in zip(header, row, strict=True)}
+        texts = {key: value for key, value in one.items() if isinstance(value, str)} | {
+            "models": " ".join(one["models"])
+        }
+        read = {
+            key: cell if key in texts else json.loads(cell or "null") for key, cell in zip(header, row, strict=True)
+        }
         assert read == one | texts
 
 
@@ -87,7 +91,9 @@ def test_days_have_a_heading_with_their_sum():
 
 def headings(text):
     """Day → its sum."""
-    return dict(re.split(r"\s{2,}", line) for line in text if re.match(r"(TODAY|YESTERDAY|[A-Z]{3}|NO TIME)\s.*session", line))
+    return dict(
+        re.split(r"\s{2,}", line) for line in text if re.match(r"(TODAY|YESTERDAY|[A-Z]{3}|NO TIME)\s.*session", line)
+    )
 
 
 def test_sessions_without_a_time_have_a_heading_of_their_own():

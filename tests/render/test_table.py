@@ -126,9 +126,7 @@ def test_lines_are_never_wrapped():
 WORDS = st.text(st.sampled_from("abc é名…0"), max_size=40)
 NUMBERS = st.text(st.sampled_from("0123456789.k$~"), max_size=9)
 TABLES = st.tuples(st.integers(1, 2), st.integers(0, 8), st.integers(0, 4)).flatmap(
-    lambda n: st.lists(
-        st.tuples(*[WORDS] * n[0], *[NUMBERS] * (n[1] + 2)).map(list), min_size=n[2], max_size=n[2]
-    ).map(
+    lambda n: st.lists(st.tuples(*[WORDS] * n[0], *[NUMBERS] * (n[1] + 2)).map(list), min_size=n[2], max_size=n[2]).map(
         lambda rows: (
             [Column(title=f"T{i}", name=f"t{i}", right=False, least=20) for i in range(n[0])]
             + [Column(title=f"N{i}", name=f"n{i}", rank=i + 1) for i in range(n[1])]

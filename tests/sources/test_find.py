@@ -24,7 +24,10 @@ def test_an_existing_path_comes_first(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("target", "found"),
-    [("20261120T100000Z-aaa", "20261120T100000Z-aaaa.jsonl"), ("20261120T100000Z-aab", "20261120T100000Z-aabb.jsonl.gz")],
+    [
+        ("20261120T100000Z-aaa", "20261120T100000Z-aaaa.jsonl"),
+        ("20261120T100000Z-aab", "20261120T100000Z-aabb.jsonl.gz"),
+    ],
 )
 def test_the_beginning_of_an_id_is_enough(folder, target, found):
     """As long as it is the beginning of one only."""

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -286,7 +287,7 @@ def naive_fold(items):
     total = tokens((end or {}).get("tokens"))
     known = [nanos(r.get("cost_usd")) for r in responses]
     money = max(sum(n or 0 for n in known), nanos((end or {}).get("cost_usd")) or 0)
-    gaps = [late - early for early, late in zip(times, times[1:], strict=False)]
+    gaps = [late - early for early, late in pairwise(times)]
     return {
         "usage": {name: max(sums[name], total[name]) for name in sums},
         "money": money,

@@ -96,7 +96,11 @@ def test_the_provider_is_found_in_one_order(tmp_path, system, provider, harness,
 def test_failover_has_two_providers(tmp_path):
     """Responses of one session may be served by several."""
     session = scanned(
-        tmp_path, start(provider="a"), answered(attempt={"provider_system": "b"}), answered(), ended(tokens={"input": 1})
+        tmp_path,
+        start(provider="a"),
+        answered(attempt={"provider_system": "b"}),
+        answered(),
+        ended(tokens={"input": 1}),
     )
     assert [r.provider for r in session.records] == ["b", "a", "a"]
 
@@ -201,7 +205,9 @@ def test_what_the_end_reports_beyond_is_one_more_record_at_its_time(tmp_path):
 
 def test_an_end_that_says_no_more_adds_no_record(tmp_path):
     """The usual log: the totals are the responses' sum."""
-    session = scanned(tmp_path, start(), answered(usage={"input": 3, "output": 4}), ended(tokens={"input": 3, "output": 4}))
+    session = scanned(
+        tmp_path, start(), answered(usage={"input": 3, "output": 4}), ended(tokens={"input": 3, "output": 4})
+    )
     assert len(session.records) == 1
 
 
