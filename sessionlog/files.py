@@ -158,7 +158,7 @@ class AppendFile:
             if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
                 try:
                     fcntl.flock(fd, _UNLOCK)
-                except OSError:
+                except Exception:  # noqa: BLE001 - the lines are in the file: that stays true
                     self._whole = -1  # others go on without the lock, so their last line may be torn
 
     def _lock_late(self, error: OSError) -> bool:

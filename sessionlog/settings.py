@@ -57,7 +57,8 @@ def _base(env: Mapping[str, str], variable: str, *default: str) -> str:
 
 def session_directory(env: Mapping[str, str]) -> str:
     """Return where our logs live: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`."""
-    return env.get("SESSIONLOG_DIR") or os.path.join(state_home(env), "sessionlog", "sessions")
+    given = env.get("SESSIONLOG_DIR")
+    return os.path.expanduser(given) if given else os.path.join(state_home(env), "sessionlog", "sessions")
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:

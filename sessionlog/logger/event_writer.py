@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,7 +68,7 @@ class EventWriter:
             from sessionlog.settings import session_directory  # noqa: PLC0415 - 1 ms, unless the caller knows where
 
             directory = session_directory(os.environ)
-        self._file = LogFile(os.path.abspath(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
+        self._file = LogFile(_absolute(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
         self._account = Account(self._file.path, Notices(notify))
         self._encoder = LineEncoder(self.session_id, clock, limit=max_event, redacts=redact is not False)
         self._append: Append | None = None  # set while the file is open, begun, and no gap waits
@@ -107,6 +108,8 @@ class EventWriter:
 
     def write(self, event: Event) -> bool:
         """Append an event made elsewhere: its type, ts, unknown keys and foreign session id stay, `seq` is ours."""
+        if self._hook is not None and event.extra:
+            event = replace(event, extra=_hooked(self._hook, dict(event.extra)))
         return self._record(event.type, event.data, event)
 
     def health(self) -> Health:
@@ -238,7 +241,7 @@ class EventWriter:
     def _recover(self, error: Exception, seq: int, type_: str, data: Any, event: Event | None) -> bool:
         """After a failed write: once more if the file is gone, else account for the event.
 
-        A failed sync calls for a new descriptor, too: the kernel may have dropped the pages, and would not say so again.
+        A failed sync calls for a new descriptor, too: the kernel may have dropped the pages, and says so only once.
         """
         self._release()
         if isinstance(error, NotSyncedError):  # its line is in the file: no hole
@@ -293,6 +296,14 @@ def _hooked(hook: Hook, data: Any) -> Any:
     from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms, only with a hook
 
     return apply_hook(hook, sanitise(data))
+
+
+def _absolute(directory: str) -> str:
+    """The folder's path, whatever becomes of the working folder; as it is where that is gone already."""
+    try:
+        return os.path.abspath(directory)
+    except OSError:
+        return directory
 
 
 def _plain(data: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import wraps
 from time import monotonic_ns
 from types import TracebackType
@@ -69,7 +70,7 @@ class ToolTimer:
             self.recorded = record(fields)
 
     def __call__(self, function: _F) -> _F:
-        """Measure every call of `function` (async too); its arguments by name are the tool's input."""
+        """Measure every call of `function` (async too, generators to their end); arguments by name are the input."""
         self._used = True
         signature = inspect.signature(function)
 
@@ -87,6 +88,16 @@ class ToolTimer:
 
             return cast("_F", measured_async)
 
+        if inspect.isgeneratorfunction(function):
+
+            @wraps(function)
+            def measured_generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+                with begin(args, kwargs) as call:
+                    call.output = yield from function(*args, **kwargs)
+                return call.output
+
+            return cast("_F", measured_generator)
+
         @wraps(function)
         def measured(*args: Any, **kwargs: Any) -> Any:
             with begin(args, kwargs) as call:
@@ -97,7 +108,8 @@ class ToolTimer:
 
     def __del__(self) -> None:
         if not self._used:
-            self.finish(None)
+            with suppress(Exception):  # a destructor has nobody to raise to
+                self.finish(None)
 
 
 def describe(error: BaseException) -> str:

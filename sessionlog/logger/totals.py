@@ -25,7 +25,8 @@ class Totals:
         if not isinstance(data, Mapping):
             return
         self.responses += 1
-        usage = read_usage(data.get("usage"))[0]
+        logged = data.get("usage")
+        usage = logged if isinstance(logged, TokenUsage) else read_usage(logged)[0]
         self.usage += usage
         cost, _ = read_usd(data.get("cost_usd"))
         if cost is not None:

@@ -34,8 +34,8 @@ PLAIN_WIDTH = 160
 def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> Console:
     """Return a console for a stream: coloured on a terminal, plain text elsewhere (NO_COLOR and TERM=dumb too).
 
-    NO_COLOR means no escape sequence at all: rich alone would keep bold and dim. Where there is no terminal the width is
-    `$COLUMNS`, else 160: a pipe has no edge to fit.
+    NO_COLOR means no escape sequence at all: rich alone would keep bold and dim. Where there is no terminal the width
+    is `$COLUMNS`, else 160: a pipe has no edge to fit.
     """
     console = Console(
         file=file, stderr=stderr, theme=THEME, markup=False, emoji=False, highlight=False, soft_wrap=False, width=width,

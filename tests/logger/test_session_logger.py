@@ -9,10 +9,12 @@ import sys
 
 import pytest
 
+from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger import session_logger
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.reader.stream import read_events
 from sessionlog.testing import FixedClock, MemorySink
 
 
@@ -317,3 +319,29 @@ def test_the_write_path_imports_nothing_of_the_read_path():
     assert "sessionlog.logger.session_logger" in loaded
     found = [name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in FORBIDDEN)]
     assert found == []
+
+
+def test_a_mapping_without_data_keeps_its_envelope(tmp_path):
+    """What a callback gets as one flat mapping keeps its time and its session; the rest is the payload."""
+    log = SessionLogger(tmp_path, "s", work_dir="/w")
+    assert log.callback()({"type": "x", "ts": "2026-11-21T10:00:00Z", "session_id": "other", "n": 1})
+    event = [item for item in read_events(log.path) if not isinstance(item, Problem)][-1]
+    assert (event.ts, event.session_id, event.data) == ("2026-11-21T10:00:00Z", "other", {"n": 1})
+
+
+def test_a_hook_sees_unknown_keys_too(tmp_path):
+    """A user's hook gets the strings of keys that are not of the envelope."""
+    log = SessionLogger(tmp_path, "s", work_dir="/w", redact=lambda text: text.replace("hunter2", "***"))
+    assert log.write(Event(session_id="s", seq=0, type="x", ts="", data=None, extra={"note": "hunter2"}))
+    with open(log.path, encoding="utf-8") as file:
+        assert "hunter2" not in file.read()
+
+
+def test_a_relative_folder_without_a_working_folder(tmp_path, monkeypatch):
+    """A working folder that is gone costs events, not the agent."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    log = SessionLogger("sessions", "s", notify=lambda text: None)
+    assert not log.emit("x", {})

@@ -6,7 +6,7 @@ import gc
 import pytest
 
 from sessionlog.logger import tool_timer
-from sessionlog.logger.tool_timer import describe
+from sessionlog.logger.tool_timer import ToolTimer, describe
 from sessionlog.testing import MemorySink
 
 
@@ -228,3 +228,34 @@ class Mute(Exception):
 def test_how_an_exception_is_described(error, text):
     """Its type and its text, whatever its text does."""
     assert describe(error) == text
+
+
+def test_a_generator_is_measured_to_its_end():
+    """A decorated generator is one call that lasts until it is exhausted."""
+    recorded = []
+
+    def record(fields):
+        recorded.append(fields)
+        return True
+
+    @ToolTimer(record, {"tool": "search"})
+    def search(query):
+        yield query
+        yield query * 2
+        return "done"
+
+    found = search("ab")
+    assert next(found) == "ab"
+    assert recorded == []
+    assert list(found) == ["abab"]
+    assert [(f["tool"], f["input"], f["output"]) for f in recorded] == [("search", {"query": "ab"}, "done")]
+
+
+def test_a_forgotten_call_never_raises_from_its_destructor():
+    """With on_error="raise", a call that is dropped unrecorded has nobody to raise to."""
+
+    def refuse(fields):
+        raise OSError("no room")
+
+    timer = ToolTimer(refuse, {"tool": "x"})
+    del timer

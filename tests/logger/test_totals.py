@@ -63,3 +63,10 @@ def test_odd_payloads_never_raise(data):
 def test_costs_of_other_makes():
     """Decimals and numeric text are amounts."""
     assert totals({"usage": USED, "cost_usd": Decimal("0.25")}, {"usage": USED, "cost_usd": "0.25"}).cost_usd == 0.5
+
+
+def test_a_usage_value_counts():
+    """A `TokenUsage` inside a payload counts like the mapping it is written as."""
+    totals = Totals()
+    totals.add({"usage": TokenUsage(input=3, output=4), "cost_usd": 0.5})
+    assert (totals.usage.total, totals.cost_usd) == (7, 0.5)

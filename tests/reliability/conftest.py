@@ -2,6 +2,8 @@
 
 import os
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,3 +14,13 @@ def seed():
     value = int(os.environ.get("SESSIONLOG_SEED") or random.SystemRandom().getrandbits(32))
     print(f"SESSIONLOG_SEED={value}")
     return value
+
+
+@pytest.fixture
+def memory(tmp_path):
+    """A folder in memory where there is one: the disk's own time is not what is tested."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)

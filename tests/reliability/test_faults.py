@@ -14,16 +14,16 @@ def _findings(folder, faults, durability):
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_no_fault_loses_an_acknowledged_event(tmp_path, durability):
+def test_no_fault_loses_an_acknowledged_event(memory, durability):
     """Call N of each kind fails once, for good, or until it recovers: the agent goes on and the account is true."""
-    faults = list(all_faults(tmp_path, durability))
+    faults = list(all_faults(memory, durability))
     print(f"{len(faults)} faults")
     assert len(faults) > 2_000
-    assert list(itertools.islice(_findings(tmp_path, faults, durability), 20)) == []
+    assert list(itertools.islice(_findings(memory, faults, durability), 20)) == []
 
 
-def test_the_scenario_is_sound(tmp_path):
+def test_the_scenario_is_sound(memory):
     """Without a fault everything is recorded, so that a finding is the fault's."""
     fuse = Fuse(None)
-    assert run_scenario(tmp_path, fuse, "os") == []
+    assert run_scenario(memory, fuse, "os") == []
     assert fuse.calls["write"] >= 6

@@ -1,13 +1,10 @@
 """kill -9: what was acknowledged is in the log, once, in order, and no torn line hides another one."""
 
-import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 
@@ -29,13 +26,9 @@ while True:
 
 
 @pytest.fixture
-def folders(tmp_path):
-    """A folder on the disk and, where there is one, a folder in memory: their writes tear differently."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield [tmp_path]
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
-        yield [tmp_path, Path(memory)]
+def folders(tmp_path, memory):
+    """A folder on the disk and one in memory: their writes tear differently."""
+    return [tmp_path, memory]
 
 
 @pytest.mark.parametrize(("writers", "cycles"), [(1, 500), (3, 150)])
