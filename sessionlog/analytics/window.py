@@ -142,7 +142,7 @@ class _Span(NamedTuple):
 def _bounds(since: str, until: str, now: datetime, zone: tzinfo) -> tuple[int | None, int | None]:
     if ".." in since:
         if until:
-            raise InvalidWindow(f"{quoted(since)} has an end already; leave out the second, {quoted(until)}")
+            raise InvalidWindow(f"{quoted(since)} says both ends; leave out the second end, {quoted(until)}")
         first, last = (part.strip() for part in since.split("..", 1))
         if not first and not last:
             raise InvalidWindow(f"{quoted(since)} has neither start nor end. {_FORMS}")

@@ -42,17 +42,23 @@ def replay(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as the log grows, to the session's end.")
     ] = False,
-    speed: Annotated[str | None, typer.Option(help="Pause as the session did: 1x, 10x; 5 s at most.")] = None,
-    only: Annotated[str | None, typer.Option(help="Event types, with commas: tool.call,llm.*,progress.")] = None,
+    speed: Annotated[
+        str | None, typer.Option(metavar="FACTOR", help="Pause as the session did: 1x, 10x; 5 s at most.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="TYPES", help="Event types, with commas: tool.call,llm.*,progress.")
+    ] = None,
     all_messages: Annotated[
         bool, typer.Option("--all-messages", help="Every request's messages, seen or not.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Long texts whole.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Normalised events, one a line.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Stable text for diffs and pipes: no colour, UTC.")] = False,
-    tz: Annotated[str | None, typer.Option(help="Zone of times.", show_default="local; UTC when plain")] = None,
+    tz: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Zone of times.", show_default="local; UTC when plain")
+    ] = None,
     no_pager: Annotated[bool, typer.Option("--no-pager", help="Print straight to the terminal.")] = False,
-    directory: Annotated[str | None, typer.Option("--dir", help="The folder of sessions.")] = None,
+    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
 ) -> None:
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
 

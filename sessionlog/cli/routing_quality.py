@@ -2,72 +2,65 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
-from sessionlog import files
 from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.cli.output import UNREADABLE, USAGE, fail, note, print_json, print_text
-from sessionlog.errors import LogNotReadable, SessionLogError
-from sessionlog.events.times import parse_time
-from sessionlog.render.console import make_console
-from sessionlog.render.routing import render_routing_csv, render_routing_quality
-from sessionlog.settings import load_settings
+from sessionlog.cli import reporting as r
+from sessionlog.cli.output import note, print_json, print_text
 
 
 def routing_quality(
-    paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH", help="Logs and folders of logs.", show_default="own logs")
-    ] = None,
+    paths: r.Paths = None,
     *,
-    since: Annotated[str | None, typer.Option(help="Sessions that began in: 7d, today, 2026-11-01.. .")] = None,
-    until: Annotated[str | None, typer.Option(help="End of the time; a date is inside.")] = None,
-    axis: Annotated[str | None, typer.Option(help="List only these pins: harness, provider or model.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, schema sessionlog.routing/1.")] = False,
+    since: r.Since = None,
+    until: r.Until = None,
+    axis: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="List only these pins: harness, provider or model.")
+    ] = None,
+    as_json: r.AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="The breakdown as CSV.")] = False,
-    tz: Annotated[str | None, typer.Option(help="Zone of days and times.", show_default="local")] = None,
-    now: Annotated[str | None, typer.Option(help="The present, RFC 3339.", show_default="the clock")] = None,
-    width: Annotated[int | None, typer.Option(min=40, help="Columns of the view.")] = None,
+    tz: r.Zone = None,
+    now: r.Now = None,
+    width: Annotated[int | None, typer.Option(metavar="COLUMNS", min=40, help="Columns of the view.")] = None,
 ) -> None:
     """Judge the router: how often its choice was kept, where people overrode it, and how that ended.
 
     Example: sessionlog routing-quality --since 7d --axis model
     """
-    if as_json and as_csv:
-        fail("choose only one of --json and --csv")
-    missing = [path for path in paths or () if files.stat_path(path) is None]
-    if missing:
-        fail(f"{missing[0]}: no such file or folder", UNREADABLE)
-    try:
-        settings, present = load_settings(), _present(now)
-        zone = tz or settings.timezone or "local"
-        window = parse_usage_window(since, until=until, now=present, tz=zone)
-        scan = scan_routing_quality(paths or settings.session_dir, window=window, axis=axis)
-    except SessionLogError as error:
-        fail(str(error), UNREADABLE if isinstance(error, LogNotReadable) else USAGE)
-    _print(scan, as_json=as_json, as_csv=as_csv, width=width, zone=zone, now=present)
-
-
-def _print(
-    scan: RoutingQualityScan, *, as_json: bool, as_csv: bool, width: int | None, zone: str, now: datetime
-) -> None:
+    r.choose_one(json=as_json, csv=as_csv)
+    where = r.reporting(paths, tz=tz, now=now)
+    window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
+    scan = scan_routing_quality(where.paths, window=window, axis=axis)
     if as_json:
         print_json(scan.to_dict())
     elif as_csv:
-        print_text(render_routing_csv(scan))
+        print_text(_csv(scan))
     else:
-        console = make_console(width=width)
-        console.print(render_routing_quality(scan, width=console.width, tz=zone, now=now))
+        _print(scan, where, width)
+    _notes(scan, where)
+
+
+def _csv(scan: RoutingQualityScan) -> str:
+    from sessionlog.render.routing import render_routing_csv  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
+
+    return render_routing_csv(scan)
+
+
+def _print(scan: RoutingQualityScan, where: r.Reporting, width: int | None) -> None:
+    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - see above
+    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - see above
+
+    console = make_console(width=width)
+    print_trimmed(console, render_routing_quality(scan, width=console.width, tz=where.zone, now=where.now))
+
+
+def _notes(scan: RoutingQualityScan, where: r.Reporting) -> None:
     found = scan.problems
     if found["count"]:
-        note(f"{found['count']} damaged pieces skipped, first {found['first'][0]}; `sessionlog check` shows all")
-
-
-def _present(text: str | None) -> datetime:
-    time_ns = parse_time(text)
-    if time_ns is not None:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
-    return datetime.now(UTC) if text is None else fail(f"--now {text!r} is not an RFC 3339 time")
+        pieces = "1 damaged piece" if found["count"] == 1 else f"{found['count']} damaged pieces"
+        note(f"{pieces} skipped, first {found['first'][0]}; `sessionlog check` shows more")
+    if not scan.total_requests and scan.window is None:
+        note(r.nothing_found(where, narrowed=False))

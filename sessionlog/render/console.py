@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from typing import IO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 from rich.theme import Theme
 
 THEME = Theme(
@@ -44,3 +45,11 @@ def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: in
     if width is None and not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = PLAIN_WIDTH
     return console
+
+
+def print_trimmed(console: Console, renderable: RenderableType) -> None:
+    """Print something laid out by rich without the blanks it fills its lines with."""
+    for segments in console.render_lines(renderable, pad=False):
+        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+        line.rstrip()
+        console.print(line, soft_wrap=True)

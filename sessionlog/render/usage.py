@@ -147,8 +147,8 @@ _PROVENANCE = {
 def problem_note(count: int, problems: Sequence[Problem]) -> Text:
     """Return the one line about damage that a report always ends with when there was some."""
     first = ", ".join(one_line(_place(problem), 60) for problem in problems[:2])
-    things = "damaged piece" if count == 1 else "damaged pieces"
-    return _note(f"{count} {things} skipped ({first}{', …' if count > 2 else ''}): `sessionlog check` shows them")
+    things, them = ("damaged piece", "it") if count == 1 else ("damaged pieces", "them")
+    return _note(f"{count} {things} skipped ({first}{', …' if count > 2 else ''}): `sessionlog check` shows {them}")
 
 
 def _place(problem: Problem) -> str:

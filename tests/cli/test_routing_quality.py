@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from sessionlog.cli.routing_quality import routing_quality
+from sessionlog.cli.app import build_app
 
 DATA = Path(__file__).parents[2] / "testdata" / "routing"
 BASIC, LESSONS = str(DATA / "basic"), str(DATA / "lessons")
@@ -21,9 +20,8 @@ def run(monkeypatch, tmp_path):
     monkeypatch.setenv("SESSIONLOG_CONFIG", str(tmp_path / "none.toml"))
     monkeypatch.setenv("SESSIONLOG_DIR", BASIC)
     monkeypatch.setenv("SESSIONLOG_TZ", "UTC")
-    app = typer.Typer()
-    app.command()(routing_quality)
-    return lambda *args: CliRunner().invoke(app, ["--now", "2026-11-21T12:00:00Z", *args])
+    app = build_app(("routing-quality", "usage"))
+    return lambda *args: CliRunner().invoke(app, ["routing-quality", "--now", "2026-11-21T12:00:00Z", *args])
 
 
 def test_the_view_is_the_default(run):

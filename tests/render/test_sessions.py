@@ -183,7 +183,7 @@ def test_an_empty_list_says_so():
     problem = Problem(path="a.jsonl", line=1, offset=0, kind="not_json", detail="?")
     assert lines(found(), width=40) == ["No sessions · all time"]
     assert lines(found(problem_count=1, problems=(problem,)), width=40)[1:] == [
-        "1 damaged piece skipped (a.jsonl:1): `sessionlog check` shows them"
+        "1 damaged piece skipped (a.jsonl:1): `sessionlog check` shows it"
     ]
 
 

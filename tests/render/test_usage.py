@@ -217,7 +217,7 @@ def test_requests_that_are_not_exact_are_told():
 @pytest.mark.parametrize(
     ("count", "places", "text"),
     [
-        (1, [("/my logs/a b.jsonl", 3)], "1 damaged piece skipped (a b.jsonl:3): `sessionlog check` shows them"),
+        (1, [("/my logs/a b.jsonl", 3)], "1 damaged piece skipped (a b.jsonl:3): `sessionlog check` shows it"),
         (2, [("a", 1), ("b", 0)], "2 damaged pieces skipped (a:1, b): `sessionlog check` shows them"),
         (9, [("a", 1), ("b", 2), ("c", 3)], "9 damaged pieces skipped (a:1, b:2, …): `sessionlog check` shows them"),
     ],
