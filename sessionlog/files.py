@@ -139,7 +139,7 @@ class AppendFile:
                 try:
                     fcntl.flock(fd, _TRY_EXCLUSIVE)  # inlined: the uncontended case is nearly every case
                     locked = True
-                except OSError as error:
+                except (OSError, ValueError) as error:
                     locked = self._lock_late(error)
             changed = os.fstat(self._folder).st_mtime_ns if self._folder >= 0 else -1
             if changed != self._folder_mtime:
@@ -161,10 +161,10 @@ class AppendFile:
                 except Exception:  # noqa: BLE001 - the lines are in the file: that stays true
                     self._whole = -1  # others go on without the lock, so their last line may be torn
 
-    def _lock_late(self, error: OSError) -> bool:
+    def _lock_late(self, error: Exception) -> bool:
         """Wait for the lock, but only once in ten seconds: a stopped holder must not slow every event down."""
-        if error.errno == errno.EBADF:
-            raise FileGoneError(errno.EBADF, "the log's descriptor was closed by somebody else") from error
+        if self.fd < 0 or getattr(error, "errno", None) == errno.EBADF:  # by its host, or by a destructor at exit
+            raise FileGoneError(errno.EBADF, "the log was closed by somebody else") from error
         if self.unlocked_until and time.monotonic() < self.unlocked_until:
             return False
         if lock(self.fd):

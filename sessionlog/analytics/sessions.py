@@ -187,7 +187,7 @@ def list_sessions(
 ) -> SessionList:
     """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
     moment = now or datetime.now(UTC)
-    span = window if isinstance(window, UsageWindow) else parse_usage_window(window, until=until, now=moment, tz=tz)
+    span = parse_usage_window(window, until=until, now=moment, tz=tz)
     now_ns = int(moment.timestamp() * 1_000_000_000)
     selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
     book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)

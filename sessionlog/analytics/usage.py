@@ -98,7 +98,7 @@ def aggregate_usage(
         InvalidQuery: A group key, filter or sort column does not exist.
     """
     moment = now or datetime.now(UTC)
-    span = parse_usage_window(window, until=until, now=moment, tz=tz) if not isinstance(window, UsageWindow) else window
+    span = parse_usage_window(window, until=until, now=moment, tz=tz)
     selection = Selection(
         window=span,
         by=tuple(by),

@@ -101,12 +101,12 @@ class UsageWindow:
 
 
 def parse_usage_window(
-    spec: str | None, *, until: str | None = None, now: datetime | None = None, tz: str | tzinfo = "UTC"
+    spec: UsageWindow | str | None, *, until: str | None = None, now: datetime | None = None, tz: str | tzinfo = "UTC"
 ) -> UsageWindow | None:
     """Read a time window.
 
     Args:
-        spec: Any form of the grammar; None or blank is an open start.
+        spec: Any form of the grammar; None or blank is an open start; a window is taken as it is.
         until: The end: a date (that day is inside), an instant, a word (its end), or a relative form (that long ago).
         now: The present, for relative forms and words; the clock when None.
         tz: Whose days are meant: an IANA name, `local` for the machine's zone, or a tzinfo.
@@ -117,6 +117,10 @@ def parse_usage_window(
     Raises:
         InvalidWindow: A text outside the grammar, an empty window, two ends, an unknown zone, a `now` without zone.
     """
+    if isinstance(spec, UsageWindow):
+        if until:
+            raise InvalidWindow(f"a window says both ends; leave out the second end, {quoted(until)}")
+        return spec
     since, until = (spec or "").strip(), (until or "").strip()
     zone = resolve_zone(tz)
     if now is not None and now.utcoffset() is None:

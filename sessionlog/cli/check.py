@@ -45,7 +45,7 @@ def check(
     if repair:
         damaged = _repair(results, max_line, say=note if as_json else typer.echo)
     else:
-        damaged = any(result.damage for result in results)
+        damaged = any(result.damaged for result in results)
     if damaged or (strict and any(result.notes for result in results)):
         raise typer.Exit(FOUND)
 
@@ -54,11 +54,11 @@ def _repair(results: Sequence[FileCheck], max_line: int, *, say: Callable[[str],
     """Mend what can be mended, and return whether damage is left."""
     left = False
     for result in results:
-        if not result.damage:
+        if not result.damaged:
             continue
         try:
             done = repair_log(result.path, max_line=max_line)
-            left |= done.pieces < len(result.damage)
+            left |= done.pieces < result.damaged
             say(render_repair(done).rstrip())
         except (LogNotReadable, OSError) as error:
             left = True

@@ -211,9 +211,7 @@ class EventWriter:
         if type_ == "session.end":
             self._ended = True
         if not self._file.is_open:
-            new, seq = self._file.open()
-            self._needs_start = self._needs_start or new
-            self._encoder.seq = self._floor = max(self._encoder.seq, seq)
+            self._open()
         gap = self._account.gap
         self._file.append(self._lines(type_, data, event))
         self._needs_start = False
@@ -224,6 +222,15 @@ class EventWriter:
         if type_ == "llm.response":
             with suppress(Exception):  # the payload is the caller's, and may be anything
                 self.totals.add(data)
+
+    def _open(self) -> None:
+        try:
+            new, seq = self._file.open()
+            self._needs_start = self._needs_start or new
+            self._encoder.seq = self._floor = max(self._encoder.seq, seq)
+        except BaseException:
+            self._file.forget()  # an interrupt must not leave it open with the start forgotten
+            raise
 
     def _lines(self, type_: str, data: Any, event: Event | None) -> bytes:
         """Return the event's line (none without a type), behind a session.start and a log.gap where they are due."""
@@ -283,7 +290,7 @@ class EventWriter:
         self._append = None
         self._deferred.clear()
         self._account.reset()
-        self._file.after_fork()
+        self._file.forget()
 
 
 def _final(error: Exception) -> Exception:

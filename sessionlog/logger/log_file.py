@@ -145,8 +145,8 @@ class LogFile:
         if file is not None:
             file.close()
 
-    def after_fork(self) -> None:
-        """Forget the parent's descriptor and thread: its lock is shared, its thread did not come along."""
+    def forget(self) -> None:
+        """Let go of everything, as after a fork: the lock is shared with the parent, its thread did not come along."""
         syncer, self._syncer = self._syncer, None
         if syncer is not None:
             syncer.abandon()
@@ -179,6 +179,6 @@ def _look_at_tail(fd: int, size: int) -> tuple[bool, int]:
 def _case_twin(directory: str, name: str) -> str | None:
     """Return an entry that differs from `name` in case only: on some file systems they are one file."""
     folded = name.casefold()
-    with suppress(OSError), os.scandir(directory) as entries:
-        return next((entry.name for entry in entries if entry.name.casefold() == folded and entry.name != name), None)
+    with suppress(OSError):
+        return next((entry for entry in os.listdir(directory) if entry.casefold() == folded and entry != name), None)
     return None

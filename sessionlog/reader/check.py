@@ -28,13 +28,15 @@ class FileCheck:
     Attributes:
         path: The file.
         events: Events that could be read.
-        damage: Problems that cost bytes, the first thousand.
+        damaged: Problems that cost bytes, all of them.
+        damage: The first thousand of them.
         notes: Everything else worth knowing, the first thousand.
         counts: Kind → how often, over all of them.
     """
 
     path: str
     events: int
+    damaged: int = 0
     damage: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -44,7 +46,7 @@ def check_logs(paths: Iterable[str], *, secrets: bool = False, max_line: int = M
     """Yield one `FileCheck` per log under `paths`; a file that cannot be read at all is damage of kind `unreadable`."""
     for item in walk_logs(paths):
         if isinstance(item, Problem):
-            yield FileCheck(path=item.path, events=0, damage=(item,), counts={item.kind: 1})
+            yield FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
         else:
             yield check_log(item, secrets=secrets, max_line=max_line)
 
@@ -54,11 +56,13 @@ def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> 
     damage: list[Problem] = []
     notes: list[Problem] = []
     counts: Counter[str] = Counter()
+    damaged = 0
     audit = _Audit(path, secrets=secrets)
     try:
         for item in read_events(path, max_line=max_line):
             for problem in [item] if isinstance(item, Problem) else audit.look(item):
                 counts[problem.kind] += 1
+                damaged += problem.severity == "damage"
                 kept = damage if problem.severity == "damage" else notes
                 if len(kept) < _MAX_KEPT:
                     kept.append(problem)
@@ -66,10 +70,18 @@ def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> 
         detail = str(error).removeprefix(f"{path}: ")
         damage.append(Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail))
         counts["unreadable"] += 1
+        damaged += 1
     for problem in _look_at_mode(path):
         notes.append(problem)
         counts[problem.kind] += 1
-    return FileCheck(path=path, events=audit.events, damage=tuple(damage), notes=tuple(notes), counts=dict(counts))
+    return FileCheck(
+        path=path,
+        events=audit.events,
+        damaged=damaged,
+        damage=tuple(damage),
+        notes=tuple(notes),
+        counts=dict(counts),
+    )
 
 
 class _Audit:

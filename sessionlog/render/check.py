@@ -37,7 +37,7 @@ def _sentence(problem: Problem) -> str:
 
 def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
     events = sum(result.events for result in results)
-    damage = sum(len(result.damage) for result in results)
+    damage = sum(result.damaged for result in results)
     noted = Counter[str]()
     for result in results:
         noted.update({problem.kind for problem in result.notes})
@@ -79,7 +79,7 @@ def check_document(results: Sequence[FileCheck]) -> dict[str, Any]:
             }
             for result in results
         ],
-        "damaged_files": sum(1 for result in results if result.damage),
+        "damaged_files": sum(1 for result in results if result.damaged),
     }
 
 

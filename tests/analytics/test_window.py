@@ -374,3 +374,11 @@ def test_dateutil_is_loaded_only_for_calendar_months():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_a_window_is_taken_as_it_is():
+    """A `UsageWindow` passes through, and a second end beside it is refused instead of ignored."""
+    window = UsageWindow(start_ns=1, end_ns=2)
+    assert parse_usage_window(window) is window
+    with pytest.raises(InvalidWindow, match="both ends"):
+        parse_usage_window(window, until="today")

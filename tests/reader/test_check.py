@@ -148,3 +148,11 @@ def test_findings_are_kept_up_to_a_bound_and_counted_beyond(tmp_path, monkeypatc
     found = check_log(log(tmp_path, b"x\n" * 40 + line(1) + line(1) * 30))
     assert (len(found.damage), found.counts["not_json"]) == (5, 40)
     assert (len(found.notes), found.counts["seq_repeat"]) == (5, 30)
+
+
+def test_all_damage_is_counted(tmp_path):
+    """Beyond the thousand findings that are kept, damage is still counted."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"damaged\n" * 1500)
+    found = check_log(str(path))
+    assert (found.damaged, len(found.damage), found.counts) == (1500, 1000, {"not_json": 1500, "wide_mode": 1})

@@ -24,7 +24,8 @@ def note(kind="seq_gap"):
 
 
 def checked(damage=(), notes=(), **fields):
-    return FileCheck(**({"path": "s.jsonl", "events": 12} | fields), damage=tuple(damage), notes=tuple(notes))
+    known = {"path": "s.jsonl", "events": 12, "damaged": len(damage)}
+    return FileCheck(**(known | fields), damage=tuple(damage), notes=tuple(notes))
 
 
 def test_a_sound_log_is_one_line():

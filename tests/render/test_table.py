@@ -70,8 +70,8 @@ def test_a_cut_text_says_so():
 
 def test_the_widest_text_is_cut_first():
     """What is short enough stays whole."""
-    columns = (NAME, Column(title="WHERE", name="where", right=False, least=4))
-    assert texts(fitted(18, [["short", "a-rather-long-name"]], columns)) == ["NAME   WHERE", "short  a-rather-l…"]
+    columns = [Column(title=title, name=title, right=False, least=4) for title in ("NAME", "WHERE")]
+    assert texts(fitted(20, [["shorter", "a-rather-long-name"]], columns)) == ["NAME     WHERE", "shorter  a-rather-l…"]
 
 
 def test_wide_shows_everything():

@@ -1,0 +1,304 @@
+"""Emitting where no ordinary code runs: signal handlers, destructors, at exit; and being broken off anywhere."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from sessionlog.logger.session_logger import SessionLogger
+from tests.reliability.children import in_child
+from tests.reliability.oracle import check_health, check_recorded, check_whole, read_log
+
+
+def open_logger(folder, **options):
+    """A logger that says nothing aloud."""
+    return SessionLogger(folder, "s", work_dir="/w", notify=lambda text: None, **options)
+
+
+@pytest.mark.parametrize("events", [3_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+def test_a_signal_handler_emits_every_millisecond(tmp_path, events):
+    """Events that interrupt an emit wait for it and are written before it returns: seq stays file order."""
+
+    def work():
+        log = open_logger(tmp_path)
+        signals = [0]
+
+        def handler(signum, frame):
+            log.emit("progress", {"signal": signals[0]})
+            signals[0] += 1
+
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        refused = sum(not log.emit("tool.call", {"n": n, "output": "x" * 500}) for n in range(events))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        health = log.health()
+        log.close()
+        return signals[0], refused, health.deferred, check_health(health, events + signals[0], events + signals[0])
+
+    signals, refused, deferred, findings = in_child(work)
+    assert (refused, deferred, findings) == (0, 0, [])
+    read = read_log(tmp_path / "s.jsonl")
+    assert check_whole(read) == []
+    assert check_recorded(read, range(events), range(events)) == []
+    assert [event.data["signal"] for event in read.of_type("progress")] == list(range(signals))
+    assert [event.seq for event in read.events] == list(range(len(read.events)))
+
+
+class Interrupting:
+    """A payload that orjson cannot encode; asked for its text, it does something in the middle of the emit."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def __repr__(self):
+        self.action()
+        return "interrupting"
+
+
+def test_an_emit_inside_an_emit_waits_for_it(tmp_path):
+    """It answers False, counts as deferred, and is in the file, behind the event that it interrupted."""
+    log = open_logger(tmp_path)
+    seen = []
+
+    def inside():
+        answer = log.emit("progress", {"n": 1})
+        health = log.health()
+        seen.append((answer, health.emitted, health.written, health.deferred))
+
+    assert log.emit("tool.call", {"n": 0, "input": Interrupting(inside)})
+    assert seen == [(False, 2, 0, 2)]
+    assert check_health(log.health(), 2, 2) == []
+    assert [event.type for event in read_log(log.path).events] == ["session.start", "tool.call", "progress"]
+
+
+def test_more_emits_inside_an_emit_than_are_kept(tmp_path):
+    """A thousand are kept; the others are counted and the log tells of them."""
+    log = open_logger(tmp_path)
+    assert log.emit("tool.call", {"input": Interrupting(lambda: [log.emit("progress", {"n": n}) for n in range(1005)])})
+    health = log.health()
+    assert (health.written, health.dropped_by) == (1001, {"re-entered": 5})
+    assert log.emit("tool.call", {})
+    read = read_log(log.path)
+    assert check_recorded(read, range(1000), range(1000)) == []
+    assert sum(event.data["events"] for event in read.of_type("log.gap")) == 5
+
+
+def test_close_inside_an_emit_waits_for_it(tmp_path):
+    """A signal handler may close the logger: the event under way is written first."""
+    log = open_logger(tmp_path)
+    assert log.emit("tool.call", {"n": 0, "input": Interrupting(log.close)})
+    assert not log.emit("tool.call", {"n": 1})
+    assert log.health().dropped_by == {"closed": 1}
+    assert check_recorded(read_log(log.path), [0], [0]) == []
+
+
+def test_destructors_and_exit_handlers_emit(tmp_path):
+    """Emits from `__del__`, from atexit and while the interpreter shuts down are recorded, in silence."""
+    script = """
+import atexit, gc, sys
+from sessionlog.logger.session_logger import SessionLogger
+log = SessionLogger(sys.argv[1], "s", work_dir="/w")
+class Noisy:
+    def __init__(self, n): self.n = n; self.circle = self
+    def __del__(self): log.emit("tool.call", {"n": self.n})
+gc.set_threshold(1)
+for n in range(50):
+    Noisy(n)
+    log.emit("progress", {"list": [[] for _ in range(50)]})
+gc.collect()
+atexit.register(lambda: log.emit("tool.call", {"n": 50}))
+left = Noisy(51)
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    read = read_log(tmp_path / "s.jsonl")
+    assert check_whole(read) == []
+    numbers = [event.data["n"] for event in read.of_type("tool.call")]
+    assert numbers[-2:] == [50, 51]
+    assert sorted(numbers) == list(range(52))
+
+
+def in_destructor(frame):
+    """Whether a `__del__` is running."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def interrupt_at(nth):
+    """A profiler that raises KeyboardInterrupt where a signal's would come: after call `nth` returns, or in its entry."""
+    left = [nth]
+
+    def profiler(frame, event, arg):
+        if event == "c_call":  # signals are looked for after a call, not before it
+            return
+        if in_destructor(frame):  # Python itself swallows what is raised there
+            return
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    return profiler
+
+
+@pytest.mark.parametrize("case", ["first event", "next event", "special", "after a loss", "close"])
+def test_keyboard_interrupt_at_every_point(tmp_path, case):
+    """Wherever an emit is broken off, the account adds up, no lock is stuck, and the next event is recorded."""
+    SessionLogger(tmp_path, "warm").emit(
+        "llm.response", {"usage": {"input": 1}, "cost_usd": 0.5}
+    )  # imports are not ours
+    for nth in range(1, 1000):
+        folder = tmp_path / f"{nth}"
+        if case == "after a loss":
+            folder.write_text("in the way")
+        log = open_logger(folder)
+        if case in ("next event", "special", "close"):
+            assert log.emit("tool.call", {"n": 0})
+        if case == "after a loss":
+            assert not log.emit("tool.call", {"n": 0})
+            folder.unlink()
+        interrupted = False
+        sys.setprofile(interrupt_at(nth))
+        try:
+            if case == "close":
+                log.close()
+            else:
+                log.emit("llm.response" if case == "special" else "tool.call", {"n": 1})
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.setprofile(None)
+        if not interrupted:
+            break
+        assert_usable(log, case)
+    assert nth > 10
+    assert not interrupted
+
+
+def assert_usable(log, case):
+    """The logger's lock is free, another thread can emit, and the log is whole."""
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(log.emit("tool.call", {"n": 2})), daemon=True)
+    thread.start()
+    thread.join(5)
+    health = log.health()
+    assert health.written + health.dropped == health.emitted
+    assert health.deferred == 0
+    log.close()
+    if case == "close":
+        return
+    assert answers == [True]
+    read = read_log(log.path)
+    assert check_whole(read) == []
+    acknowledged = [2] if case in ("first event", "after a loss") else [0, 2]
+    assert check_recorded(read, range(3), acknowledged) == []
+
+
+def test_real_interrupts_at_random_points(tmp_path, seed):
+    """The same with signals: hundreds of Ctrl-C, none of which leaves anything but itself behind."""
+
+    def work():
+        chance = random.Random(seed)
+        log = open_logger(tmp_path)
+        acknowledged, interrupts = [], 0
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for n in range(2_000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 6e-5))
+                recorded = log.emit("tool.call", {"n": n, "output": "x" * 300})
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupts += 1
+                continue
+            if recorded:
+                acknowledged.append(n)
+        health = log.health()
+        log.close()
+        return acknowledged, interrupts, health.written + health.dropped == health.emitted, health.deferred
+
+    acknowledged, interrupts, adds_up, deferred = in_child(work)
+    print(f"{interrupts} interrupts")
+    assert adds_up
+    assert deferred == 0
+    assert interrupts > 10
+    read = read_log(tmp_path / "s.jsonl")
+    assert check_whole(read) == []
+    assert check_recorded(read, range(2_000), acknowledged) == []
+
+
+def test_at_the_end_of_the_stack(tmp_path):
+    """Where Python itself has no room for a call, the logger loses that event and nothing else."""
+    log = open_logger(tmp_path)
+    answers = {}
+
+    def dive(n):
+        with suppress(RecursionError):
+            dive(n + 1)
+        try:
+            answers[n] = log.emit("tool.call", {"n": n})
+        except RecursionError:  # the call itself had no room
+            answers[n] = False
+
+    dive(0)
+    health = log.health()
+    assert health.written + health.dropped == health.emitted
+    assert answers[0]
+    read = read_log(log.path)
+    assert check_whole(read) == []
+    recorded = {event.data["n"] for event in read.of_type("tool.call")}
+    assert {n for n, answer in answers.items() if answer} <= recorded
+
+
+@pytest.mark.parametrize("tasks", [1_000])
+def test_asyncio_tasks_emit_and_are_cancelled(tmp_path, seed, tasks):
+    """A thousand tasks share a logger; a third is cancelled at any time; everything acknowledged is there."""
+    chance = random.Random(seed)
+    log = open_logger(tmp_path)
+    acknowledged = []
+
+    async def agent(number):
+        for step in range(3):
+            if log.emit("tool.call", {"n": number * 3 + step}):
+                acknowledged.append(number * 3 + step)
+            await asyncio.sleep(0)
+
+    async def main():
+        running = [asyncio.create_task(agent(number)) for number in range(tasks)]
+        for task in chance.sample(running, tasks // 3):
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    asyncio.run(main())
+    assert check_health(log.health(), len(acknowledged), len(acknowledged)) == []
+    read = read_log(log.path)
+    assert check_whole(read) == []
+    assert [event.data["n"] for event in read.of_type("tool.call")] == acknowledged
+
+
+def test_stderr_that_cannot_be_written(tmp_path):
+    """A loss is announced on stderr; where that is closed or full, the agent goes on all the same."""
+    blocked = tmp_path / "in the way"
+    blocked.write_text("")
+    script = (
+        "import os, sys\n"
+        "from sessionlog.logger.session_logger import SessionLogger\n"
+        "log = SessionLogger(sys.argv[1], 's')\n"
+        "sys.stderr.close() if sys.argv[2] == 'closed' else os.dup2(os.open('/dev/full', os.O_WRONLY), 2)\n"
+        "answer = log.emit('x', {})\n"
+        "print(answer, log.health().dropped)\n"
+        "sys.stdout.flush(); os._exit(0)\n"
+    )
+    for state in ("closed", "full"):
+        if state == "full" and not os.path.exists("/dev/full"):
+            continue
+        run = subprocess.run([sys.executable, "-c", script, blocked, state], capture_output=True, text=True)
+        assert run.stdout == "False 1\n"
