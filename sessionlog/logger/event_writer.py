@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog import files
 from sessionlog.events.redact import FAILED, Hook, apply_hook
@@ -24,13 +23,16 @@ from sessionlog.logger.line_encoder import LineEncoder
 from sessionlog.logger.log_file import Append, LogFile, NotSyncedError
 from sessionlog.logger.notices import Notices, Notify
 
+TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
+    from typing import Any, Literal
+
     from sessionlog.events.envelope import Event
     from sessionlog.logger.health import Health
     from sessionlog.logger.totals import Totals
 
-Durability = Literal["os", "interval", "fsync"]
-OnError = Literal["count", "raise"]
+    Durability = Literal["os", "interval", "fsync"]
+    OnError = Literal["count", "raise"]
 
 MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000

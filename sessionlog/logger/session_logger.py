@@ -16,16 +16,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic_ns, time_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.events.redact import Hook
-from sessionlog.logger.event_writer import MAX_EVENT, Durability, EventWriter, OnError
+from sessionlog.logger.event_writer import MAX_EVENT, EventWriter
 from sessionlog.logger.notices import Notify
 from sessionlog.logger.tool_timer import ToolTimer, describe
 
+TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
+    from typing import Any, Self
+
     from sessionlog.events.envelope import Event
     from sessionlog.events.tokens import TokenUsage
+    from sessionlog.logger.event_writer import Durability, OnError
 
 Callback = Callable[..., bool]
 

@@ -124,8 +124,8 @@ class _Audit:
 
 def _look_at_mode(path: str) -> Iterator[Problem]:
     status = files.stat_path(path)
-    if status is not None and status.mode & 0o077:
-        mode = status.mode & 0o777
+    if status is not None and status.st_mode & 0o077:
+        mode = status.st_mode & 0o777
         others = "write" if mode & 0o022 else "read" if mode & 0o044 else "run"
         detail = f"mode {mode:04o} lets others {others} it; ours are 0600"
         yield Problem(path=path, line=0, offset=0, kind="wide_mode", detail=detail, severity="info")

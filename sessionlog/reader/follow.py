@@ -58,12 +58,12 @@ class _Follower:
         assert self._file is not None
         named = files.stat_path(self._path)
         here = files.stat_open(self._file)
-        if here.size < self._file.tell():
+        if here.st_size < self._file.tell():
             yield from self.finish()
             yield self._news("the file was truncated: reading begins again")
             self._restart()
         yield from self._stream.feed(self._file)
-        if named is None or (named.device, named.inode) != (here.device, here.inode):
+        if named is None or (named.st_dev, named.st_ino) != (here.st_dev, here.st_ino):
             yield from self._stream.feed(self._file)  # what came between the last read and the rename
             yield from self.finish()
             self.close()

@@ -54,7 +54,7 @@ def repair_log(path: str, *, max_line: int = MAX_LINE) -> Repair:
         spans = list(_damaged_spans(target, max_line))
         if not spans:
             return Repair(path=path, quarantine=None, pieces=0, length=0)
-        if is_young(target) and spans[-1][1] >= files.stat_open(file).size:
+        if is_young(target) and spans[-1][1] >= files.stat_open(file).st_size:
             raise LogNotReadable(f"{path}: its last line may still be in the writing; try again in 2 seconds")
         quarantine = f"{path}.quarantine"
         length = sum(end - start for start, end in spans)
@@ -80,7 +80,7 @@ def _kept(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:
     """Yield what lies between the damaged pieces; lines that become empty go with them."""
     position = 0
     ends_line = True
-    for start, end in [*spans, (files.stat_open(file).size, -1)]:
+    for start, end in [*spans, (files.stat_open(file).st_size, -1)]:
         file.seek(position)
         left = start - position
         while left > 0:

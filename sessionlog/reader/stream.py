@@ -48,7 +48,7 @@ def read_events(path: str, *, max_line: int = MAX_LINE) -> Iterator[Event | Prob
 def is_young(path: str) -> bool:
     """Whether a writer may still be in the middle of the last line: the file changed less than 2 s ago."""
     status = files.stat_path(path)
-    return status is not None and abs(time.time_ns() - status.mtime_ns) < YOUNG_NS
+    return status is not None and abs(time.time_ns() - status.st_mtime_ns) < YOUNG_NS
 
 
 @dataclass(slots=True)

@@ -74,9 +74,9 @@ def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
     """
     file = files.open_log(path)
     if path.endswith(".gz"):
-        unpacked = Unpacked(file, gzip.GzipFile(fileobj=file), files.stat_open(file).size)
+        unpacked = Unpacked(file, gzip.GzipFile(fileobj=file), files.stat_open(file).st_size)
     elif path.endswith(".zst"):
-        unpacked = Unpacked(file, _open_zstd(file), files.stat_open(file).size)
+        unpacked = Unpacked(file, _open_zstd(file), files.stat_open(file).st_size)
     else:
         return file, None
     return io.BufferedReader(unpacked, files.BUFFER), unpacked
