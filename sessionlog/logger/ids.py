@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from time import gmtime, strftime
 
-_SHAPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z", re.ASCII)
+_SHAPE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z"
 _DEVICES = frozenset({"con", "prn", "aux", "nul"} | {f"{name}{n}" for name in ("com", "lpt") for n in range(10)})
-_SUFFIX = re.compile(r"\.jsonl(?:\.gz|\.zst)?\Z", re.IGNORECASE)
+_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 
 def check_session_id(session_id: object) -> str:
@@ -34,13 +34,13 @@ def check_session_id(session_id: object) -> str:
 def _objection(session_id: object) -> str | None:
     if not isinstance(session_id, str):
         return "not a string"
-    if not _SHAPE.match(session_id):
+    if not re.match(_SHAPE, session_id, re.ASCII):
         return "not a safe file name"
     if ".." in session_id or session_id.endswith("."):
         return "dots could lead out of the folder"
     if session_id.split(".", 1)[0].lower() in _DEVICES:
         return "a device name on Windows"
-    if _SUFFIX.search(session_id):
+    if session_id.lower().endswith(_SUFFIXES):
         return "the suffix .jsonl is added by the logger"
     return None
 

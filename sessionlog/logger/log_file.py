@@ -22,7 +22,7 @@ Append = Callable[[bytes], None]
 
 _TAIL = 64 * 1024
 _LARGEST_TAIL = 64 << 20
-_SEQ = re.compile(rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b')
+_SEQ = rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b'  # compiled when a session is continued
 
 
 class NotSyncedError(OSError):
@@ -169,7 +169,7 @@ def _look_at_tail(fd: int, size: int) -> tuple[bool, int]:
         whole = count >= size
         lines = tail.split(b"\n")
         for line in reversed(lines if whole else lines[1:]):
-            match = _SEQ.match(line.lstrip())
+            match = re.match(_SEQ, line.lstrip())
             if match:
                 return len(lines) == 1, int(match.group(1)) + 1
         if whole or count >= _LARGEST_TAIL:
