@@ -6,8 +6,7 @@ Every check is first run with the protection in place, where it must find nothin
 import os
 import random
 import stat
-import threading
-from dataclasses import replace
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +19,7 @@ from tests.reliability.children import in_child
 from tests.reliability.kill import run_kills
 from tests.reliability.oracle import check_recorded, check_whole, read_log
 from tests.reliability.power import check_state, crash_states, record
-from tests.reliability.seam import watched
+from tests.reliability.seam import Double, watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -30,28 +29,29 @@ def open_logger(folder, **options):
     return SessionLogger(folder, "s", work_dir="/w", redact=False, notify=lambda text: None, **options)
 
 
-def write_much(folder, session, writer, seed, second):
-    """A writer for the kill harness that is nearly always in the middle of a large write."""
+def write_slowly(folder, session, writer, seed, second):
+    """A writer for the kill harness that thinks for a while between looking at the file's end and writing."""
+
+    def slow(name, real, args, kwargs):
+        time.sleep(0.0002)
+        return real(*args, **kwargs)
+
+    files.os = Double(os, ("write",), slow)  # in a child that will be killed
+    chance, n = random.Random(seed), 0
     log = SessionLogger(folder, session, work_dir="/w", redact=False, notify=lambda text: None)
-    text = "x" * (1 << 20)
-    n = 0
-    while log.emit(
-        "tool.call", {"writer": writer, "n": n, "output": text[: random.Random(seed + n).choice((90, 1 << 20))]}
-    ):
+    while log.emit("tool.call", {"writer": writer, "n": n, "output": "x" * chance.choice((90, 400_000))}):
         n += 1
         os.pwrite(second, n.to_bytes(8, "little") + bytes(8), writer * 16)
-        if n > 40:
-            threading.Event().wait()
 
 
 def kill_one_writer(folder):
     """One writer at a time."""
-    return run_kills([folder], cycles=300, writers=1, seed=1, work=write_much).findings
+    return run_kills([folder], cycles=400, writers=1, seed=1).findings
 
 
 def kill_three_writers(folder):
     """Three at a time."""
-    return run_kills([folder], cycles=300, writers=3, seed=1, work=write_much).findings
+    return run_kills([folder], cycles=200, writers=3, seed=1, work=write_slowly).findings
 
 
 def fill_the_disk(folder):
