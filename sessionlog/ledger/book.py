@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -68,9 +67,7 @@ class Book:
         usage = record.usage
         recorded, estimate = record.cost_nano, None
         if record.priced and not recorded:
-            estimate = self.prices.price(record.provider, record.model, usage, record.time_ns)
-            if estimate is None and record.response_model is not None:
-                estimate = self.prices.price(record.provider, record.response_model, usage, record.time_ns)
+            estimate = self._estimate(record)
             if recorded == 0 and estimate:
                 recorded = None  # a recorded 0 is free only where there is no list price
             elif recorded == 0:
@@ -99,6 +96,22 @@ class Book:
             record.quality,
         )
 
+    def _estimate(self, record: Record) -> int | None:
+        """The list price of the model that answered, else of the one asked for; tiers are for single requests.
+
+        An answer that names no tokens has used some: its price is unknown, not 0.
+        """
+        if record.requests and not record.failed and not record.usage:
+            return None
+        single = record.granularity == "request" and record.requests == 1
+        for model in (record.response_model, record.model):
+            if model is None:
+                continue
+            price = self.prices.price(record.provider, model, record.usage, record.time_ns, single=single)
+            if price is not None:
+                return price
+        return None
+
     def note(self, problems: Problems) -> None:
         """Keep damage of the logs for the report: all of it as a number, the first by name."""
         self.problem_count += problems.count
@@ -108,18 +121,21 @@ class Book:
         """Make a Python function of one argument callable in queries."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
-    def query(self, sql: str, parameters: dict[str, Any], *, limit: int | None = None) -> list[tuple[Any, ...]]:
+    def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
         try:
-            return list(islice(self._connection.execute(sql, parameters), limit))
+            return list(self._connection.execute(sql, parameters))
         except sqlite3.OperationalError as error:
             if "overflow" not in str(error):
                 raise
             self._connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures
-            return list(islice(self._connection.execute(sql.replace("SUM(", "saturating_sum("), parameters), limit))
+            return list(self._connection.execute(sql.replace("SUM(", "saturating_sum("), parameters))
 
     def close(self) -> None:
         """Forget everything."""
+        self._connection.close()
+
+    def __del__(self) -> None:
         self._connection.close()
 
 

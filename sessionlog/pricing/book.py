@@ -113,6 +113,7 @@ class PriceBook:
         service_tier: str | None = None,
         batch: bool = False,
         speed: str | None = None,
+        single: bool = True,
     ) -> int | None:
         """Price one request. Never raises for odd names.
 
@@ -124,6 +125,7 @@ class PriceBook:
             service_tier: As logged, for instance flex, priority, batch; one without a price of its own is standard.
             batch: The request went through a batch interface.
             speed: As logged, for instance fast.
+            single: False for the totals of several requests, of which none is known to have reached a tier.
 
         Returns:
             Nano-dollars, 0 when it is known to be free, None when the price is unknown.
@@ -138,7 +140,7 @@ class PriceBook:
         for second, later in spans[1:]:
             if ns >= second * _SECOND_NS:
                 rates = later
-        return None if rates is None else rates.cost(usage)
+        return None if rates is None else rates.cost(usage, tiered=single)
 
     def explain(self, provider: str | None, model: str, at_ns: int | None = None) -> PriceInfo | None:
         """Say what a model costs at a moment (None is now) and who says so; None when the price is unknown."""

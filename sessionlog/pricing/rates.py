@@ -58,11 +58,14 @@ class Rates:
     bands: tuple[Band, ...]
     request: int
 
-    def cost(self, usage: TokenUsage) -> int | None:
-        """Nano-dollars for one request; None over 10^9 US dollars, which is damage and not usage."""
+    def cost(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
+        """Nano-dollars for one request; None over 10^9 US dollars, which is damage and not usage.
+
+        Totals of several requests are not `tiered`: they are priced at the lowest band.
+        """
         prompt = usage.input + usage.cache_read + usage.cache_write
         for band in self.bands:
-            if prompt > band.above:
+            if tiered and prompt > band.above:
                 break
         else:
             band = self.bands[-1]

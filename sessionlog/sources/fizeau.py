@@ -21,13 +21,9 @@ from sessionlog.events.tokens import TokenUsage
 ID = "fizeau"
 
 
-def normalise_usage(usage: TokenUsage, *, harness: str, provider: str, total: TokenUsage | None = None) -> TokenUsage:
-    """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes).
-
-    `total` decides in place of `usage` where that is only what is left of it.
-    """
-    judged = total or usage
-    if harness == "claude" or provider == "anthropic" or judged.cache_read > judged.input:
+def normalise_usage(usage: TokenUsage, *, harness: str, provider: str) -> TokenUsage:
+    """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes)."""
+    if harness == "claude" or provider == "anthropic" or usage.cache_read > usage.input:
         return usage
     return usage.without_cached_input()
 

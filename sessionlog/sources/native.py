@@ -93,7 +93,7 @@ class _Lines:
         match = _HEAD.match(line)
         if match is None or not line.endswith(_WHOLE) or line.find(_ANOTHER, match.end()) >= 0:
             return False
-        self.session.touch(parse_time(match.group(2).decode("ascii")))
+        self.session.touch(parse_time(match.group(2).decode("ascii")), match.group(1).decode("ascii"))
         if match.group(1) == b"llm.request":
             self._request = line
             if self.session.wants_prompt:
@@ -106,7 +106,7 @@ class _Lines:
             return
         if item.type == "llm.request":
             self._request = item.raw
-            self.session.touch(item.time_ns)
+            self.session.touch(item.time_ns, item.type)
             self.session.take_request([item])
             return
         self.session.take(item)

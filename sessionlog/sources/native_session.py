@@ -7,38 +7,23 @@ beyond its responses is one more record; known cost is never hidden by unknown c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import read_usage
 from sessionlog.sources import fizeau
-from sessionlog.sources.record import UNKNOWN, Problems, Record, ScannedSession
+from sessionlog.sources.native_records import Response, RunEnd, build_records, is_native
+from sessionlog.sources.record import UNKNOWN, Problems, ScannedSession
 
 _NATIVE = "native"
+_WORK = frozenset({"llm.request", "llm.response", "tool.call"})
 _ACTIVE_GAP_NS = 300 * 1_000_000_000
 _PROMPT_LENGTH = 200
 _LONGEST_NAME = 400  # nobody's model is called longer; a hostile name must not fill tables and spreadsheets
 _MAX_NAMED = 100
-
-
-@dataclass(slots=True)
-class _Response:
-    """What is kept of an llm.response until the whole file has been read."""
-
-    time_ns: int | None
-    usage: TokenUsage
-    cost_nano: int | None
-    attempt_priced: bool
-    latency_ms: float | None
-    failed: bool
-    asked: str | None
-    answered: str | None
-    provider: str | None
-    active_ns: int
 
 
 class SessionScan:
@@ -50,10 +35,8 @@ class SessionScan:
         self._request_model = request_model
         self._start: Mapping[str, Any] | None = None
         self._start_seen = False
-        self._end: Mapping[str, Any] | None = None
-        self._end_seen = False
-        self._end_ns: int | None = None
-        self._end_seq = 0
+        self._ends: list[RunEnd] = []
+        self._worked_on = False  # after the last end
         self._start_ns: int | None = None
         self._first_ns: int | None = None
         self._last_ns: int | None = None
@@ -63,7 +46,7 @@ class SessionScan:
         self._events = 0
         self._prompt = ""
         self._error = ""
-        self._responses: list[_Response] = []
+        self._responses: list[Response] = []
         self._named: list[Problem] = []
         self._problem_count = 0
 
@@ -85,9 +68,10 @@ class SessionScan:
         """No words of the user have been seen yet."""
         return not self._prompt
 
-    def touch(self, time_ns: int | None) -> None:
+    def touch(self, time_ns: int | None, type_: str = "") -> None:
         """Account for an event's time: gaps of up to five minutes are activity, longer ones are pauses."""
         self._events += 1
+        self._worked_on |= type_ in _WORK
         if time_ns is None:
             return
         if self._last_ns is None:
@@ -102,7 +86,7 @@ class SessionScan:
 
     def take(self, event: Event) -> None:
         """Take one event that is not an llm.request."""
-        self.touch(event.time_ns)
+        self.touch(event.time_ns, event.type)
         data = event.data if isinstance(event.data, Mapping) else None
         if event.type == "llm.response":
             self._take_response(event, data or {})
@@ -110,11 +94,24 @@ class SessionScan:
             self._start_seen, self._start, self._start_ns = True, data, event.time_ns
             self._prompt = self._prompt or _words((data or {}).get("prompt"))
         elif event.type == "session.end":
-            self._end_seen, self._end, self._end_ns = True, data, event.time_ns or self._last_ns
-            self._end_seq = event.seq
+            self._take_end(event, data)
         elif event.type == "rejected_override":
             self._rejected = True
             self._error = _words((data or {}).get("rejection_error")) or "pin rejected"
+
+    def _take_end(self, event: Event, data: Mapping[str, Any] | None) -> None:
+        """Close a run: it covers the responses since the end before; a second end of the same run replaces it."""
+        first = 0
+        if self._ends:
+            last = self._ends[-1]
+            first = self._ends.pop().first if last.until == len(self._responses) else last.until
+        total, issues = read_usage((data or {}).get("tokens"))
+        cost, issue = read_usd((data or {}).get("cost_usd"))
+        self._complain(f"{event.type} seq {event.seq}", *issues, *([issue] if issue else []))
+        time_ns = event.time_ns or self._last_ns
+        end = RunEnd(data=data, time_ns=time_ns, total=total, cost_nano=cost, first=first, until=len(self._responses))
+        self._ends.append(end)
+        self._worked_on = False
 
     def take_request(self, events: Iterable[Event]) -> None:
         """Look for the user's first words in an llm.request."""
@@ -134,9 +131,9 @@ class SessionScan:
         if error:
             self._error = _words(error)
         latency = data.get("latency_ms")
-        asked = _name(attempt.get("requested_model")) or self._request_model()
+        asked = _name(attempt.get("requested_model")) or _name(self._request_model())
         self._responses.append(
-            _Response(
+            Response(
                 time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
                 usage=usage,
                 cost_nano=cost,
@@ -160,110 +157,42 @@ class SessionScan:
         """Return the session, None if the file held no event."""
         if not self._events:
             return None
-        start, end = self._start or {}, self._end or {}
+        start, end = self._start or {}, (self._ends[-1].data if self._ends else None) or {}
         start_ns = self._start_ns if self._start_ns is not None else self._first_ns
-        records = self._records(start, end, start_ns)
+        ended = bool(self._ends) and not self._worked_on
+        status = _name(end.get("status")) or ""
         work_dir = start.get("work_dir")
-        status = end.get("status") if self._end_seen else None
-        duration = end.get("duration_ms")
-        metadata = {**_table(start.get("metadata")), **_table(end.get("metadata"))}
         return ScannedSession(
-            source=_NATIVE if self._is_native(start) else fizeau.ID,
+            source=_NATIVE if is_native(start) else fizeau.ID,
             session_id=self._session_id,
             path=self._path,
             start_ns=start_ns,
             last_ns=self._latest_ns,
-            status=(status if isinstance(status, str) else "") if self._end_seen else None,
+            status=status if ended else None,
             project=work_dir if isinstance(work_dir, str) and os.path.isabs(work_dir) else UNKNOWN,
             harness=_name(start.get("resolved_harness")) or _name(start.get("requested_harness")) or UNKNOWN,
             route=_name(start.get("selected_route")) or _name(end.get("selected_route")) or UNKNOWN,
-            duration_ms=int(duration) if _is_amount(duration) and duration > 0 else None,
+            duration_ms=self._duration(self._ends if is_native(start) else self._ends[-1:]) if ended else None,
             prompt=self._prompt,
             error=_words(end.get("error")) or (self._error if status != "success" else ""),
-            metadata=metadata,
+            metadata={**_table(start.get("metadata")), **_table(end.get("metadata"))},
             counted=self._is_counted(),
-            records=records,
+            records=build_records(self._responses, self._ends, start, start_ns, self._active_ns),
             problems=self.problems,
         )
 
-    def _is_native(self, start: Mapping[str, Any]) -> bool:
-        version = start.get("v")
-        return type(version) is int and version >= 1
+    def _duration(self, ends: Sequence[RunEnd]) -> int | None:
+        """What the runs say that they took together; None when one of them says nothing usable."""
+        said = [(end.data or {}).get("duration_ms") for end in ends]
+        known = [int(duration) for duration in said if _is_amount(duration) and duration > 0]
+        return sum(known) if len(known) == len(said) else None
 
     def _is_counted(self) -> bool:
         if self._responses:
             return True
-        if self._rejected and not self._end_seen:
+        if self._rejected and not self._ends:
             return False
-        return self._start is not None or (self._end is not None and not self._start_seen)
-
-    def _records(self, start: Mapping[str, Any], end: Mapping[str, Any], start_ns: int | None) -> tuple[Record, ...]:
-        native = self._is_native(start)
-        harness = _name(start.get("resolved_harness")) or ""
-        provider = _name(start.get("provider")) or harness or UNKNOWN
-        model = _name(start.get("resolved_model")) or _name(start.get("model")) or _name(end.get("model"))
-
-        def normal(usage: TokenUsage, who: str, total: TokenUsage | None = None) -> TokenUsage:
-            return usage if native else fizeau.normalise_usage(usage, harness=harness, provider=who, total=total)
-
-        records = [
-            Record(
-                time_ns=r.time_ns if r.time_ns is not None else start_ns,
-                provider=r.provider or provider,
-                model=r.asked or (r.answered if native else None) or model or r.answered or UNKNOWN,
-                response_model=r.answered,
-                usage=normal(r.usage, r.provider or provider),
-                cost_nano=r.cost_nano if native or r.attempt_priced else None,
-                latency_ms=r.latency_ms,
-                failed=r.failed,
-                active_ms=r.active_ns // 1_000_000,
-            )
-            for r in self._responses
-        ]
-        total, issues = read_usage(end.get("tokens"))
-        cost, issue = read_usd(end.get("cost_usd"))
-        self._complain(f"session.end seq {self._end_seq}", *issues, *([issue] if issue else []))
-        # As logged: responses that read differently from the totals would leave a rest that nobody used.
-        rest = total.beyond(_sum(r.usage for r in self._responses))
-        whole = Record(
-            time_ns=start_ns,
-            provider=provider,
-            model=model or UNKNOWN,
-            response_model=None,
-            usage=normal(rest, provider, total),
-            cost_nano=cost,
-            requests=1 if total else 0,
-            granularity="session",
-            priced=self._end_seen,
-        )
-        if not records:
-            return (replace(whole, active_ms=self._active_ns // 1_000_000),)
-        records[-1] = replace(records[-1], active_ms=(self._responses[-1].active_ns + self._active_ns) // 1_000_000)
-        return tuple(_with_remainder(records, replace(whole, time_ns=self._end_ns or start_ns)))
-
-
-def _with_remainder(records: list[Record], whole: Record) -> list[Record]:
-    """Add what session.end reports beyond the responses: `whole` has the rest of the tokens and all of the cost.
-
-    That cost covers responses that name none, so that nothing is estimated beside it.
-    """
-    cost, covered = whole.cost_nano, bool(whole.cost_nano)
-    if cost == 0:
-        records = [r if r.cost_nano is not None else replace(r, cost_nano=0) for r in records]
-    elif cost is not None:
-        records = [replace(r, priced=False) for r in records]
-        cost -= sum(r.cost_nano or 0 for r in records)
-        cost = cost if cost > len(records) else None  # a nano-dollar per response is rounding
-    if not whole.usage and not cost:
-        return records
-    return [*records, replace(whole, cost_nano=cost, requests=0, granularity="request", priced=not covered)]
-
-
-def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
-    total = TokenUsage()
-    for usage in usages:
-        total += usage
-    return total
+        return self._start is not None or (not self._start_seen and any(end.data is not None for end in self._ends))
 
 
 def _name(value: Any) -> str | None:

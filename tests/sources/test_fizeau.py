@@ -93,7 +93,7 @@ def test_each_response_is_judged_by_its_own_provider(tmp_path):
 
 
 def test_an_end_that_repeats_its_responses_adds_nothing(tmp_path):
-    """The rest is taken from the numbers as logged: a response that reads differently leaves no phantom tokens."""
+    """One response that excludes its cached tokens speaks for all of its provider; nothing is left over."""
     session = scanned(
         tmp_path,
         go_start(provider="openrouter"),
@@ -101,7 +101,7 @@ def test_an_end_that_repeats_its_responses_adds_nothing(tmp_path):
         answered(usage={"input": 10, "cache_read": 500}),
         ended(tokens={"input": 610, "cache_read": 1000}),
     )
-    assert [r.usage.input for r in session.records] == [100, 10]
+    assert [r.usage.input for r in session.records] == [600, 10]
 
 
 def test_what_the_end_has_beyond_is_normalised_as_its_totals_are(tmp_path):

@@ -282,7 +282,7 @@ def nanos(value):
 
 def naive_fold(items):
     """The sums of a native log, the slow and obvious way, over decoded events."""
-    responses, end, asked_model, times, models = [], None, None, [], Counter()
+    responses, runs, asked_model, times, models = [], [], None, [], Counter()
     begin = next((i.data or {} for i in items if i.type == "session.start"), {})
     for item in items:
         data = item.data or {}
@@ -294,16 +294,24 @@ def naive_fold(items):
             wanted = (data.get("attempt") or {}).get("requested_model")
             models[wanted or asked_model or data.get("model") or begin.get("model") or "unknown"] += 1
         if item.type == "session.end":
-            end = data
-    sums = {name: sum(tokens(r.get("usage"))[name] for r in responses) for name in TokenUsage.__slots__}
-    total = tokens((end or {}).get("tokens"))
-    known = [nanos(r.get("cost_usd")) for r in responses]
-    money = max(sum(n or 0 for n in known), nanos((end or {}).get("cost_usd")) or 0)
+            if responses or not runs:
+                runs.append([responses, data])
+                responses = []
+            else:
+                runs[-1][1] = data
+    if responses or not runs:
+        runs.append([responses, {}])
+    usage, money = Counter(), 0
+    for answers, end in runs:
+        for name in TokenUsage.__slots__:
+            said = tokens(end.get("tokens"))[name]
+            usage[name] += max(said, sum(tokens(r.get("usage"))[name] for r in answers))
+        money += max(sum(nanos(r.get("cost_usd")) or 0 for r in answers), nanos(end.get("cost_usd")) or 0)
     gaps = [late - early for early, late in pairwise(times)]
     return {
-        "usage": {name: max(sums[name], total[name]) for name in sums},
+        "usage": {name: usage[name] for name in TokenUsage.__slots__},
         "money": money,
-        "failed": sum(bool(r.get("error")) for r in responses),
+        "failed": sum(bool(r.get("error")) for answers, _ in runs for r in answers),
         "active_ms": sum(gap for gap in gaps if 0 < gap <= 300 * 10**9) // 10**6,
         "models": models,
         "latest": max(times, default=None),

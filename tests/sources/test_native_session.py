@@ -222,7 +222,7 @@ def test_recorded_costs_stay_with_their_responses(tmp_path):
 
 
 def test_the_ends_cost_covers_responses_without_one(tmp_path):
-    """$0.50 for all, $0.20 of it named: $0.30 more, and nothing is left to be estimated."""
+    """$0.50 for all, $0.20 of it named: the rest is shared by tokens, and nothing is left to be estimated."""
     session = scanned(
         tmp_path,
         start(),
@@ -230,7 +230,7 @@ def test_the_ends_cost_covers_responses_without_one(tmp_path):
         answered(usage={"input": 5}),
         ended("10:09:00", tokens={"input": 12}, cost_usd=0.5),
     )
-    assert costs(session) == [(200_000_000, False), (None, False), (300_000_000, False)]
+    assert costs(session) == [(200_000_000, False), (214_285_714, False), (85_714_286, False)]
     assert session.records[-1].usage == TokenUsage(input=2)
 
 
@@ -301,18 +301,55 @@ def test_the_first_start_counts(tmp_path):
     assert (session.start_ns, session.records[0].provider, session.records[0].model) == (at("10:00:00"), "a", "a")
 
 
-def test_two_ends_are_one(tmp_path):
-    """The last end's totals count, at its time; the first's are not added."""
+def test_a_continued_session_has_several_ends(tmp_path):
+    """Each run's end speaks of its own responses: what it has beyond them, its cost and its duration add up."""
     session = scanned(
         tmp_path,
         start(),
+        answered("10:00:01", usage={"input": 1000}, cost_usd=5),
+        ended("10:00:02", tokens={"input": 1000}, cost_usd=5, duration_ms=2000),
+        answered("11:00:00", usage={"input": 100}),
+        ended("11:00:05", tokens={"input": 500}, cost_usd=0.5, duration_ms=5000),
+    )
+    assert sum(r.usage.input for r in session.records) == 1500
+    assert sum(r.cost_nano or 0 for r in session.records) == 5_500_000_000
+    assert [r.time_ns for r in session.records][-1] == at("11:00:05")
+    assert (session.duration_ms, session.status) == (7000, "success")
+
+
+def test_a_second_end_of_the_same_run_replaces_the_first(tmp_path):
+    """Two ends with nothing between them are one."""
+    session = scanned(
+        tmp_path,
+        start(),
+        answered("10:00:01", usage={"input": 1}),
         ended("10:00:03", tokens={"input": 10}, cost_usd=1),
-        answered("10:00:04", usage={"input": 1}),
         ended("10:00:05", tokens={"input": 20}, cost_usd=2),
     )
     assert sum(r.usage.input for r in session.records) == 20
     assert sum(r.cost_nano or 0 for r in session.records) == 2_000_000_000
-    assert session.records[-1].time_ns == at("10:00:05")
+
+
+@pytest.mark.parametrize("line", [asked("10:00:09"), answered("10:00:09"), event("tool.call", {}, "10:00:09")])
+def test_work_after_the_end_opens_the_session_again(tmp_path, line):
+    """A session that was continued and killed is not the success that its first run was."""
+    session = scanned(tmp_path, start(), ended("10:00:03", duration_ms=3000), line)
+    assert (session.status, session.duration_ms) == (None, None)
+
+
+def test_a_failed_call_that_used_nothing_has_nothing_to_price(tmp_path):
+    """It makes no known cost partial; but a session that ended without any cost has an unknown one."""
+    failed = answered(usage={}, error="429")
+    session = scanned(tmp_path, start(), failed, answered(cost_usd=0.01))
+    assert costs(session) == [(None, False), (10_000_000, True)]
+    assert costs(scanned(tmp_path, start(), failed)) == [(None, False)]
+    assert costs(scanned(tmp_path, start(), failed, ended())) == [(None, True)]
+
+
+def test_reasoning_that_only_the_end_knows_is_kept(tmp_path):
+    """A part of the output that the responses do not name is one more record."""
+    session = scanned(tmp_path, start(), answered(usage={"output": 90}), ended(tokens={"output": 90, "reasoning": 60}))
+    assert sum(r.usage.reasoning for r in session.records) == 60
 
 
 def test_an_end_may_come_first(tmp_path):

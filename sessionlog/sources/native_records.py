@@ -1,0 +1,186 @@
+"""From the responses and ends of one native log to its records.
+
+A run ends with session.end; a session that was continued has several. What an end reports beyond the responses of its
+run is one more record, at the end's time, and its cost covers the responses that name none, each by its share of the
+tokens, at their own times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources import fizeau
+from sessionlog.sources.record import UNKNOWN, Record
+
+_NOTHING = TokenUsage()
+
+
+@dataclass(slots=True, kw_only=True)
+class Response:
+    """What is kept of an llm.response until the whole file has been read: the dialect shows late."""
+
+    time_ns: int | None
+    usage: TokenUsage
+    cost_nano: int | None
+    attempt_priced: bool
+    latency_ms: float | None
+    failed: bool
+    asked: str | None
+    answered: str | None
+    provider: str | None
+    active_ns: int
+
+
+@dataclass(slots=True, kw_only=True)
+class RunEnd:
+    """A session.end, and which responses its totals speak of: those from `first` up to `until`."""
+
+    data: Mapping[str, Any] | None
+    time_ns: int | None
+    total: TokenUsage
+    cost_nano: int | None
+    first: int
+    until: int
+
+
+def is_native(start: Mapping[str, Any]) -> bool:
+    """Whether a session.start says that the log is ours: token classes are disjoint."""
+    version = start.get("v")
+    return type(version) is int and version >= 1
+
+
+def build_records(
+    responses: Sequence[Response],
+    ends: Sequence[RunEnd],
+    start: Mapping[str, Any],
+    start_ns: int | None,
+    trailing_active_ns: int,
+) -> tuple[Record, ...]:
+    """Return the session's records in order; one that is empty where nothing was used yet."""
+    if ends and not is_native(start):  # the original does not continue sessions: its last end speaks of all of it
+        ends = [replace(ends[-1], first=0, until=len(responses))]
+    who = _Names(start, ends, responses)
+    listed = [who.record(response, start_ns) for response in responses]
+    if listed:
+        active_ms = (responses[-1].active_ns + trailing_active_ns) // 1_000_000
+        listed[-1] = replace(listed[-1], active_ms=active_ms)
+    else:
+        end = ends[-1] if ends else None
+        total, cost = (end.total, end.cost_nano) if end else (_NOTHING, None)
+        record = who.whole(total, cost, start_ns)
+        used = replace(record, requests=1 if total else 0, granularity="session", priced=end is not None)
+        return (replace(used, active_ms=trailing_active_ns // 1_000_000),)
+    records: list[Record] = []
+    for end in ends:
+        logged = responses[end.first : end.until]
+        rest = end.total.beyond(_sum(r.usage for r in logged))
+        records += _run(listed[end.first : end.until], end, rest, who, start_ns)
+    records += listed[ends[-1].until if ends else 0 :]
+    return tuple(_with_a_cost(records) if ends else records)
+
+
+class _Names:
+    """Who served a session and how its numbers are to be read."""
+
+    def __init__(self, start: Mapping[str, Any], ends: Sequence[RunEnd], responses: Sequence[Response]) -> None:
+        self._native = is_native(start)
+        self._harness = _name(start.get("resolved_harness")) or ""
+        self.provider = _name(start.get("provider")) or self._harness or UNKNOWN
+        last = (ends[-1].data if ends else None) or {}
+        self._model = _name(start.get("resolved_model")) or _name(start.get("model")) or _name(last.get("model"))
+        read = [(r.provider or self.provider, r.usage) for r in responses] + [(self.provider, e.total) for e in ends]
+        self._exclusive = {provider for provider, usage in read if usage.cache_read > usage.input}
+
+    def normal(self, usage: TokenUsage, provider: str) -> TokenUsage:
+        """Make the classes disjoint, in the same way for all of a provider's numbers in the session."""
+        if self._native or provider in self._exclusive:
+            return usage
+        return fizeau.normalise_usage(usage, harness=self._harness, provider=provider)
+
+    def record(self, response: Response, start_ns: int | None) -> Record:
+        """The record of one response; a failed call that used nothing has nothing to price."""
+        provider = response.provider or self.provider
+        answered = response.answered if self._native else None
+        cost = response.cost_nano if self._native or response.attempt_priced else None
+        return Record(
+            time_ns=response.time_ns if response.time_ns is not None else start_ns,
+            provider=provider,
+            model=response.asked or answered or self._model or response.answered or UNKNOWN,
+            response_model=response.answered,
+            usage=self.normal(response.usage, provider),
+            cost_nano=cost,
+            latency_ms=response.latency_ms,
+            failed=response.failed,
+            active_ms=response.active_ns // 1_000_000,
+            priced=cost is not None or not response.failed or bool(response.usage),
+        )
+
+    def whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
+        """A record of the session as such, which is no request of its own."""
+        return Record(
+            time_ns=time_ns,
+            provider=self.provider,
+            model=self._model or UNKNOWN,
+            response_model=None,
+            usage=self.normal(usage, self.provider),
+            cost_nano=cost_nano,
+            requests=0,
+        )
+
+
+def _run(listed: list[Record], end: RunEnd, rest: TokenUsage, who: _Names, start_ns: int | None) -> list[Record]:
+    """The records of one run, with what its end adds."""
+    records = list(listed)
+    if rest != _NOTHING:
+        records.append(who.whole(rest, None, end.time_ns if end.time_ns is not None else start_ns))
+    if end.cost_nano is None:
+        return records
+    if end.cost_nano == 0:
+        return [r if r.cost_nano is not None else replace(r, cost_nano=0) for r in records]
+    left = end.cost_nano - sum(r.cost_nano or 0 for r in records)
+    if left <= len(records):  # a nano-dollar per response is rounding
+        left = 0
+    if any(r.cost_nano is None for r in records):
+        records = _shared(records, left)
+    elif left:
+        records.append(who.whole(_NOTHING, left, end.time_ns if end.time_ns is not None else start_ns))
+    return [replace(r, priced=False) for r in records]  # the end says it all: no estimate comes on top
+
+
+def _shared(records: list[Record], cost_nano: int) -> list[Record]:
+    """Spread a cost over the records that name none, by their tokens."""
+    weights = [r.usage.total if r.cost_nano is None else 0 for r in records]
+    if not any(weights):
+        weights = [int(r.cost_nano is None) for r in records]
+    whole, given, weighed = sum(weights), 0, 0
+    shared = []
+    for record, weight in zip(records, weights, strict=True):
+        if record.cost_nano is not None:
+            shared.append(record)
+            continue
+        weighed += weight
+        share = cost_nano * weighed // whole - given
+        given += share
+        shared.append(replace(record, cost_nano=share))
+    return shared
+
+
+def _with_a_cost(records: list[Record]) -> list[Record]:
+    """A session that ended without any cost has an unknown one, even if all its calls failed."""
+    if any(r.priced or r.cost_nano is not None for r in records):
+        return records
+    return [replace(records[0], priced=True), *records[1:]]
+
+
+def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
+    total = _NOTHING
+    for usage in usages:
+        total += usage
+    return total
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
