@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain
-from typing import IO, Annotated
+from typing import IO, Annotated, TypeVar
 
 import typer
 
@@ -23,6 +23,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.reader.stream import read_events
 from sessionlog.render.console import make_console
+from sessionlog.render.escape import one_line
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
@@ -34,6 +35,9 @@ from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import resolve_session
 from sessionlog.sources.native import session_id_of
+
+_NAMED = 20  # event types in a note
+_T = TypeVar("_T")
 
 
 def replay(
@@ -73,11 +77,13 @@ def replay(
     path = _path(target, directory, follow=follow)
     view = _view(tz, plain=plain or as_json, full=full)
     items = _items(path, follow=follow, factor=factor)
+    types: set[str] = set()
+    items = _listing(items, types)
     if as_json:
-        texts = _json_lines(items, chosen)
+        texts = _or_types(_json_lines(items, chosen), types)
     else:
         blocks = _blocks(items, path, chosen, all_messages=all_messages, priced=not view.exact)
-        texts = _painted(select(blocks, chosen), view)
+        texts = _painted(_or_types(select(blocks, chosen), types), view)
     _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
@@ -147,6 +153,25 @@ def _json_lines(items: Iterable[Event | Problem], chosen: Callable[[str], bool] 
             note(str(item))
         elif chosen is None or chosen(item.type):
             yield event_json(item)
+
+
+def _listing(items: Iterable[Event | Problem], types: set[str]) -> Iterator[Event | Problem]:
+    """Put down the event types that go by, one more than are ever named."""
+    for item in items:
+        if isinstance(item, Event) and len(types) <= _NAMED:
+            types.add(item.type)
+        yield item
+
+
+def _or_types(found: Iterable[_T], types: set[str]) -> Iterator[_T]:
+    """Pass on what was found; say which types the log has if that was nothing but damage."""
+    nothing = True
+    for item in found:
+        nothing = nothing and isinstance(item, Block) and item.type == "problem"
+        yield item
+    if nothing and types:
+        names = ", ".join(one_line(name, 60) for name in sorted(types)[:_NAMED])
+        note(f"nothing to show: the log's event types are {names}{' and more' if len(types) > _NAMED else ''}")
 
 
 def _painted(blocks: Iterable[Block], view: View) -> Iterator[str]:

@@ -20,6 +20,7 @@ from sessionlog.errors import Severity
 _FILLER = re.compile("[ \t\r\n\x00\ufeff]*")
 _OBJECT_HEAD = re.compile(r'\{\s*"(?:session_id|seq|type|ts|timestamp|data)"\s*:', re.IGNORECASE)
 _RESYNCS = 64  # failed attempts to find the next event within one damaged line; bounds the work on hostile input
+_DEEPEST = 1024  # as orjson
 _LENIENT = json.JSONDecoder(strict=False)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -134,7 +135,22 @@ def _decode_at(text: str, start: int) -> Found | None:
             value = without_surrogates(value)
     except (ValueError, RecursionError):
         return None
-    return Found(value, start, end, bad_utf8)
+    return None if _is_too_deep(value) else Found(value, start, end, bad_utf8)
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Deeper than any reader takes it: where Python stops by itself differs from one version to the next."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for item in level
+            if isinstance(item, dict | list)
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def without_surrogates(value: Any) -> Any:

@@ -18,6 +18,8 @@ from typing import Any
 MAX_COUNT = 2**53
 """The largest count that survives every JSON reader; more in one field is damage, not usage."""
 
+_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage:
@@ -130,7 +132,10 @@ def read_usage(data: Any) -> tuple[TokenUsage, tuple[str, ...]]:
         return TokenUsage(), (f"usage is a {type(data).__name__}",)
     issues: list[str] = []
     counts: dict[str, int] = {}
-    for key in ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"):
+    if data and not any(key in data for key in (*_CLASSES, "total")):
+        given = ", ".join(sorted(map(str, data)))[:80]
+        issues.append(f"no token class in {given}; their names are {', '.join(_CLASSES)}")
+    for key in _CLASSES:
         counts[key], issue = read_count(data.get(key))
         if issue:
             issues.append(f"{key}: {issue}")

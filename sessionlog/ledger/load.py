@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
-from sessionlog.reader.walk import walk_logs
+from sessionlog.sources.find import session_logs
 from sessionlog.sources.native import scan_or_explain
 from sessionlog.sources.record import Problems
 
@@ -18,7 +18,7 @@ Progress = Callable[[int, int], None]
 def load_book(paths: Iterable[str], prices: PriceBook, *, progress: Progress | None = None) -> Book:
     """Scan the logs under `paths` into a book in memory."""
     book = Book(prices)
-    items = list(walk_logs(paths))
+    items = list(session_logs(paths))
     for done, item in enumerate(items, 1):
         if isinstance(item, Problem):
             book.note(Problems(count=1, first=(item,)))

@@ -146,6 +146,8 @@ class EventWriter:
                 return self._set_aside(type_, data, event)
             self._busy = True
             try:
+                if self._deferred:  # an interruption came between the last look at the list and the end of that emit
+                    self._write_deferred()
                 append = self._append
                 if append is None or type_ in _SPECIAL:
                     recorded = self._write_with_care(type_, data, event)

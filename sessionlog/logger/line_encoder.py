@@ -7,7 +7,7 @@ over between encoding and writing), and `seq` would no longer be file order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import gmtime, strftime
+from time import gmtime
 
 from sessionlog.events.encode import encode_object, shorten
 from sessionlog.events.redact import may_hold_secret, redact_line
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
 
 _MAX_HEADS = 1000
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999: what RFC 3339 can spell
 
 
 class LineEncoder:
@@ -37,7 +38,7 @@ class LineEncoder:
         self._limit = limit
         self._redacts = redacts
         self._heads: dict[str, int] = {}
-        self._second = -1_000_000  # microseconds since 1970 of the second that `_second_text` spells
+        self._second = -(1 << 62)  # microseconds since 1970 of the second that `_second_text` spells
         self._second_text = ""
 
     def encode(self, type_: str, data: Any, event: Event | None = None) -> bytes:
@@ -47,7 +48,7 @@ class LineEncoder:
         micros = self._clock() // 1000 - self._second
         if not 0 <= micros < 1_000_000:  # the text down to the second costs more than all the rest of the stamp
             seconds, micros = divmod(micros + self._second, 1_000_000)
-            self._second_text = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(seconds))
+            self._second_text = _text_of(seconds)
             self._second = seconds * 1_000_000
         # zeros are needed one time in ten, and padding takes 0.3 µs
         ts = f"{self._second_text}{micros}Z" if micros > 99_999 else f"{self._second_text}{micros:06d}Z"
@@ -74,3 +75,9 @@ class LineEncoder:
         if len(self._heads) < _MAX_HEADS:
             self._heads[type_] = head
         return head
+
+
+def _text_of(seconds: int) -> str:
+    """The time down to the second; a clock that is beside itself costs no event."""
+    year, month, day, hour, minute, second = gmtime(min(max(seconds, _FIRST), _LAST))[:6]
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}."

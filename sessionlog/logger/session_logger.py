@@ -115,9 +115,19 @@ class SessionLogger(EventWriter):
         return record
 
     def llm_request(
-        self, messages: Sequence[Any], *, model: str | None = None, tools: Sequence[Any] | None = None, **more: Any
+        self,
+        messages: Sequence[Any] | str,
+        *,
+        model: str | None = None,
+        tools: Sequence[Any] | None = None,
+        **more: Any,
     ) -> bool:
-        """Record what is sent to a model: the whole prompt, the tools, and sampling settings as keywords."""
+        """Record what is sent to a model: the whole prompt, the tools, and sampling settings as keywords.
+
+        A plain text is one message of the user.
+        """
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
         return self.emit("llm.request", _given({"model": model, "messages": list(messages), "tools": tools, **more}))
 
     def llm_response(
@@ -198,7 +208,8 @@ class SessionLogger(EventWriter):
     ) -> None:
         try:
             if not self._ended:
-                self.end(_status(error), error=describe(error) if error is not None else None)
+                status = _status(error)
+                self.end(status, error=describe(error) if error is not None and status != "success" else None)
         finally:
             self.close()
             if self._previous_handler is not None:

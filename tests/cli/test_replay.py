@@ -87,6 +87,34 @@ def test_json_can_be_selected():
     assert {json.loads(line)["type"] for line in result.stdout.splitlines()} == {"llm.request", "llm.response"}
 
 
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_selection_of_nothing_names_what_there_is(option):
+    """A type that the log does not have is probably a slip; an answer is data, a note is not."""
+    result = run(str(LOGS / "harness.jsonl"), "--only", "bogus", *option)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "nothing to show: the log's event types are progress, session.end, session.start\n"
+    assert run(STORY, "--only", "tool.call", *option).stderr == ""
+
+
+def test_damage_is_not_what_was_selected():
+    """It is told, and so is that there is nothing else."""
+    result = run(str(LOGS / "unknown-and-damaged.jsonl"), "--only", "bogus")
+    assert "not_json" in result.stdout
+    assert "the log's event types are" in result.stderr
+
+
+def test_the_types_that_are_named_have_an_end(tmp_path):
+    """A hostile log may have a million types, long ones, with escapes."""
+    log = tmp_path / "s.jsonl"
+    log.write_text(
+        "".join(f'{{"session_id":"s","seq":{n},"type":"{n:03}\\u001b{"x" * 999}"}}\n' for n in range(99)), "utf-8"
+    )
+    stderr = run(str(log), "--only", "bogus").stderr
+    assert stderr.endswith(" and more\n")
+    assert "\x1b" not in stderr
+    assert len(stderr) < 2000
+
+
 def test_hostile_json_is_ascii():
     """Programs get the characters, terminals get escapes."""
     result = run(str(LOGS / "hostile.jsonl"), "--json")

@@ -183,3 +183,19 @@ def test_reading_usage_never_raises(data):
     usage, issues = read_usage(data)
     assert all(0 <= getattr(usage, name) <= MAX_COUNT for name in CLASSES)
     assert all(isinstance(issue, str) for issue in issues)
+
+
+@pytest.mark.parametrize("logged", [{"prompt_tokens": 9, "completion_tokens": 3}, {"input_tokens": 9}, {"inputt": 1}])
+def test_a_usage_of_other_names_is_named(logged):
+    """Counts under a provider's own names are not taken for 0 in silence."""
+    usage, issues = read_usage(logged)
+    assert usage == TokenUsage()
+    assert len(issues) == 1
+    assert min(logged) in issues[0]
+    assert "cache_read" in issues[0]
+
+
+def test_an_empty_usage_is_no_damage():
+    """Nothing said is nothing wrong; a total alone is a known name."""
+    assert read_usage({}) == (TokenUsage(), ())
+    assert read_usage({"total": 5}) == (TokenUsage(), ())

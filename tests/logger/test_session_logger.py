@@ -183,15 +183,15 @@ class Mute(Exception):
         (SystemExit(130), "cancelled", "SystemExit: 130"),
         (SystemExit(1), "error", "SystemExit: 1"),
         (SystemExit("usage"), "error", "SystemExit: usage"),
-        (SystemExit(0), "success", "SystemExit: 0"),
-        (SystemExit(), "success", "SystemExit"),
+        (SystemExit(0), "success", None),
+        (SystemExit(), "success", None),
     ],
 )
 def test_how_a_session_ends(log, error, status, text):
     """An exception ends it with a status and its text, and goes on."""
     with pytest.raises(type(error)), log:
         raise error
-    assert (end_of(log)["status"], end_of(log)["error"]) == (status, text)
+    assert (end_of(log)["status"], end_of(log).get("error")) == (status, text)
     assert log.emit("late") is False
 
 
@@ -345,3 +345,10 @@ def test_a_relative_folder_without_a_working_folder(tmp_path, monkeypatch):
     gone.rmdir()
     log = SessionLogger("sessions", "s", notify=lambda text: None)
     assert not log.emit("x", {})
+
+
+def test_a_plain_text_is_one_message():
+    """A prompt given as text is not spelled letter by letter."""
+    log = MemorySink()
+    assert log.llm_request("hello")
+    assert log.events[-1].data["messages"] == [{"role": "user", "content": "hello"}]

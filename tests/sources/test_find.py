@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.errors import AmbiguousSession, LogNotReadable
-from sessionlog.sources.find import resolve_session
+from sessionlog.sources.find import resolve_session, session_logs
 from tests.sources.logs import start, write_log
 
 
@@ -61,7 +61,7 @@ def test_one_id_in_two_files_is_ambiguous(folder, target):
     assert caught.value.candidates == paths
 
 
-@pytest.mark.parametrize("target", ["nothing", "aaaa", "../logs/other"])
+@pytest.mark.parametrize("target", ["nothing", "aaab", "../logs/other"])
 def test_what_matches_nothing_is_not_readable(folder, target):
     """The message names what was typed and where was looked."""
     with pytest.raises(LogNotReadable, match=target) as caught:
@@ -80,3 +80,24 @@ def test_a_folder_is_not_a_session(folder):
     """A replay of many is not meant."""
     with pytest.raises(LogNotReadable, match="is a folder"):
         resolve_session(folder, folder)
+
+
+def test_the_end_of_an_id_is_enough(tmp_path):
+    """Ids of one day begin alike: the last characters name a session, if they are no less than four."""
+    for name in ("20261121T100000Z-aaaa1111", "20261121T100000Z-bbbb2222"):
+        (tmp_path / f"{name}.jsonl").write_text("{}\n")
+    assert resolve_session("2222", str(tmp_path)).endswith("bbbb2222.jsonl")
+    with pytest.raises(LogNotReadable, match="begins or ends"):
+        resolve_session("222x", str(tmp_path))
+
+
+def test_a_packed_copy_beside_its_log_is_not_a_second_session(tmp_path):
+    """`x.jsonl` and `x.jsonl.gz` in one folder are one session; in another folder it is another one."""
+    for name in ("x.jsonl", "x.jsonl.gz", "other/x.jsonl"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert [path.removeprefix(str(tmp_path)) for path in session_logs([str(tmp_path)])] == [
+        "/other/x.jsonl",
+        "/x.jsonl",
+    ]

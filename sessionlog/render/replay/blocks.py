@@ -6,7 +6,7 @@ hostile or not: escaping is the layout's last step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.errors import Severity
@@ -24,11 +24,13 @@ class Cost:
         nano: The amount; 0 is free.
         estimated: Whether it comes from a price table and not from the log.
         partial: Whether it is the known part of a sum of which another part is unknown.
+        unchecked: A recorded 0 of a model that may have a list price, which nobody looked up: not called free.
     """
 
     nano: int
     estimated: bool = False
     partial: bool = False
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +75,13 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What has been counted since the session began."""
+    """What has been counted since the log began."""
 
     requests: int = 0
     failed_requests: int = 0
     tools: int = 0
     failed_tools: int = 0
     damaged: int = 0
-    usage: TokenUsage = field(default_factory=TokenUsage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,8 +240,10 @@ class Ended(Block):
         start: The session.start it belongs to, empty where there is none.
         end: The payload.
         totals: What was counted in the log.
-        usage: What the end reports, else the sum of the responses; disjoint classes.
-        cost: What the end reports, else the sum of the responses; None is unknown.
+        usage: The sum of the responses and what the end reports beyond it, or only what the end of the Go original
+            reports; disjoint classes.
+        cost: What the end reports, or the sum of the responses where that is more; None is unknown.
+        end_cost: What the end reports where it is less.
         duration_ms: What the end reports, else the sum of the log's gaps of at most 5 minutes.
         output: The final output, only where the last answer did not already say it.
     """
@@ -251,4 +254,5 @@ class Ended(Block):
     usage: TokenUsage
     cost: Cost | None
     duration_ms: float | None
+    end_cost: Cost | None = None
     output: str = ""

@@ -36,11 +36,11 @@ def span_of_time(view: View, milliseconds: float | None) -> Span:
 
 
 def money(view: View, cost: Cost | None) -> Span:
-    """A cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`."""
+    """A cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`, `$0` as logged."""
     if cost is None:
         return Span("")
     if cost.nano == 0 and not cost.partial:
-        return Span("$0 (free)")
+        return Span("$0" if cost.unchecked else "$0 (free)")
     amount = f"{'~' if cost.estimated else ''}${_digits(cost.nano)}" if view.exact else ""
     amount = amount or usd(dollars(cost.nano), estimated=cost.estimated)
     return Span(f"{amount}{' + unknown' if cost.partial else ''}", "estimated" if cost.estimated else "")

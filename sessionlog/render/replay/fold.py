@@ -88,7 +88,7 @@ class _Fold:
         self._memory = Memory()
         self._partial = Partial()
         self._pending = Pending()
-        self._opened = self._ended = False
+        self._opened = self._started = self._ended = False
         self._answer = ""
         self._handlers: Mapping[str, Callable[[Event, Any], Iterator[Block]]] = {
             "session.start": self._on_start,
@@ -119,6 +119,9 @@ class _Fold:
             yield from self._remark(event, value)
         if value is not None and handler is not None:
             yield from handler(event, value)
+        elif event.type == "llm.response":  # a request was made, whatever is left of its answer
+            self._account.served(event, LLMResponse(), self._partial, failed=False)
+            self._ended = False
 
     def _remark(self, event: Event, value: Payload) -> Iterator[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
@@ -135,7 +138,7 @@ class _Fold:
 
     def _open(self, event: Event, start: SessionStart | None) -> Opened:
         self._opened = True
-        self._account.open(start)
+        self._account.begin(start, event.time_ns)
         title = self._session_id or event.session_id
         return Opened(
             type="session.start", time_ns=event.time_ns, session_id=title, logged_id=event.session_id, start=start
@@ -143,6 +146,10 @@ class _Fold:
 
     def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
         yield from self._settle(event.time_ns)
+        if self._started:
+            yield unknown_note(event)  # the first one counts
+            return
+        self._started = True
         yield self._open(event, start)
         for role, text in (("system", start.system_prompt), ("user", start.prompt)):
             if text:

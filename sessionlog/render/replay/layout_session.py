@@ -10,7 +10,7 @@ from sessionlog.render.replay.blocks import Ended, Opened
 from sessionlog.render.replay.exact import compact_json
 from sessionlog.render.replay.figures import counted, moment, money, span_of_time, tokens
 from sessionlog.render.replay.layout_routing import load_parts, sticky_parts
-from sessionlog.render.replay.lines import WORDS, Line, Span, body, clipped, failure, row, rule, words
+from sessionlog.render.replay.lines import WORDS, Line, Span, failure, row, rule, told, words
 from sessionlog.render.replay.view import View
 from sessionlog.render.times import home_path
 
@@ -41,9 +41,7 @@ def ended(view: View, block: Ended) -> Iterator[Line]:
     end, start = block.end, block.start
     if end is not None:
         if block.output.strip():
-            name = words(end.model or start.model or "output", "model")
-            yield clipped((Span("◂ ", "model"), name), view.width)
-            yield from body(view, block.output, view.limits.prose, indent=2)
+            yield from told(view, (Span("output ▸", "model"),), block.output, view.limits.prose)
             yield ()
         yield from failure(view, end.error or "", view.limits.prose, indent=0)
         provider = start.provider or start.resolved_harness or ""
@@ -74,7 +72,8 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
     if block.usage or (end and end.tokens is not None):
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
-        yield money(view, block.cost)
+        cost, less = money(view, block.cost), money(view, block.end_cost).text
+        yield cost._replace(text=f"{cost.text} (the end says {less})") if less else cost
     elif totals.requests or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
@@ -17,7 +18,7 @@ from sessionlog.sources.native import session_id_of
 
 
 def replay(
-    path: str,
+    path: str | os.PathLike[str],
     *,
     full: bool = False,
     all_messages: bool = False,
@@ -37,12 +38,14 @@ def replay(
         tz: The zone of times: an IANA name, `UTC`, or `local`.
         width: Wrap at this many columns; None never wraps.
         cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
-        price: (provider, model, usage, time_ns) → nano-dollars, for responses that record no cost.
+        price: (provider, model, usage, time_ns) → nano-dollars, for what records no cost; called with `single=False`
+            for the totals of a session.
 
     Raises:
         LogNotReadable: The path cannot be read as a log.
         InvalidWindow: No such time zone.
     """
+    path = os.fspath(path)
     view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
     chosen = selector(only)
     blocks = fold_replay(

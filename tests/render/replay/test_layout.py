@@ -101,6 +101,27 @@ def test_the_end_tells_what_routing_changed():
     assert "model        b" in moved
 
 
+def test_money_says_how_it_is_known():
+    """A 0 that no price list was asked about is not called free; an end that says less is quoted."""
+    start, zero = ("session.start", {"v": 1, "provider": "p", "model": "m"}), {"cost_usd": 0}
+    assert show(start, ("session.end", zero))[-1] == "━━ ended · $0 ━━"
+    assert show(start, ("session.end", zero), price=lambda *_, **__: None)[-1] == "━━ ended · $0 (free) ━━"
+    response = ("llm.response", {"cost_usd": 2})
+    assert show(start, response, ("session.end", {"cost_usd": 0.5}))[-1] == (
+        "━━ ended · 1 request · $2.00 (the end says $0.50) ━━"
+    )
+    assert show(start, response, ("session.end", zero))[-1].endswith("$2.00 (the end says $0) ━━")
+
+
+def test_an_output_is_not_an_answer():
+    """What a session gave back is told under its own name, beside what the model said last."""
+    lines = show(
+        ("llm.response", {"content": "so", "model": "m"}), ("session.end", {"output": "two\nlines", "model": "m"})
+    )
+    assert lines[2:] == ["◂ m", "  so", "", "output ▸ two", "         lines", "", *lines[-2:]]
+    assert lines[-1].startswith("━━ ended")
+
+
 def test_a_session_that_may_still_run_is_running_only_at_a_terminal():
     """A text for a diff does not depend on when it was made."""
     row = ("llm.response", {"content": "x"})

@@ -67,6 +67,11 @@ def test_wrong_calls_raise():
         list(replay(STORY, tz="Mars/Olympus"))
 
 
+def test_a_path_may_be_a_path():
+    """Whatever names a file is a path."""
+    assert list(replay(Path(STORY))) == list(replay(STORY))
+
+
 def test_an_empty_log_is_an_empty_replay(tmp_path):
     """There is nothing to say."""
     path = tmp_path / "empty.jsonl"

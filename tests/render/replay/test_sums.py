@@ -1,0 +1,45 @@
+"""Sums of a replay add like numbers, and keep what is known apart from what is not."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.render.replay.blocks import Cost
+from sessionlog.render.replay.sums import Sums
+
+NUMBERS = st.integers(0, 10**12)
+USAGES = st.builds(TokenUsage, input=NUMBERS, output=NUMBERS)
+SUMS = st.builds(
+    Sums,
+    usage=USAGES,
+    logged=USAGES,
+    recorded=st.none() | NUMBERS,
+    estimated=st.none() | NUMBERS,
+    unpriced=st.integers(0, 9),
+)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(SUMS, SUMS, SUMS)
+def test_sums_add_in_any_order(one, two, three):
+    """Associative, commutative, with an empty element."""
+    assert (one + two) + three == one + (two + three)
+    assert one + two == two + one
+    assert one + Sums() == one
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(SUMS, SUMS, NUMBERS)
+def test_an_end_never_takes_money_away(responses, rest, nano):
+    """Whatever it reports, what the responses recorded stays."""
+    cost = responses.closed(rest, nano).cost
+    assert cost is not None
+    assert not cost.partial
+    assert cost.nano >= max(nano, responses.recorded or 0)
+
+
+def test_an_estimated_part_marks_the_sum():
+    """A recorded sum is exact until something estimated is in it."""
+    assert Sums(recorded=2, estimated=0).cost == Cost(nano=2)
+    assert Sums(recorded=2, estimated=3, unpriced=1).cost == Cost(nano=5, estimated=True, partial=True)
+    assert Sums(unpriced=1).cost is None
