@@ -172,7 +172,7 @@ def test_the_loggers_words_exist():
     section = README.partition("## Record")[2].partition("\n## ")[0]
     options = set(re.findall(r"`(\w+)=[\"F]|`(\w+)=function|SessionLogger\((\w+)=", section))
     names = {name for group in options for name in group if name}
-    assert {"durability", "on_error", "redact", "session_id", "provider"} == names
+    assert {"directory", "durability", "on_error", "redact", "session_id", "provider"} == names
     assert names <= set(signature(sessionlog.SessionLogger).parameters)
 
 

@@ -31,6 +31,7 @@ _FORBIDDEN = (
     (0xFEFF, 0xFEFF),  # byte order mark
     (0xFFA0, 0xFFA0),  # half-width Hangul filler
     (0xFFF0, 0xFFFB),  # unassigned, and interlinear annotation
+    (0x13430, 0x1345F),  # Egyptian hieroglyph format controls
     (0x1BCA0, 0x1BCA3),  # shorthand format controls
     (0x1D173, 0x1D17A),  # musical format controls
     (0xE0000, 0xE0FFF),  # tags and variation selectors that can carry a hidden text
@@ -103,12 +104,6 @@ def markdown_cell(text: str) -> str:
     """Make a text one plain cell of a Markdown table: no cell ends, code, emphasis, HTML, links or mentions."""
     line = terminal(_BLANKS.sub(" ", text.strip(_BLANK)))
     return _MARKDOWN.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
-
-
-def markdown_fence(text: str) -> str:
-    """A code fence that no run of backticks inside `text` can close."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    return "`" * max(3, longest + 1)
 
 
 @cache

@@ -72,6 +72,7 @@ def test_every_code_point():
     assert forbidden <= replaced
     # Beyond the rule: letters and marks that show nothing, and unassigned places among the forbidden ranges.
     named = {char for char in replaced - forbidden if unicodedata.category(char) != "Cn"}
+    named -= set(map(chr, range(0x13430, 0x13460)))  # format controls whose category differs from one Python to another
     assert named == set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 
 
@@ -266,12 +267,3 @@ def test_markdown_cells_are_one_plain_cell(text):
 def test_markdown_cell(text, cell):
     """Pipes, code, HTML, links and mentions are neutralised; model names stay readable."""
     assert escape.markdown_cell(text) == cell
-
-
-@LAW
-@given(st.text(st.sampled_from("`a\n"), max_size=40))
-def test_a_fence_outlasts_its_content(text):
-    """No run of backticks inside closes the fence."""
-    fence = escape.markdown_fence(text)
-    assert len(fence) >= 3
-    assert fence not in text
