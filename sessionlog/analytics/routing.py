@@ -11,6 +11,7 @@ One file is one session, a rate without a denominator is None, and every count i
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,7 @@ from sessionlog import files
 from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import read_events
 from sessionlog.reader.walk import walk_logs
@@ -188,7 +189,7 @@ class RoutingQualityScan:
 
 
 def scan_routing_quality(
-    directory: str | Sequence[str],
+    directory: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     window: UsageWindow | str | None = None,
     axis: str | None = None,
@@ -212,7 +213,8 @@ def scan_routing_quality(
         raise InvalidQuery(f"{axis!r} is not an axis; choose one of {', '.join(AXES)}")
     if isinstance(window, str):
         window = parse_usage_window(window, now=now, tz=tz)
-    paths = (directory,) if isinstance(directory, str) else directory
+    given = (directory,) if isinstance(directory, str | os.PathLike) else directory
+    paths = (os.fspath(path) for path in given)
     routing = SessionRouting()
     for log in walk_logs(path for path in paths if path and files.stat_path(path) is not None):
         items = iter((log,)) if isinstance(log, Problem) else _read(log)
@@ -224,8 +226,9 @@ def _read(path: str) -> Iterator[Event | Problem]:
     """Read a log; one that cannot be read at all is a finding, not the end of the report."""
     try:
         yield from read_events(path)
-    except LogNotReadable as error:
-        yield Problem(path=path, line=0, offset=0, kind="unreadable", detail=str(error))
+    except (LogNotReadable, MissingExtra) as error:
+        detail = str(error).removeprefix(f"{path}: ")
+        yield Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail)
 
 
 def _ratio(part: int, whole: int) -> float | None:

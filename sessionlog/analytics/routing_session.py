@@ -21,12 +21,16 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import Override, RejectedOverride, SessionEnd, SessionStart
+from sessionlog.reader.payload_flaws import override_flaw
 
 FIRST_PROBLEMS = 5
 """How many problems are named; all are counted."""
 
 Cell = tuple[str, str, bool, str]
 """A pin's class: prompt feature bucket, axis, whether the router agreed, outcome."""
+
+_Pin = tuple[str, str, bool, str | None]
+"""A `Cell` whose outcome is None while the session's is not known."""
 
 _Key = TypeVar("_Key")
 
@@ -119,8 +123,7 @@ def fold_session(
                 return SessionRouting()
             log.started, log.start = True, _as(SessionStart, item)
         elif flaw := log.take(item):
-            detail = f"override (seq {item.seq}) cannot be read: {flaw}"
-            log.damage(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail))
+            log.damage(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=flaw))
     return SessionRouting(
         tally=log.tally() if log.started else RoutingTally(),
         problem_count=log.problem_count,
@@ -135,7 +138,9 @@ class _Log:
     started: bool = False
     start: SessionStart | None = None
     end: SessionEnd | None = None
-    overrides: list[Override] = field(default_factory=list)
+    overrides: int = 0
+    disagreeing: int = 0
+    pins: Counter[_Pin] = field(default_factory=Counter)
     undecodable: int = 0
     rejections: Counter[str] = field(default_factory=Counter)
     served: set[tuple[str, str]] = field(default_factory=set)
@@ -153,11 +158,13 @@ class _Log:
             case "session.end":
                 self.end = _as(SessionEnd, event) or self.end
             case "override":
-                flaw = _flaw(event.data)
-                if flaw is not None:
+                if flaw := override_flaw(event):
                     self.undecodable += 1
                     return flaw
-                self.overrides.append(_as(Override, event) or Override())
+                pins = _pins(_as(Override, event) or Override())
+                self.overrides += 1
+                self.disagreeing += not all(match for _, _, match, _ in pins)
+                self.pins.update(pins)
             case "rejected_override":
                 rejected = _as(RejectedOverride, event) or RejectedOverride()
                 self.rejections[rejection_reason(rejected.rejection_error)] += 1
@@ -166,16 +173,19 @@ class _Log:
         return None
 
     def tally(self) -> RoutingTally:
-        joined = self.end.status if self.end else None
+        joined = outcome_class(self.end.status if self.end else None)
+        cells = Counter[Cell]()
+        for (bucket, axis, match, outcome), count in self.pins.items():
+            cells[bucket, axis, match, outcome or joined] += count
         providers, failovers = _failover(self.start, self.end)
         return RoutingTally(
             requests=1,
             accepted=int(not (self.overrides or self.undecodable or self.rejections)),
-            overrides=len(self.overrides),
-            disagreeing=sum(not all(match for _, match in _axes(one)) for one in self.overrides),
+            overrides=self.overrides,
+            disagreeing=self.disagreeing,
             undecodable=self.undecodable,
             failovers=failovers,
-            cells=Counter(cell for one in self.overrides for cell in _cells(one, joined)),
+            cells=cells,
             rejections=self.rejections,
             paths={providers: 1} if failovers else {},
             model_changes=_model_change(self.start, self.end),
@@ -189,27 +199,15 @@ def _inside(window: UsageWindow | None, time_ns: int | None) -> bool:
     return window.start_ns is None if time_ns is None else window.contains(time_ns)
 
 
-def _flaw(data: Any) -> str | None:
-    """Say why an override cannot be read. What is merely missing reads as empty, a wrong detail as unknown."""
-    if not isinstance(data, Mapping):
-        return "its data is not an object"
-    axes = data.get("axes_overridden")
-    if axes is not None and not (isinstance(axes, list | tuple) and all(isinstance(axis, str) for axis in axes)):
-        return "axes_overridden is not a list of names"
-    matches = data.get("match_per_axis")
-    return None if matches is None or isinstance(matches, Mapping) else "match_per_axis is not an object"
-
-
-def _axes(override: Override) -> list[tuple[str, bool]]:
+def _pins(override: Override) -> list[_Pin]:
     """The pinned axes, each with whether the router agreed; an axis without a verdict did not."""
-    matches = override.match_per_axis or {}
-    return [(axis, matches.get(axis) is True) for axis in dict.fromkeys(override.axes_overridden or ())]
-
-
-def _cells(override: Override, joined: str | None) -> list[Cell]:
     bucket = prompt_feature_bucket(override.prompt_features)
-    outcome = outcome_class((override.outcome or {}).get("status") or joined)
-    return [(bucket, axis, match, outcome) for axis, match in _axes(override)]
+    status = (override.outcome or {}).get("status")
+    outcome = outcome_class(status) if status else None
+    matches = override.match_per_axis or {}
+    return [
+        (bucket, axis, matches.get(axis) is True, outcome) for axis in dict.fromkeys(override.axes_overridden or ())
+    ]
 
 
 def _failover(start: SessionStart | None, end: SessionEnd | None) -> tuple[tuple[str, ...], int]:

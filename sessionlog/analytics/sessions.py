@@ -151,16 +151,21 @@ class SessionList:
     Attributes:
         window: Which time was asked for.
         sessions: Those with a response in it.
-        hidden: How many more a limit left out.
         problem_count: Findings about the logs.
         problems: The first of them.
+        left_out: The older ones that a limit left out.
     """
 
     window: UsageWindow | None
     sessions: tuple[SessionSummary, ...]
-    hidden: int
     problem_count: int
     problems: tuple[Problem, ...]
+    left_out: tuple[SessionSummary, ...] = ()
+
+    @property
+    def hidden(self) -> int:
+        """How many a limit left out."""
+        return len(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.sessions/1`."""
@@ -195,13 +200,13 @@ def list_sessions(
         found = _fold(book, selection)
     finally:
         book.close()
-    kept = found if limit is None else found[: max(0, limit)]
+    kept = len(found) if limit is None else max(0, limit)
     return SessionList(
         window=span,
-        sessions=tuple(kept),
-        hidden=len(found) - len(kept),
+        sessions=tuple(found[:kept]),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
+        left_out=tuple(found[kept:]),
     )
 
 

@@ -145,7 +145,7 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=lambda row: [os.fsencode(value) for value in row.keys.values()])),
+        rows=tuple(sorted(rows, key=_by_keys)),
         totals=totals[0],
         provenance=_provenance(book, selection),
         problem_count=book.problem_count,
@@ -153,6 +153,10 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
         priced_from=book.prices.version,
         unpriced=_unpriced(book, selection),
     )
+
+
+def _by_keys(row: UsageRow) -> list[bytes]:
+    return [value.encode("utf-8", "surrogatepass") for value in row.keys.values()]
 
 
 def _rows(book: Book, selection: Selection, keys: list[str], names: tuple[str, ...]) -> list[UsageRow]:

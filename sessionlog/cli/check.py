@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,9 +12,9 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.check import FileCheck, check_logs
-from sessionlog.reader.repair import repair_log
+from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import MAX_LINE
-from sessionlog.render.check import check_document, render_check, render_repair
+from sessionlog.render.check import check_document, is_left, render_check, render_repair
 
 
 def check(
@@ -36,31 +36,27 @@ def check(
     where = r.reporting(paths, tz=None, now=None)
     there = [path for path in where.paths if files.stat_path(path) is not None]
     results = list(check_logs(there, secrets=secrets, max_line=max_line))
+    repairs = _repair(results, max_line) if repair else None
     if as_json:
-        print_json(check_document(results))
+        print_json(check_document(results, repairs))
     else:
-        print_text(render_check(results, notes=notes or strict or secrets))
+        print_text(render_check(results, notes=notes or strict or secrets, repairing=repair))
+        print_text("".join(render_repair(path, done) for path, done in (repairs or {}).items()))
     if not results:
         note(r.nothing_found(where, narrowed=False))
-    if repair:
-        damaged = _repair(results, max_line, say=note if as_json else typer.echo)
-    else:
-        damaged = any(result.damaged for result in results)
+    damaged = any(is_left(result, (repairs or {}).get(result.path)) for result in results)
     if damaged or (strict and any(result.notes for result in results)):
         raise typer.Exit(FOUND)
 
 
-def _repair(results: Sequence[FileCheck], max_line: int, *, say: Callable[[str], None]) -> bool:
-    """Mend what can be mended, and return whether damage is left."""
-    left = False
+def _repair(results: Sequence[FileCheck], max_line: int) -> dict[str, Repair | str]:
+    """Mend what can be mended; by path what was done, or why nothing was."""
+    repairs: dict[str, Repair | str] = {}
     for result in results:
         if not result.damaged:
             continue
         try:
-            done = repair_log(result.path, max_line=max_line)
-            left |= done.pieces < result.damaged
-            say(render_repair(done).rstrip())
+            repairs[result.path] = repair_log(result.path, max_line=max_line)
         except (LogNotReadable, OSError) as error:
-            left = True
-            say(render_repair(str(error)).rstrip())
-    return left
+            repairs[result.path] = str(error).removeprefix(f"{result.path}: ")
+    return repairs

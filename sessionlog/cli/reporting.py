@@ -9,19 +9,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sessionlog import files
-from sessionlog.cli.output import UNREADABLE, fail, note
-from sessionlog.errors import InvalidPrices, Problem
+from sessionlog.cli.output import UNREADABLE, fail, note, print_json, print_text
+from sessionlog.errors import InvalidPrices
 from sessionlog.events.times import parse_time
 from sessionlog.ledger.load import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.reader.walk import walk_logs
+from sessionlog.render.notes import damage_note, limit_note
 from sessionlog.settings import Settings, load_settings, parse_prices
+
+if TYPE_CHECKING:  # commands without a report save what these import
+    from sessionlog.analytics.sessions import SessionList
+    from sessionlog.analytics.usage_row import UsageReport
 
 Paths = Annotated[
     list[str] | None,
@@ -38,6 +43,7 @@ Status = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Only this status (success, error, unfinished and others); may be repeated."),
 ]
+Source = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this source; may be repeated.")]
 Zone = Annotated[
     str | None, typer.Option(metavar="ZONE", help="Whose days and hours: an IANA name, UTC, or local (the default).")
 ]
@@ -127,11 +133,12 @@ def _spelling(key: str) -> str:
     return key.strip().lower()
 
 
-def choose_one(**formats: bool) -> None:
-    """Refuse two output formats at once."""
+def choose_one(**formats: bool) -> str:
+    """Return the output format that was asked for, `table` for none; two at once are refused."""
     chosen = [f"--{name}" for name, value in formats.items() if value]
     if len(chosen) > 1:
         fail(f"choose only one of {', '.join(chosen[:-1])} and {chosen[-1]}")
+    return chosen[0].removeprefix("--") if chosen else "table"
 
 
 def print_lines(render: Callable[..., Iterable[Any]]) -> None:
@@ -151,19 +158,64 @@ def print_lines(render: Callable[..., Iterable[Any]]) -> None:
             blank.clear()
 
 
-def note_damage(count: int, problems: Sequence[Problem]) -> None:
-    """Say beside JSON, CSV and Markdown what the table says in a line of its own."""
-    if count:
-        things = "1 damaged piece" if count == 1 else f"{count} damaged pieces"
-        note(f"{things} skipped, first {problems[0]}; `sessionlog check` shows all")
+def print_report(
+    report: UsageReport | SessionList,
+    form: str,
+    *,
+    csv: Callable[[], str],
+    markdown: Callable[[], str],
+    table: Callable[..., Iterable[Any]],
+    left_out: int,
+    thing: str,
+) -> None:
+    """Print a report in one form; beside data, stderr says what the table says in lines of its own.
+
+    `left_out` is how many rows a limit left out, and `thing` what a row is called.
+    """
+    match form:
+        case "json":
+            print_json(report.to_dict())
+        case "csv":
+            print_text(csv())
+        case "markdown":
+            print_text(markdown())
+        case _:
+            print_lines(table)
+            return
+    if report.problem_count:
+        note(damage_note(report.problem_count, report.problems))
+    if left_out:
+        note(limit_note(left_out, thing))
 
 
-def nothing_found(where: Reporting, *, narrowed: bool) -> str:
-    """Say where was looked and what to try; `narrowed` if a time or a filter may have left everything out."""
+def end_report(
+    report: UsageReport | SessionList,
+    where: Reporting,
+    *,
+    empty: bool,
+    filters: Mapping[str, Any],
+    strict: bool,
+    what: str = "sessions",
+) -> None:
+    """Say where was looked when nothing was found, and exit with 3 for damage where that is asked for."""
+    if empty:
+        note(nothing_found(where, narrowed=report.window is not None or any(filters.values()), what=what))
+    if strict and report.problem_count:
+        raise typer.Exit(UNREADABLE)
+
+
+def nothing_found(where: Reporting, *, narrowed: bool, what: str = "sessions") -> str:
+    """Say where was looked and what to try.
+
+    `narrowed` if a time or a filter may have left everything out; `what` the report is about.
+    """
     places = ", ".join(where.paths)
     logs = (log for log in walk_logs(where.paths) if isinstance(log, str) and files.stat_path(log))
-    if narrowed and next(logs, None):
+    there = next(logs, None) is not None
+    if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
+    if there and what != "sessions":
+        return f"no {what} in {places}; `sessionlog sessions PATH` lists what is there"
     if where.given:
         return f"no sessions in {places}; `sessionlog check PATH` says what is there"
     return f"no sessions in {places} yet. Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"

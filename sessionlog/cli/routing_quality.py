@@ -10,6 +10,7 @@ from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_qualit
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import note, print_json, print_text
+from sessionlog.render.notes import damage_note
 
 
 def routing_quality(
@@ -58,9 +59,7 @@ def _print(scan: RoutingQualityScan, where: r.Reporting, width: int | None) -> N
 
 
 def _notes(scan: RoutingQualityScan, where: r.Reporting) -> None:
-    found = scan.problems
-    if found["count"]:
-        pieces = "1 damaged piece" if found["count"] == 1 else f"{found['count']} damaged pieces"
-        note(f"{pieces} skipped, first {found['first'][0]}; `sessionlog check` shows more")
+    if scan.routing.problem_count:
+        note(damage_note(scan.routing.problem_count, scan.routing.first_problems))
     if not scan.total_requests and scan.window is None:
         note(r.nothing_found(where, narrowed=False))

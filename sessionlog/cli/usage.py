@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import UNREADABLE, note, print_json, print_text
 from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
 
 
@@ -31,7 +29,7 @@ def usage(
     model: r.Model = None,
     project: r.Project = None,
     status: r.Status = None,
-    source: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this source; may be repeated.")] = None,
+    source: r.Source = None,
     sort: Annotated[
         str | None, typer.Option(metavar="NAME", help="A column of the JSON or a group key; -NAME turns it round.")
     ] = None,
@@ -49,7 +47,7 @@ def usage(
 
     Example: sessionlog usage --since 7d --by day,model
     """
-    r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(paths, tz=tz, now=now)
     filters = {"provider": provider, "model": model, "project": project, "status": status, "source": source}
     with r.scan_progress() as progress:
@@ -58,23 +56,11 @@ def usage(
             tz=where.zone, now=where.now, prices=r.price_book(where.settings, prices),
             filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit, progress=progress,
         )  # fmt: skip
-    _print(report, where, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown, wide=wide)
-    if not report.rows and not report.totals.sessions:
-        note(r.nothing_found(where, narrowed=report.window is not None or any(filters.values())))
-    if strict and report.problem_count:
-        raise typer.Exit(UNREADABLE)
-
-
-def _print(
-    report: UsageReport, where: r.Reporting, *, as_json: bool, as_csv: bool, as_markdown: bool, wide: bool
-) -> None:
-    if as_json:
-        print_json(report.to_dict())
-    elif as_csv:
-        print_text(render_usage_csv(report))
-    elif as_markdown:
-        print_text(render_usage_markdown(report))
-    else:
-        r.print_lines(partial(render_usage, report, tz=where.zone, now=where.now, wide=wide, home=where.home))
-    if as_json or as_csv or as_markdown:
-        r.note_damage(report.problem_count, report.problems)
+    r.print_report(
+        report, form, left_out=report.hidden_rows, thing="row",
+        csv=partial(render_usage_csv, report),
+        markdown=partial(render_usage_markdown, report),
+        table=partial(render_usage, report, tz=where.zone, now=where.now, wide=wide, home=where.home),
+    )  # fmt: skip
+    empty = not report.rows and not report.totals.sessions
+    r.end_report(report, where, empty=empty, filters=filters, strict=strict, what="usage")

@@ -1,24 +1,29 @@
 """check: what is wrong with a log, beyond what stops a line from being read.
 
-Damage is bytes that could not be understood. Everything else is information: numbers that jump or repeat, clocks that
-go back, types this version does not know, permissions wider than needed, secrets written before redaction.
+Damage is what could not be understood: bytes, and the numbers and pins that reports therefore skip. Everything else is
+information: numbers that jump or repeat, clocks that go back, types this version does not know, permissions wider than
+needed, secrets written before redaction.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.redact import find_secrets
 from sessionlog.events.times import parse_time
+from sessionlog.reader.payload_flaws import number_flaws, override_flaw
+from sessionlog.reader.repair import is_repairable
 from sessionlog.reader.stream import MAX_LINE, read_events
 from sessionlog.reader.walk import walk_logs
 
 _MAX_KEPT = 1000
+_MAX_WRITERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,8 @@ class FileCheck:
     Attributes:
         path: The file.
         events: Events that could be read.
-        damaged: Problems that cost bytes, all of them.
+        damaged: Problems that cost data, all of them.
+        repairable: How many of them a repair can take out.
         damage: The first thousand of them.
         notes: Everything else worth knowing, the first thousand.
         counts: Kind → how often, over all of them.
@@ -37,32 +43,41 @@ class FileCheck:
     path: str
     events: int
     damaged: int = 0
+    repairable: int = 0
     damage: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def check_logs(paths: Iterable[str], *, secrets: bool = False, max_line: int = MAX_LINE) -> Iterator[FileCheck]:
+def check_logs(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    secrets: bool = False,
+    max_line: int = MAX_LINE,
+) -> Iterator[FileCheck]:
     """Yield one `FileCheck` per log under `paths`; a file that cannot be read at all is damage of kind `unreadable`."""
-    for item in walk_logs(paths):
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    for item in walk_logs(os.fspath(path) for path in given):
         if isinstance(item, Problem):
             yield FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
         else:
             yield check_log(item, secrets=secrets, max_line=max_line)
 
 
-def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> FileCheck:
+def check_log(path: str | os.PathLike[str], *, secrets: bool = False, max_line: int = MAX_LINE) -> FileCheck:
     """Read one log to its end and say what was found."""
+    path = os.fspath(path)
     damage: list[Problem] = []
     notes: list[Problem] = []
     counts: Counter[str] = Counter()
-    damaged = 0
+    damaged = repairable = 0
     audit = _Audit(path, secrets=secrets)
     try:
         for item in read_events(path, max_line=max_line):
             for problem in [item] if isinstance(item, Problem) else audit.look(item):
                 counts[problem.kind] += 1
                 damaged += problem.severity == "damage"
+                repairable += problem.severity == "damage" and is_repairable(problem)
                 kept = damage if problem.severity == "damage" else notes
                 if len(kept) < _MAX_KEPT:
                     kept.append(problem)
@@ -78,6 +93,7 @@ def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> 
         path=path,
         events=audit.events,
         damaged=damaged,
+        repairable=repairable,
         damage=tuple(damage),
         notes=tuple(notes),
         counts=dict(counts),
@@ -85,7 +101,7 @@ def check_log(path: str, *, secrets: bool = False, max_line: int = MAX_LINE) -> 
 
 
 class _Audit:
-    """Compares each event with the one before it."""
+    """Compares each event with the one before it, and looks at what it says."""
 
     def __init__(self, path: str, *, secrets: bool) -> None:
         self._path = path
@@ -97,11 +113,17 @@ class _Audit:
 
     def look(self, event: Event) -> Iterator[Problem]:
         self.events += 1
-        last = self._last_seq.get(event.session_id)
+        last = self._last_seq.pop(event.session_id, None)
         if last is not None and event.seq != last + 1:
             kind = "seq_gap" if event.seq > last else "seq_repeat"
             yield self._note(kind, f"seq {event.seq} after {last}")
         self._last_seq[event.session_id] = event.seq
+        if len(self._last_seq) > _MAX_WRITERS:
+            del self._last_seq[next(iter(self._last_seq))]  # the one that has been silent for longest
+        for detail in number_flaws(event):
+            yield self._note("bad_number", detail, "damage")
+        if event.type in ("override", "rejected_override") and (flaw := override_flaw(event)):
+            yield self._note("bad_payload", flaw, "damage")
         now = parse_time(event.ts)
         if now is not None:
             if self._last_ns is not None and now < self._last_ns:
@@ -118,8 +140,8 @@ class _Audit:
                     "secret", f"{name} in event {self.events} (seq {event.seq}), byte {offset} of its line"
                 )
 
-    def _note(self, kind: str, detail: str) -> Problem:
-        return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity="info")
+    def _note(self, kind: str, detail: str, severity: Severity = "info") -> Problem:
+        return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity=severity)
 
 
 def _look_at_mode(path: str) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -13,7 +14,7 @@ from sessionlog.reader.stream import MAX_LINE, EventStream
 
 
 def follow(
-    path: str,
+    path: str | os.PathLike[str],
     *,
     from_start: bool = True,
     poll_seconds: float = 0.1,
@@ -30,7 +31,7 @@ def follow(
     Raises:
         LogNotReadable: The path is not a regular file or may not be read.
     """
-    reader = _Follower(path, max_line, skip=not from_start)
+    reader = _Follower(os.fspath(path), max_line, skip=not from_start)
     try:
         while True:
             yield from reader.read()

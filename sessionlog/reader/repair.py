@@ -6,6 +6,7 @@ the log is replaced whole or not at all. Whole events are kept byte for byte.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -15,6 +16,7 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
+_PACKED = (".gz", ".zst")
 _PIECE = 1 << 20
 
 
@@ -35,23 +37,32 @@ class Repair:
     length: int
 
 
-def repair_log(path: str, *, max_line: int = MAX_LINE) -> Repair:
+def is_repairable(problem: Problem) -> bool:
+    """Whether `repair_log` would take this piece out of its log."""
+    return bool(problem.length) and problem.kind in _LOSSY and not problem.path.endswith(_PACKED)
+
+
+def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Repair:
     """Move the damaged bytes of an uncompressed log to `<path>.quarantine` and rewrite it without them.
 
     Lines over the limit and compressed logs are left alone.
 
     Raises:
-        LogNotReadable: The log is compressed, or a writer is in the middle of its last line.
+        LogNotReadable: The log is compressed, holds no event at all (a file named by mistake), or a writer is in the
+            middle of its last line.
         OSError: The quarantine or the new file could not be written; the log is as it was.
     """
-    if path.endswith((".gz", ".zst")):
+    path = os.fspath(path)
+    if path.endswith(_PACKED):
         raise LogNotReadable(f"{path}: compressed logs are not repaired; unpack it first")
     target = files.real_path(path)
     with files.open_log(path) as file:
         if not files.lock(file.fileno()):
             raise LogNotReadable(f"{path}: another process holds its lock; try again when the session has ended")
         # The lock lasts until the file is closed: a writer that waits for it finds the old file gone and opens anew.
-        spans = list(_damaged_spans(target, max_line))
+        spans, events = _survey(target, max_line)
+        if spans and not events:
+            raise LogNotReadable(f"{path}: no event in it, so it is no session log; nothing was changed")
         if not spans:
             return Repair(path=path, quarantine=None, pieces=0, length=0)
         if is_young(target) and spans[-1][1] >= files.stat_open(file).st_size:
@@ -63,11 +74,16 @@ def repair_log(path: str, *, max_line: int = MAX_LINE) -> Repair:
     return Repair(path=path, quarantine=quarantine, pieces=len(spans), length=length)
 
 
-def _damaged_spans(path: str, max_line: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of the damaged pieces, in order."""
+def _survey(path: str, max_line: int) -> tuple[list[tuple[int, int]], int]:
+    """Return (start, end) of the damaged pieces, in order, and how many events there are beside them."""
+    spans: list[tuple[int, int]] = []
+    events = 0
     for item in read_events(path, max_line=max_line):
-        if isinstance(item, Problem) and item.length and item.kind in _LOSSY:
-            yield item.offset, item.offset + item.length
+        if not isinstance(item, Problem):
+            events += 1
+        elif is_repairable(item):
+            spans.append((item.offset, item.offset + item.length))
+    return spans, events
 
 
 def _quarantined(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:

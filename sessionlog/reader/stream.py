@@ -7,6 +7,7 @@ may be in the middle of it.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ YOUNG_NS = 2_000_000_000
 _BEFORE = b" \t\r\n\xef\xbb\xbf"  # what may stand before the first object: white space, a byte order mark
 
 
-def read_events(path: str, *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:
+def read_events(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:
     """Yield the events of a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` log in file order, and what is wrong with it.
 
     Tolerates CRLF, byte order marks, NULs, torn lines, several documents on a line and pretty-printed objects.
@@ -35,6 +36,7 @@ def read_events(path: str, *, max_line: int = MAX_LINE) -> Iterator[Event | Prob
     Raises:
         LogNotReadable: There is no such file, it is not a regular file, or it may not be read.
     """
+    path = os.fspath(path)
     file, unpacked = open_unpacked(path)
     with file:
         stream = EventStream(path, max_line=max_line)
@@ -156,11 +158,6 @@ class EventStream:
             detail = f"unfinished line, {flaw.length} bytes"
             named = replace(flaw, kind="torn_tail", detail=detail, severity=severity) if torn else flaw
             yield self._problem(named, self._line + 1, self._offset)
-
-    @property
-    def tail_length(self) -> int:
-        """Bytes of the unfinished last line."""
-        return len(self._tail) + self._skipping
 
     def _too_long(self, length: int) -> Flaw:
         limit = self._max_line

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessionlog.errors import Problem
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair
 from sessionlog.render.escape import terminal
+from sessionlog.render.notes import counted
 
 SCHEMA = "sessionlog.check/1"
 _SHOWN = 20
 
 
-def render_check(results: Sequence[FileCheck], *, notes: bool) -> str:
-    """Return the text of a check; notes are spelled out only on request."""
+def render_check(results: Sequence[FileCheck], *, notes: bool, repairing: bool = False) -> str:
+    """Return the text of a check: notes spelled out only on request, a repair advised unless it is being done."""
     lines: list[str] = []
     for result in results:
         findings = [*result.damage, *(result.notes if notes else ())]
         lines += [f"{_mark(problem)} {_sentence(problem)}" for problem in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  … and {len(findings) - _SHOWN} more in {result.path}")
-    return "".join(terminal(line) + "\n" for line in [*lines, *_summary(results, notes=notes)])
+    lines += _summary(results, notes=notes)
+    if not repairing and any(result.repairable for result in results):
+        lines.append("`sessionlog check --repair` moves damaged bytes to NAME.quarantine and mends the log")
+    return "".join(terminal(line) + "\n" for line in lines)
 
 
 def _mark(problem: Problem) -> str:
@@ -41,34 +45,34 @@ def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
     noted = Counter[str]()
     for result in results:
         noted.update({problem.kind for problem in result.notes})
-    files = f"{_counted(len(results), 'log')}, {_counted(events, 'event')}"
-    verdict = _counted(damage, "damaged piece") if damage else "no damage"
+    files = f"{counted(len(results), 'log')}, {counted(events, 'event')}"
+    verdict = counted(damage, "damaged piece") if damage else "no damage"
     lines = [f"{files}: {verdict}"]
     if noted:
         kinds = ", ".join(f"{kind} in {count}" for kind, count in sorted(noted.items()))
         lines.append(f"notes: {kinds}" if notes else f"notes: {kinds} (--notes shows them)")
-    if damage:
-        lines.append("`sessionlog check --repair` moves damaged bytes to NAME.quarantine and mends the log")
     return lines
 
 
-def render_repair(repair: Repair | str) -> str:
+def render_repair(path: str, repair: Repair | str) -> str:
     """Return one line about a repair, or about why there was none."""
     if isinstance(repair, str):
-        return terminal(f"✘ not repaired: {repair}") + "\n"
+        return terminal(f"✘ {path}: not repaired: {repair}") + "\n"
     if repair.quarantine is None:
-        return terminal(f"· {repair.path}: nothing to repair") + "\n"
-    moved = f"{_counted(repair.pieces, 'piece')} ({_counted(repair.length, 'byte')})"
-    return terminal(f"✔ {repair.path}: {moved} moved to {repair.quarantine}") + "\n"
+        return terminal(f"· {path}: nothing to repair") + "\n"
+    moved = f"{counted(repair.pieces, 'piece')} ({counted(repair.length, 'byte')})"
+    return terminal(f"✔ {path}: {moved} moved to {repair.quarantine}") + "\n"
 
 
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def is_left(result: FileCheck, repair: Repair | str | None) -> bool:
+    """Whether a log is damaged, and still is after its repair, if there was one."""
+    return result.damaged > (repair.pieces if isinstance(repair, Repair) else 0)
 
 
-def check_document(results: Sequence[FileCheck]) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.check/1`."""
-    return {
+def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | str] | None = None) -> dict[str, Any]:
+    """Return the JSON document `sessionlog.check/1`; `repairs` by path says what was done, or why nothing was."""
+    done = repairs or {}
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "files": [
             {
@@ -79,8 +83,17 @@ def check_document(results: Sequence[FileCheck]) -> dict[str, Any]:
             }
             for result in results
         ],
-        "damaged_files": sum(1 for result in results if result.damaged),
+        "damaged_files": sum(is_left(result, done.get(result.path)) for result in results),
     }
+    if repairs is not None:
+        document["repairs"] = [_repair_object(path, repair) for path, repair in repairs.items()]
+    return document
+
+
+def _repair_object(path: str, repair: Repair | str) -> dict[str, Any]:
+    if isinstance(repair, str):
+        return {"path": path, "error": repair}
+    return {"path": path, "quarantine": repair.quarantine, "pieces": repair.pieces, "bytes": repair.length}
 
 
 def _object(problem: Problem) -> dict[str, Any]:

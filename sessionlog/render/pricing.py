@@ -22,7 +22,7 @@ _LABELS = (
 
 def render_price(info: PriceInfo) -> str:
     """Return what a model costs, per million tokens."""
-    lines = [terminal(f"{info.provider}/{info.model}".strip("/")), f"  {terminal(info.source)}"]
+    lines = [terminal(_title(info)), f"  {terminal(info.source)}"]
     if info.valid_from:
         lines.append(f"  since {info.valid_from}")
     lines += ["", "  USD per million tokens", *_prices(info.pricing)]
@@ -31,6 +31,14 @@ def render_price(info: PriceInfo) -> str:
     if info.variants:
         lines += ["", f"  other prices for: {terminal(', '.join(info.variants))}"]
     return "\n".join(lines) + "\n"
+
+
+def _title(info: PriceInfo) -> str:
+    """The provider and the model; the key of an own price may name the provider already."""
+    is_own = info.source == f"your price {info.model!r}"
+    if is_own and info.model.lower().startswith(f"{info.provider.lower()}/"):
+        return info.model
+    return f"{info.provider}/{info.model}".strip("/")
 
 
 def _prices(pricing: ModelPricing) -> Iterator[str]:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -16,16 +16,17 @@ from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
-from sessionlog.render.usage import problem_note
 from sessionlog.sources.record import UNKNOWN as MISSING
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),
     "running": ("●", "unfinished"),
     "unfinished": ("◌", "unfinished"),
+    "unknown": ("·", "secondary"),
 }
 _FAILED = ("✘", "failed")
 
@@ -55,14 +56,16 @@ def render_sessions(
     rows = [_row(session, tz, home, wide=wide) for session in found.sessions]
     table = fit_table(_COLUMNS, rows, width=width, wide=wide)
     numbered = zip(found.sessions, table.lines[1:], strict=True)
-    unpriced = False
-    for _, group in groupby(numbered, key=lambda pair: _day(pair[0], tz)):
+    estimated = unpriced = False
+    for day, group in groupby(numbered, key=lambda pair: _day(pair[0], tz)):
         sessions, lines = zip(*group, strict=True)
-        unpriced = unpriced or bool(_more(sessions))
-        yield _heading(sessions, tz, now, max(table.width, 40))
+        whole = [*sessions, *_rest_of_day(found, day, tz)]
+        estimated = estimated or any(session.estimated_nano for session in whole)
+        unpriced = unpriced or bool(_more(whole))
+        yield _heading(whole, len(sessions), tz, now, max(table.width, 40))
         yield from lines
         yield Text()
-    yield from _notes(found, table.hidden, unpriced=unpriced)
+    yield from _notes(found, table.hidden, estimated=estimated, unpriced=unpriced)
 
 
 def _row(session: SessionSummary, tz: str, home: str, *, wide: bool) -> list[Cell]:
@@ -92,7 +95,7 @@ def _project(folder: str, home: str) -> str:
 def _why(session: SessionSummary) -> str:
     if session.status == "unfinished":
         return "no end: killed?" if session.counted else session.error
-    if session.status in MARKS:
+    if session.status in ("success", "running"):
         return ""
     if session.error:
         return session.error
@@ -115,26 +118,34 @@ def _day(session: SessionSummary, tz: str) -> str:
     return "" if session.start_ns is None else day_key(session.start_ns, resolve_zone(tz))
 
 
-def _heading(sessions: Sequence[SessionSummary], tz: str, now: datetime, width: int) -> Text:
+def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSummary]:
+    """What a limit left out of a day: it cuts the list at its old end, so that the rest follows at once."""
+    return takewhile(lambda session: _day(session, tz) == day, found.left_out)
+
+
+def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Text:
+    """A day with the sum of all its sessions, also of those that a limit left out."""
     start = sessions[0].start_ns
     title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
-    count = f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}"
+    count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")
     money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
     right = f"{count}{money}"
     return Text.assemble((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
 
 
-def _notes(found: SessionList, hidden: Sequence[str], *, unpriced: bool = False) -> Iterator[Text]:
-    if any(session.estimated_nano for session in found.sessions):
+def _notes(
+    found: SessionList, hidden: Sequence[str], *, estimated: bool = False, unpriced: bool = False
+) -> Iterator[Text]:
+    if estimated:
         yield Text("~ estimated from list prices", style="note")
     if unpriced:
         yield Text("+ a part of it has no price: `sessionlog pricing MODEL` says why", style="note")
     if found.problem_count:
-        yield problem_note(found.problem_count, found.problems)
+        yield Text(damage_note(found.problem_count, found.problems), style="note")
     if found.hidden:
-        yield Text(f"{found.hidden} more sessions (--limit)", style="note")
+        yield Text(limit_note(found.hidden, "session"), style="note")
     if hidden:
         yield Text(f"hidden columns: {', '.join(hidden)} (--wide)", style="note")
 

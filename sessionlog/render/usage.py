@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,8 +12,8 @@ from rich.text import Text
 
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
-from sessionlog.errors import Problem
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import duration, human_count, percent, rate, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
@@ -101,7 +100,7 @@ def render_usage(
 
 
 def _sessions(totals: UsageRow) -> str:
-    text = f"{totals.sessions:,} session{'' if totals.sessions == 1 else 's'}"
+    text = counted(totals.sessions, "session")
     return f"{text}, {totals.running_sessions} running" if totals.running_sessions else text
 
 
@@ -130,9 +129,9 @@ def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterato
         if count:
             yield _note(f"{count} of {report.totals.requests} requests: {_PROVENANCE[word]}")
     if report.problem_count:
-        yield problem_note(report.problem_count, report.problems)
+        yield _note(damage_note(report.problem_count, report.problems))
     if report.hidden_rows:
-        yield _note(f"{report.hidden_rows} more rows (--limit)")
+        yield _note(limit_note(report.hidden_rows, "row"))
     if hidden and not wide:
         yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
 
@@ -142,19 +141,6 @@ _PROVENANCE = {
     "estimated": "their numbers are estimates",
     "session": "only the session's totals are in the log, counted as one request",
 }
-
-
-def problem_note(count: int, problems: Sequence[Problem]) -> Text:
-    """Return the one line about damage that a report always ends with when there was some."""
-    first = ", ".join(one_line(_place(problem), 60) for problem in problems[:2])
-    things, them = ("damaged piece", "it") if count == 1 else ("damaged pieces", "them")
-    return _note(f"{count} {things} skipped ({first}{', …' if count > 2 else ''}): `sessionlog check` shows {them}")
-
-
-def _place(problem: Problem) -> str:
-    """The end of a problem's `file:line`, enough to find it."""
-    name = os.path.basename(problem.path)
-    return f"{name}:{problem.line}" if problem.line else name
 
 
 def _note(text: str) -> Text:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics import routing
 from sessionlog.analytics.routing import OverrideClassBucket, RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import InvalidQuery, InvalidWindow
+from sessionlog.errors import InvalidQuery, InvalidWindow, LogNotReadable, MissingExtra
 
 DATA = Path(__file__).parents[2] / "testdata" / "routing"
 BASIC, PINNED, LESSONS = (str(DATA / name) for name in ("basic", "three-of-four-pinned", "lessons"))
@@ -190,6 +191,29 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path):
     scan = scan_routing_quality(str(tmp_path))
     assert (scan.total_requests, scan.problems["count"] > 0) == (1, True)
     assert "a.jsonl.gz" in scan.problems["first"][0]
+
+
+def test_what_cannot_be_opened_is_named_once(tmp_path, monkeypatch):
+    """A device, and a .zst where no decoder is installed: a finding each, and no path twice."""
+
+    def without_decoder(path):
+        if path.endswith(".zst"):
+            raise MissingExtra("reading .zst logs needs a decoder")
+        raise LogNotReadable(f"{path}: not a regular file")
+
+    monkeypatch.setattr(routing, "read_events", without_decoder)
+    for name in ("a.jsonl", "b.jsonl.zst"):
+        (tmp_path / name).write_bytes(b"")
+    assert scan_routing_quality(tmp_path).problems["first"] == [
+        f"{tmp_path}/a.jsonl unreadable not a regular file",
+        f"{tmp_path}/b.jsonl.zst unreadable reading .zst logs needs a decoder",
+    ]
+
+
+def test_paths_may_be_path_objects():
+    """One or several."""
+    assert scan_routing_quality(Path(BASIC)).total_requests == 6
+    assert scan_routing_quality([Path(BASIC), PINNED]).total_requests == 10
 
 
 def test_the_json_shape_is_stable():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.analytics.routing import RoutingQualityScan
-from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
+from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, _Log, fold_session
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -219,3 +219,18 @@ def test_no_payload_can_break_the_fold(type_, data):
     routing = fold(event(type_, data))
     assert routing.tally.requests == 1
     json.dumps(RoutingQualityScan(routing=routing).to_dict())
+
+
+def test_a_million_overrides_are_as_many_cells_as_they_have_classes():
+    """Only what the breakdown needs is kept of an override, not its payload."""
+    log = _Log()
+    for number in range(50):
+        log.take(override(number % 2 == 0, prompt="x" * 1000, candidates=[{"model": str(number)}]))
+    assert len(log.pins) == 2
+    assert (log.overrides, log.disagreeing) == (50, 25)
+
+
+def test_an_override_may_pin_nothing():
+    """It is counted, and disagrees with nobody."""
+    routing = tally(event("override", {"axes_overridden": []}))
+    assert (routing.overrides, routing.disagreeing, routing.accepted, routing.cells) == (1, 0, 0, {})

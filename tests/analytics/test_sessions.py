@@ -221,3 +221,10 @@ def test_what_is_only_listed(tmp_path):
     found = listed(tmp_path)
     assert [(s.counted, s.requests) for s in found.sessions] == [(False, 0)] * 2
     assert aggregate_usage(tmp_path, prices=PRICES, now=NOW).totals.sessions == 0
+
+
+def test_what_a_limit_leaves_out_is_at_hand():
+    """A day's sum needs the sessions that are not shown."""
+    found, whole = week_sessions(limit=3), week_sessions()
+    assert found.sessions + found.left_out == whole.sessions
+    assert len(found.left_out) == found.hidden

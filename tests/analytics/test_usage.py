@@ -496,3 +496,10 @@ def test_the_week_is_all_there():
     """Each lesson is a file of its own."""
     assert len(list((DATA / "week").iterdir())) == 10
     assert week_report().totals.sessions == 9
+
+
+def test_rows_are_ordered_whatever_the_locale(monkeypatch):
+    """The order of rows has nothing to do with how this system spells file names."""
+    monkeypatch.setattr("os.fsencode", lambda name: name.encode("ascii"))
+    report = fold(session("a", record(model="模型")), session("b", record(model="a")), by=("model",))
+    assert [row.model for row in report.rows] == ["a", "模型"]

@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+from sessionlog.cli import check
+from sessionlog.errors import LogNotReadable
+
 
 def test_whole_logs_exit_0(cli, logs):
     """One sentence with numbers."""
@@ -33,12 +36,44 @@ def test_a_repair_saves_the_bytes_and_leaves_nothing_to_find(cli, damaged):
 
 
 def test_a_repair_leaves_a_report_beside_json(cli, damaged):
-    """The document is about what was found; what was done is said on stderr."""
+    """The document says what was found, what was done, and how many logs are still damaged."""
+    path = f"{damaged}/s-failed.jsonl"
     ran = cli("check", damaged, "--repair", "--json")
-    assert ran.code == 0
-    assert ran.json["damaged_files"] == 1
-    assert "moved to" in ran.err
-    assert ran.err.count("\n") == 1
+    assert (ran.code, ran.err, ran.json["damaged_files"]) == (0, "", 0)
+    assert ran.json["repairs"] == [{"path": path, "quarantine": f"{path}.quarantine", "pieces": 1, "bytes": 40}]
+    assert "repairs" not in cli("check", damaged, "--json").json
+    assert cli("check", damaged, "--repair", "--json").json["repairs"] == []
+
+
+def test_a_repair_that_fails_is_in_the_json(cli, damaged, monkeypatch):
+    """With its reason, and the log counts as damaged."""
+
+    def refuse(path, *, max_line):
+        raise LogNotReadable(f"{path}: another process holds its lock")
+
+    monkeypatch.setattr(check, "repair_log", refuse)
+    ran = cli("check", damaged, "--repair", "--json")
+    assert (ran.code, ran.json["damaged_files"]) == (1, 1)
+    assert ran.json["repairs"] == [{"path": f"{damaged}/s-failed.jsonl", "error": "another process holds its lock"}]
+
+
+def test_a_repair_does_not_advise_a_repair(cli, damaged):
+    """It is being done."""
+    assert "check --repair" not in cli("check", damaged, "--repair").out
+
+
+def test_what_usage_skips_is_damage_that_no_repair_mends(cli, logs):
+    """A wrong number is shown, stays, and no repair is offered for it."""
+    path = logs / "s-first.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"output":200', b'"output":-20'))
+    assert "damaged pieces skipped" in cli("usage", logs).out
+    ran = cli("check", logs)
+    assert ran.code == 1
+    assert f"✘ {path} bad_number: llm.response seq " in ran.out
+    assert "--repair" not in ran.out
+    again = cli("check", logs, "--repair")
+    assert again.code == 1
+    assert "nothing to repair" in again.out
 
 
 def test_damage_that_stays_exits_1(cli, damaged):

@@ -157,3 +157,16 @@ def test_a_bar_for_long_scans_only(home, monkeypatch, seconds, shown):
     said = watched.getvalue()
     assert ("reading logs" in said) is shown
     assert said.endswith("\x1b[2K") is shown
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_logs_without_usage_are_told_apart_from_no_logs(cli, tmp_path, monkeypatch, given):
+    """There are sessions, only nothing was used in them."""
+    log = tmp_path / "logs" / "s.jsonl"
+    log.parent.mkdir()
+    log.write_text('{"session_id":"b","seq":0,"type":"session.start","ts":"2026-11-20T10:00:00Z"}\n')
+    monkeypatch.setenv("SESSIONLOG_DIR", str(log.parent))
+    ran = cli("usage", *([log.parent] if given else []))
+    assert ran.code == 0
+    assert f"no usage in {log.parent}; `sessionlog sessions" in ran.err
+    assert "no session" not in ran.err

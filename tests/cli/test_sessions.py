@@ -79,3 +79,53 @@ def test_an_unknown_session_exits_3_and_says_where(cli, logs, monkeypatch):
     ran = cli("replay", "s-x")
     assert (ran.code, ran.out) == (3, "")
     assert str(logs) in ran.err
+
+
+def many(folder, record, count=52):
+    """More sessions than a table shows by itself."""
+    path = record(folder, "s-0")
+    for number in range(1, count):
+        (folder / f"s-{number}.jsonl").write_bytes(path.read_bytes())
+    return folder
+
+
+def test_only_the_table_stops_at_fifty(cli, tmp_path, record):
+    """Programs get every session unless they ask for fewer."""
+    folder = many(tmp_path / "logs", record)
+    table = cli("sessions", folder, *NOW).out
+    assert "2 more sessions (--limit)" in table
+    assert "52 sessions, 50 shown · " in table
+    assert len(cli("sessions", folder, "--json").json["sessions"]) == 52
+    assert len(cli("sessions", folder, "--csv").out.splitlines()) == 1 + 52
+    assert len(cli("sessions", folder, "--markdown").out.splitlines()) == 2 + 52
+    assert "more session" not in cli("sessions", folder, "--limit", "52").out
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv", "--markdown"])
+@pytest.mark.parametrize(("command", "noun"), [("sessions", "session"), ("usage", "row")])
+def test_what_a_limit_leaves_out_is_noted_beside_data(cli, logs, command, noun, form):
+    """How many, on stderr."""
+    assert cli(command, logs, form, "--limit", "2").err == f"1 more {noun} (--limit)\n"
+    assert cli(command, logs, form, "--limit", "1").err == f"2 more {noun}s (--limit)\n"
+    assert cli(command, logs, form, "--limit", "3").err == ""
+
+
+def test_sessions_of_one_source(cli, logs):
+    """As for usage."""
+    assert len(cli("sessions", logs, "--json", "--source", "nat*").json["sessions"]) == 3
+    assert cli("sessions", logs, "--json", "--source", "codex").json["sessions"] == []
+
+
+def test_a_log_without_data_ended_nobody_knows_how(cli, tmp_path):
+    """It is no failure."""
+    path = tmp_path / "bench.jsonl"
+    events = ("session.start", "session.end")
+    path.write_text(
+        "".join(
+            f'{{"session_id":"b","seq":{n},"type":"{kind}","ts":"2026-11-20T10:00:0{n}Z"}}\n'
+            for n, kind in enumerate(events)
+        )
+    )
+    [line] = [line for line in cli("sessions", path, *NOW).out.splitlines() if "bench" in line]
+    assert line.split()[1] == "·"
+    assert "✘" not in line

@@ -1,13 +1,17 @@
 """check: what is wrong with a log, and what is only worth knowing."""
 
+import gzip
 import os
+from pathlib import Path
 
 import pytest
 
+from sessionlog.events.decode import decode_line
 from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader import check
 from sessionlog.reader.check import check_log, check_logs
+from sessionlog.sources.native import scan_log
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -156,3 +160,58 @@ def test_all_damage_is_counted(tmp_path):
     path.write_bytes(b"damaged\n" * 1500)
     found = check_log(str(path))
     assert (found.damaged, len(found.damage), found.counts) == (1500, 1000, {"not_json": 1500, "wide_mode": 1})
+
+
+@pytest.mark.parametrize(
+    ("type_", "data", "details"),
+    [
+        ("llm.response", {"usage": {"input": -1, "output": 2.5}}, ["input: a negative count", "output: 2.5 is not"]),
+        ("llm.response", {"usage": 3, "cost_usd": True}, ["usage is a int", "cost is a bool"]),
+        ("session.end", {"tokens": {"output": "many"}, "cost_usd": "dear"}, ["output: 'many'", "cost 'dear'"]),
+    ],
+)
+def test_numbers_that_are_none_are_damage(type_, data, details, tmp_path):
+    """What a report skips, a check shows, with the same words."""
+    path = log(tmp_path, line(1) + line(2, type_, data=data))
+    found = check_log(path)
+    assert [problem.kind for problem in found.damage] == ["bad_number"] * len(details)
+    for problem, detail in zip(found.damage, details, strict=True):
+        assert problem.detail.startswith(f"{type_} seq 2: {detail}")
+    assert [str(problem) for problem in found.damage] == [str(p) for p in scan_log(path).problems.first]
+    assert (found.damaged, found.repairable) == (len(details), 0)
+
+
+@pytest.mark.parametrize("type_", ["override", "rejected_override"])
+def test_a_pin_that_cannot_be_read_is_damage(type_, tmp_path):
+    """Its axes must be a list of names, as in the report on routing."""
+    good, bad = ({"axes_overridden": axes} for axes in (["model"], [1]))
+    found = check_log(log(tmp_path, line(1, type_, data=good) + line(2, type_, data=bad)))
+    [problem] = found.damage
+    assert (problem.kind, problem.severity) == ("bad_payload", "damage")
+    assert problem.detail == f"{type_} (seq 2) cannot be read: axes_overridden is not a list of names"
+
+
+@pytest.mark.parametrize(("name", "repairable"), [("s.jsonl", 1), ("s.jsonl.gz", 0)])
+def test_what_a_repair_can_mend_is_counted(name, repairable, tmp_path):
+    """Broken lines of plain logs; wrong numbers and compressed logs stay as they are."""
+    content = line(1) + b"x\n" + line(2, "llm.response", data={"usage": 3})
+    found = check_log(log(tmp_path, gzip.compress(content) if name.endswith(".gz") else content, name))
+    assert (found.damaged, found.repairable) == (2, repairable)
+
+
+def test_a_thousand_writers_are_remembered(tmp_path, monkeypatch):
+    """A log that makes up ids does not fill the memory; those who write on are still followed."""
+    monkeypatch.setattr(check, "_MAX_WRITERS", 2)
+    content = b"".join(line(seq, session_id=name) for name, seq in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 4)])
+    audit = check._Audit("s.jsonl", secrets=False)
+    kinds = [problem.kind for event in decode_line(content)[0] for problem in audit.look(event)]
+    assert kinds == ["seq_gap"]
+    assert sorted(audit._last_seq) == ["a", "c"]
+
+
+def test_paths_may_be_path_objects(tmp_path):
+    """One or several, a problem names them as text."""
+    path = Path(log(tmp_path, line(1) + b"x\n"))
+    for paths in (path, [path], str(path)):
+        [found] = check_logs(paths)
+        assert (found.path, found.damage[0].path) == (str(path), str(path))

@@ -216,3 +216,11 @@ def test_the_file_is_closed_when_following_stops_early(log):
     assert next(following).seq == 1
     following.close()
     log.delete()
+
+
+def test_a_path_may_be_a_path_object(tmp_path):
+    """Problems name it as text."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(line(1) + b"x\n")
+    event, problem = follow(path, stop=lambda: True)
+    assert (event.seq, problem.path) == (1, str(path))

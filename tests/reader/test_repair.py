@@ -16,7 +16,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
-from sessionlog.reader.repair import repair_log
+from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import read_events
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -281,3 +281,19 @@ def test_another_users_link_is_refused(tmp_path):
     with pytest.raises(LogNotReadable, match="another user"):
         repair_log(str(link))
     assert target.read_bytes() == line(1) + b"garbage\n"
+
+
+def test_a_path_may_be_a_path_object(tmp_path):
+    """What is returned names it as text."""
+    path = log(tmp_path, line(1) + b"x\n")
+    assert repair_log(path) == Repair(path=str(path), quarantine=f"{path}.quarantine", pieces=1, length=1)
+
+
+def test_a_file_that_is_no_log_is_left_alone(tmp_path):
+    """A file named by mistake holds no event: it is refused, and stays as it is to the byte."""
+    path = tmp_path / "README.md"
+    path.write_bytes(b"# A project\n\nWith words, not events.\n")
+    with pytest.raises(LogNotReadable, match="no event in it"):
+        repair_log(str(path))
+    assert path.read_bytes() == b"# A project\n\nWith words, not events.\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["README.md"]

@@ -242,11 +242,19 @@ def test_lines_can_be_passed_over_undecoded():
     assert len(seen) == 4
 
 
-def test_the_unfinished_tail_is_measured():
-    """A reader that stores its place can say how much it has not taken yet."""
+def test_the_place_is_before_an_unfinished_tail():
+    """A reader that stores its place begins again at the line that was not whole."""
     stream = EventStream("log.jsonl")
     list(stream.feed(io.BytesIO(line(1) + b"torn")))
-    assert (stream.line, stream.offset, stream.tail_length) == (1, len(line(1)), 4)
+    assert (stream.line, stream.offset) == (1, len(line(1)))
+
+
+def test_a_path_may_be_a_path_object(tmp_path):
+    """Problems name it as text."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(line(1) + b"x\n")
+    event, problem = read_events(path)
+    assert (event.seq, problem.path) == (1, str(path))
 
 
 @FAST

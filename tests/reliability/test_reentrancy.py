@@ -30,8 +30,9 @@ def test_a_signal_handler_emits_every_millisecond(tmp_path, events):
         signals = [0]
 
         def handler(signum, frame):
-            log.emit("progress", {"signal": signals[0]})
-            signals[0] += 1
+            number = signals[0]
+            signals[0] += 1  # before the emit: the next signal may come in the middle of it
+            log.emit("progress", {"signal": number})
 
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
@@ -46,7 +47,8 @@ def test_a_signal_handler_emits_every_millisecond(tmp_path, events):
     read = read_log(tmp_path / "s.jsonl")
     assert check_whole(read) == []
     assert check_recorded(read, range(events), range(events)) == []
-    assert [event.data["signal"] for event in read.of_type("progress")] == list(range(signals))
+    numbers = [event.data["signal"] for event in read.of_type("progress")]
+    assert sorted(numbers) == list(range(signals))  # a handler may be interrupted by the next before it emits
     assert [event.seq for event in read.events] == list(range(len(read.events)))
 
 

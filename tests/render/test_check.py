@@ -37,13 +37,22 @@ def test_a_sound_log_is_one_line():
 
 def test_damage_has_its_place_and_the_next_step():
     """File, line and byte offset; a finding about the whole file has only the file."""
-    text = render_check([checked([problem(), problem(line=0, kind="unreadable", detail="no permission")])], notes=False)
+    two = checked([problem(), problem(line=0, kind="unreadable", detail="no permission")], repairable=1)
+    text = render_check([two], notes=False)
     assert text.splitlines() == [
         "✘ s.jsonl:3 (offset 40) not_json: 7 bytes are not JSON",
         "✘ s.jsonl unreadable: no permission",
         "1 log, 12 events: 2 damaged pieces",
         "`sessionlog check --repair` moves damaged bytes to NAME.quarantine and mends the log",
     ]
+
+
+def test_a_repair_is_offered_where_it_can_mend():
+    """Not for what stays as it is, and not by a repair itself."""
+    assert "--repair" not in render_check([checked([problem(kind="bad_number")])], notes=False)
+    log = checked([problem()], repairable=1)
+    assert "--repair" in render_check([log], notes=False)
+    assert "--repair" not in render_check([log], notes=False, repairing=True)
 
 
 def test_one_piece_is_one_piece():
@@ -77,14 +86,14 @@ def test_logged_text_cannot_act():
     evil = "\x1b[2J\r\n\u202e"
     log = checked([problem(path=evil, detail=evil)] * 30, [note(evil)], path=evil)
     assert not CONTROLS.search(render_check([log], notes=True))
-    assert not CONTROLS.search(render_repair(evil))
-    assert not CONTROLS.search(render_repair(Repair(path=evil, quarantine=evil, pieces=1, length=1)))
+    assert not CONTROLS.search(render_repair(evil, evil))
+    assert not CONTROLS.search(render_repair(evil, Repair(path=evil, quarantine=evil, pieces=1, length=1)))
 
 
 @pytest.mark.parametrize(
     ("repair", "text"),
     [
-        ("the disk is full", "✘ not repaired: the disk is full\n"),
+        ("the disk is full", "✘ s: not repaired: the disk is full\n"),
         (Repair(path="s", quarantine=None, pieces=0, length=0), "· s: nothing to repair\n"),
         (Repair(path="s", quarantine="s.q", pieces=2, length=90), "✔ s: 2 pieces (90 bytes) moved to s.q\n"),
         (Repair(path="s", quarantine="s.q", pieces=1, length=1), "✔ s: 1 piece (1 byte) moved to s.q\n"),
@@ -92,7 +101,7 @@ def test_logged_text_cannot_act():
 )
 def test_a_repair_is_one_line(repair, text):
     """What was done, to what, and where the bytes are."""
-    assert render_repair(repair) == text
+    assert render_repair("s", repair) == text
 
 
 def test_the_document_has_everything():
@@ -131,6 +140,23 @@ def test_the_document_has_everything():
     }
     assert list(document["files"][0]) == ["path", "events", "counts", "problems"]
     assert json.loads(json.dumps(document)) == document
+
+
+def test_the_document_of_a_repair_says_what_was_done_and_what_is_left():
+    """Each damaged log with where its bytes are, or with why it was left alone."""
+    logs = [checked([problem()], path=name) for name in ("a", "b", "c")]
+    done = {
+        "a": Repair(path="a", quarantine="a.quarantine", pieces=1, length=7),
+        "b": "no permission",
+        "c": Repair(path="c", quarantine=None, pieces=0, length=0),
+    }
+    document = check_document([*logs, checked()], done)
+    assert document["repairs"] == [
+        {"path": "a", "quarantine": "a.quarantine", "pieces": 1, "bytes": 7},
+        {"path": "b", "error": "no permission"},
+        {"path": "c", "quarantine": None, "pieces": 0, "bytes": 0},
+    ]
+    assert document["damaged_files"] == 2
 
 
 def test_text_and_document_speak_of_the_same_findings(tmp_path):

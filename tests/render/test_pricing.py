@@ -113,3 +113,17 @@ def test_the_document_has_every_price():
     }
     assert json.loads(json.dumps(document)) == document
     assert price_document(None) == {"schema": "sessionlog.pricing/1", "price": None}
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "title"),
+    [("p", "p/*", "p/*"), ("P", "p/m", "p/m"), ("p", "*", "p/*"), ("", "p/*", "p/*"), ("p", "vendor/m", "p/vendor/m")],
+)
+def test_an_own_price_is_titled_once(provider, key, title):
+    """A key that names the provider is not named after it again."""
+    assert render_price(info(provider=provider, model=key, source=f"your price {key!r}")).startswith(f"{title}\n")
+
+
+def test_a_listed_model_keeps_its_whole_name():
+    """Some providers sell models whose names begin with their own."""
+    assert render_price(info(provider="acme", model="acme/large")).startswith("acme/acme/large\n")

@@ -33,7 +33,7 @@ def summary(name="s", **fields):
 
 
 def found(*sessions, **fields):
-    known = {"window": None, "hidden": 0, "problem_count": 0, "problems": ()}
+    known = {"window": None, "problem_count": 0, "problems": ()}
     return SessionList(sessions=sessions, **(known | fields))
 
 
@@ -89,6 +89,26 @@ def test_days_have_a_heading_with_their_sum():
     assert list(headings(lines(sessions, tz="America/New_York"))) == ["TODAY 21 Nov", "YESTERDAY 20 Nov", "THU 19 Nov"]
 
 
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        (1, {"TODAY 21 Nov": "3 sessions, 1 shown · ~$1.25+"}),
+        (2, {"TODAY 21 Nov": "3 sessions, 2 shown · ~$1.25+"}),
+        (3, {"TODAY 21 Nov": "3 sessions · ~$1.25+"}),
+        (4, {"TODAY 21 Nov": "3 sessions · ~$1.25+", "YESTERDAY 20 Nov": "2 sessions, 1 shown · $1.00"}),
+    ],
+)
+def test_a_limit_does_not_change_a_days_sum(shown, told):
+    """A day that is shown in part is summed whole, and the marks of its sum are explained."""
+    today = [{}, {"known_nano": None, "estimated_nano": 750_000_000}, {"known_nano": None, "cost_is_partial": True}]
+    whole = [summary(f"t{n}", start_ns=NOON + DAY, **fields) for n, fields in enumerate(today)]
+    whole += [summary("y0"), summary("y1")]
+    text = lines(found(*whole[:shown], left_out=tuple(whole[shown:])))
+    assert headings(text) == told
+    assert [line[0] for line in text if line[:2] in ("~ ", "+ ")] == ["~", "+"]
+    assert f"{5 - shown} more session{'' if shown == 4 else 's'} (--limit)" in text
+
+
 def headings(text):
     """Day → its sum."""
     return dict(
@@ -115,7 +135,8 @@ def test_sessions_without_a_time_have_a_heading_of_their_own():
         ("unfinished", {"counted": False, "error": "unknown model"}, "◌", "unknown model"),
         ("error", {"error": "overloaded"}, "✘", "overloaded"),
         ("iteration_limit", {}, "✘", "iteration limit"),
-        ("unknown", {}, "✘", "unknown"),
+        ("unknown", {}, "·", "unknown"),
+        ("unknown", {"error": "no key"}, "·", "no key"),
     ],
 )
 def test_a_line_says_how_it_ended_and_why(status, fields, mark, why):

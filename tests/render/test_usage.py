@@ -15,10 +15,9 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.errors import Problem
 from sessionlog.render.console import make_console
 from sessionlog.render.numbers import duration, human_count, percent, rate, usd
-from sessionlog.render.usage import problem_note, render_usage, render_usage_csv, render_usage_markdown
+from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
 from tests.analytics.week import NOW, check_golden, week_report
 from tests.ledger.entries import NOON, book_of, record, session
 
@@ -212,20 +211,6 @@ def test_requests_that_are_not_exact_are_told():
         "1 of 4 requests: their numbers are estimates",
         "1 of 4 requests: only the session's totals are in the log, counted as one request",
     ]
-
-
-@pytest.mark.parametrize(
-    ("count", "places", "text"),
-    [
-        (1, [("/my logs/a b.jsonl", 3)], "1 damaged piece skipped (a b.jsonl:3): `sessionlog check` shows it"),
-        (2, [("a", 1), ("b", 0)], "2 damaged pieces skipped (a:1, b): `sessionlog check` shows them"),
-        (9, [("a", 1), ("b", 2), ("c", 3)], "9 damaged pieces skipped (a:1, b:2, …): `sessionlog check` shows them"),
-    ],
-)
-def test_damage_is_one_line(count, places, text):
-    """How much, where the first of it is, and what to do."""
-    problems = [Problem(path=path, line=line, offset=0, kind="not_json", detail="?") for path, line in places]
-    assert problem_note(count, problems).plain == text
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from sessionlog.errors import Problem
+from sessionlog.reader.check import check_log
 from sessionlog.reader.stream import read_events
 from tests.security.commands import command_lines, judge, run
 from tests.security.hostile import logs
@@ -39,7 +40,10 @@ def events(path):
 
 @pytest.mark.parametrize("name", LOGS)
 def test_repair_costs_no_event(name, tmp_path):
-    """After `check --repair` a log has no damage and every event that it had, byte for byte."""
+    """After `check --repair` a log has nothing left to repair and every event that it had, byte for byte.
+
+    A file without any event is refused and stays as it is; numbers of the wrong type cannot be mended.
+    """
     path = str(tmp_path / f"{name}.jsonl")
     with open(path, "wb") as file:
         file.write(LOGS[name])
@@ -48,5 +52,8 @@ def test_repair_costs_no_event(name, tmp_path):
     for arguments in (["check", "--repair", path], ["check", path]):
         outcome = run(*arguments)
         judge(arguments, outcome)
-        assert outcome.code == 0
+        assert outcome.code in (0, 1)
+    left = check_log(path)
+    assert not left.repairable or not before
+    assert (outcome.code == 1) == bool(left.damaged)
     assert events(path) == before

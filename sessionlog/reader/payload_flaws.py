@@ -1,0 +1,44 @@
+"""What in an event's data cannot be used, in one sentence each: reports skip it, and check shows it.
+
+Both ask here, so that whatever a report calls skipped can be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.events.envelope import Event
+from sessionlog.events.money import read_usd
+from sessionlog.events.tokens import read_usage
+
+_USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "tokens"}
+
+
+def number_flaws(event: Event) -> tuple[str, ...]:
+    """Name the token counts and costs of an llm.response or session.end that are no such numbers."""
+    key = _USAGE_KEYS.get(event.type)
+    if key is None or not isinstance(event.data, Mapping):
+        return ()
+    _, issues = read_usage(event.data.get(key))
+    _, issue = read_usd(event.data.get("cost_usd"))
+    return tuple(f"{event.type} seq {event.seq}: {text}" for text in (*issues, *([issue] if issue else [])))
+
+
+def override_flaw(event: Event) -> str | None:
+    """Say why an override or rejected_override cannot be read; None when it can.
+
+    What is merely missing reads as empty, a wrong detail as unknown.
+    """
+    flaw = _pin_flaw(event.data)
+    return None if flaw is None else f"{event.type} (seq {event.seq}) cannot be read: {flaw}"
+
+
+def _pin_flaw(data: Any) -> str | None:
+    if not isinstance(data, Mapping):
+        return "its data is not an object"
+    axes = data.get("axes_overridden")
+    if axes is not None and not (isinstance(axes, list | tuple) and all(isinstance(axis, str) for axis in axes)):
+        return "axes_overridden is not a list of names"
+    matches = data.get("match_per_axis")
+    return None if matches is None or isinstance(matches, Mapping) else "match_per_axis is not an object"
