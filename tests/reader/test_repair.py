@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sessionlog import files
@@ -67,7 +67,6 @@ def test_a_damaged_line_is_moved(tmp_path):
         (line(1)[:-1] + b"x" + line(2), line(1)[:-1] + line(2), b"x\n"),
         (b"a\nb\n" + line(1) + b"c\n", line(1), b"a\nb\nc\n"),
         (b"{\n" + line(1), line(1), b"{\n"),
-        (b"garbage", b"", b"garbage\n"),
         (b"[1]\n{}\n" + line(1), line(1), b"[1]\n{}\n"),
     ],
 )
@@ -108,7 +107,11 @@ def test_a_line_over_the_limit_stays(tmp_path):
 def test_every_lesson_can_be_repaired(sample, tmp_path):
     """Afterwards the same events are there, no damage, and a second repair finds nothing to do."""
     path = log(tmp_path, sample.read_bytes())
-    events, _ = read(path)
+    events, damage = read(path)
+    if damage and not events:
+        with pytest.raises(LogNotReadable, match="no event in it"):
+            repair_log(str(path))
+        return
     repair_log(str(path))
     assert read(path) == (events, [])
     os.utime(path, (1_700_000_000, 1_700_000_000))
@@ -126,6 +129,7 @@ def test_repair_loses_no_byte_and_no_event(pieces):
         content = b"".join(pieces)
         path = log(folder, content)
         events, damage = read(path, max_line=TOO_LONG)
+        assume(events)
         done = repair_log(str(path), max_line=TOO_LONG)
         after, left = read(path, max_line=TOO_LONG)
         assert after == events
