@@ -223,9 +223,10 @@ def test_only_the_command_line_prints():
     assert wrong == []
 
 
-def test_files_are_short():
+@pytest.mark.parametrize("folder", [HOUSE, TESTS], ids=["sessionlog", "tests"])
+def test_files_are_short(folder):
     """No file is over 400 lines; those over 250 are listed (`pytest -rP` shows them): is it one idea?"""
-    lengths = {str(p.relative_to(HOUSE)): p.read_bytes().count(b"\n") for p in sources(HOUSE)}
+    lengths = {str(p.relative_to(folder)): p.read_bytes().count(b"\n") for p in sources(folder)}
     for path, lines in sorted(lengths.items(), key=lambda item: -item[1]):
         if lines > LONG:
             print(f"{lines:4} lines  {path}")

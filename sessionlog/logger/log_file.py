@@ -44,6 +44,7 @@ class LogFile:
         self._open: files.AppendFile | None = None
         self._syncer: Syncer | None = None
         self._next_seq: int | None = None
+        self._alone = False
 
     @property
     def is_open(self) -> bool:
@@ -73,10 +74,11 @@ class LogFile:
         changed = [self._directory]
         if not os.path.isdir(self._directory):
             changed += files.make_directories(self._directory)
-        if not os.path.exists(self.path):
+        if not self._alone and not os.path.exists(self.path):
             twin = _case_twin(self._directory, self._name)
             if twin is not None:
                 raise FileExistsError(f"{self._name} differs from {twin} in case only")
+            self._alone = True  # a folder of a hundred thousand logs is not listed for every event that fails
         file = files.AppendFile(self._directory, self._name)
         try:
             if self._durability != "os":

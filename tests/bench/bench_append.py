@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 from sessionlog import SessionLogger
 
@@ -45,21 +46,33 @@ def with_logging(folder: str) -> Emit:
     )
 
 
-def with_structlog(folder: str) -> Emit:
+def with_structlog_bytes(folder: str) -> Emit:
     """BytesLogger with orjson, the fastest way its documentation names."""
     import orjson
     import structlog
 
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(serializer=orjson.dumps),
-        ],
-        logger_factory=structlog.BytesLoggerFactory(open(os.path.join(folder, "structlog.jsonl"), "wb")),  # noqa: SIM115 - lives as long as the benchmark
+    file = open(os.path.join(folder, "structlog-bytes.jsonl"), "wb")  # noqa: SIM115 - lives as long as the benchmark
+    return _structlog(structlog.BytesLogger(file), structlog.processors.JSONRenderer(serializer=orjson.dumps))
+
+
+def with_structlog(folder: str) -> Emit:
+    """The default JSON renderer into a text file."""
+    import structlog
+
+    file = open(os.path.join(folder, "structlog.jsonl"), "w", encoding="utf-8")  # noqa: SIM115 - see above
+    return _structlog(structlog.WriteLogger(file), structlog.processors.JSONRenderer())
+
+
+def _structlog(sink: Any, renderer: Any) -> Emit:
+    import structlog
+
+    stamps = [structlog.processors.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
+    logger = structlog.wrap_logger(
+        sink,
+        processors=[*stamps, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         cache_logger_on_first_use=True,
-    )
-    logger = structlog.get_logger()
+    ).bind()
     return lambda: logger.info("tool.call", session_id="bench", seq=1, data=DATA)
 
 
@@ -92,7 +105,12 @@ def main() -> None:
     """Measure all that is installed and print a table."""
     folder = tempfile.mkdtemp(prefix="sessionlog-bench-")
     makers = {"sessionlog": with_sessionlog, "logging + json": with_logging}
-    for name, make in (("structlog + orjson", with_structlog), ("loguru", with_loguru)):
+    others = (
+        ("structlog + orjson", with_structlog_bytes),
+        ("structlog + json", with_structlog),
+        ("loguru", with_loguru),
+    )
+    for name, make in others:
         if importlib.util.find_spec(name.split()[0]):
             makers[name] = make
         else:

@@ -184,12 +184,12 @@ class Session:
         row = self._row(model)
         row["requests"] += 1
         data: dict[str, Any] = {"latency_ms": latency, "attempt": {"provider_system": model.provider}}
-        if model.nano is None:
-            row["unpriced_requests"] += 1
         if self._rng.random() < 0.02:
             row["failed_requests"] += 1
             self._event("llm.response", {"error": "429 rate limited, try again later", **data})
             return
+        if model.nano is None:  # a failed call that used nothing has nothing to price
+            row["unpriced_requests"] += 1
         used = self._usage(sum(map(len, self._messages)))
         cost = self._spend(model, used)
         if model.recorded:

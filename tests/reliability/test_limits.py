@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sessionlog.logger import log_file
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.check import check_log
 from tests.reliability.children import in_child
@@ -376,3 +377,20 @@ def test_a_logger_that_is_forgotten_lets_go(tmp_path):
     for n in range(20):
         SessionLogger(tmp_path, f"s{n}", work_dir="/w").emit("x", {})
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_folder_is_not_listed_for_every_loss(tmp_path, monkeypatch):
+    """While a log cannot be made, an emit stays cheap in a folder of a hundred thousand others."""
+    listed = []
+    monkeypatch.setattr(log_file, "_case_twin", lambda directory, name: listed.append(name))
+
+    def refuse(name, real, args, kwargs):
+        if name == "open":
+            raise PermissionError(13, "Permission denied")
+        return real(*args, **kwargs)
+
+    with watched(refuse):
+        log = open_logger(tmp_path)
+        assert emit_many(log, range(20)) == []
+    assert emit_many(log, [20]) == [20]
+    assert listed == ["s.jsonl"]

@@ -8,10 +8,16 @@ import json
 import os
 from pathlib import Path
 
+from sessionlog.events.times import parse_time
 from sessionlog.sources.native import scan_log
 
 DAY = "2026-11-20"
 LONG_AGO = 1_700_000_000
+
+
+def at(clock):
+    """A wall clock of the day, in nanoseconds."""
+    return parse_time(f"{DAY}T{clock}Z")
 
 
 def event(kind, clock, data):

@@ -1,0 +1,228 @@
+"""The records of one native log: whose they are, what an end adds to its run's responses, and for which money."""
+
+import pytest
+
+from sessionlog.events.tokens import TokenUsage
+from tests.sources.logs import answered, asked, at, ended, go_start, one_record, scanned, start
+
+
+def costs(session):
+    return [(record.cost_nano, record.priced) for record in session.records]
+
+
+# --- whose it is
+
+
+def ways_to_a_model(*, native, without=()):
+    """A log that names its model in every way that is not left out; each way is its own model."""
+    names = ("attempt", "request", "response", "resolved", "start", "end")
+    said = {name: name for name in names if name not in without}
+    begin = start if native else go_start
+    return (
+        begin(resolved_model=said.get("resolved"), model=said.get("start")),
+        asked(model=said.get("request")),
+        answered(model=said.get("response"), attempt={"requested_model": said.get("attempt")}),
+        ended(model=said.get("end")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("native", "order"),
+    [
+        (True, ["attempt", "request", "response", "resolved", "start", "end", "unknown"]),
+        (False, ["attempt", "request", "resolved", "start", "end", "response", "unknown"]),
+    ],
+)
+def test_the_model_is_found_in_one_order(tmp_path, native, order):
+    """What was asked for goes before what answered; the Go dialect believes its session before a response."""
+    found = [
+        one_record(tmp_path, *ways_to_a_model(native=native, without=order[:missing])).model
+        for missing in range(len(order))
+    ]
+    assert found == order
+
+
+def test_names_of_the_wrong_type_are_passed_over(tmp_path):
+    """An empty text, a number or a table is no name."""
+    record = one_record(
+        tmp_path,
+        start(provider=7, model=""),
+        asked(model={"id": "x"}),
+        answered(model=None, attempt={"requested_model": 3, "provider_system": ["p"]}),
+    )
+    assert (record.provider, record.model, record.response_model) == ("unknown", "unknown", None)
+
+
+@pytest.mark.parametrize(
+    ("system", "provider", "harness", "found"),
+    [
+        ("azure", "openai", "codex", "azure"),
+        (None, "openai", "codex", "openai"),
+        (None, "", "codex", "codex"),
+        (None, None, None, "unknown"),
+    ],
+)
+def test_the_provider_is_found_in_one_order(tmp_path, system, provider, harness, found):
+    """Who served the call, else whom the session asked, else the harness that ran it."""
+    begin = start(provider=provider, resolved_harness=harness)
+    assert one_record(tmp_path, begin, answered(attempt={"provider_system": system})).provider == found
+
+
+def test_failover_has_two_providers(tmp_path):
+    """Responses of one session may be served by several."""
+    session = scanned(
+        tmp_path,
+        start(provider="a"),
+        answered(attempt={"provider_system": "b"}),
+        answered(),
+        ended(tokens={"input": 1}),
+    )
+    assert [r.provider for r in session.records] == ["b", "a", "a"]
+
+
+# --- when it was
+
+
+def test_totals_alone_are_one_record_at_the_start(tmp_path):
+    """A log without responses gives what its end says, as one request, marked as a session's totals."""
+    tokens = {"input": 10, "output": 5, "cache_read": 3, "reasoning": 2, "total": 999}
+    record = one_record(tmp_path, start("10:00:00", provider="p", model="m"), ended("11:00:00", tokens=tokens))
+    assert (record.time_ns, record.granularity, record.requests) == (at("10:00:00"), "session", 1)
+    assert record.usage == TokenUsage(input=10, output=5, cache_read=3, reasoning=2)
+    assert (record.provider, record.model) == ("p", "m")
+
+
+def test_a_session_without_tokens_is_one_empty_record(tmp_path):
+    """It happened, but nothing was asked."""
+    record = one_record(tmp_path, start("10:00:00"), ended("10:01:00"))
+    assert (record.time_ns, record.requests, record.usage.total) == (at("10:00:00"), 0, 0)
+
+
+def test_what_the_end_reports_beyond_is_one_more_record_at_its_time(tmp_path):
+    """Per class the larger number counts: the rest is what session.end has more, never less."""
+    session = scanned(
+        tmp_path,
+        start("10:00:00", model="m"),
+        answered("10:00:05", usage={"input": 100, "output": 10, "cache_read": 7}),
+        answered("10:00:06", usage={"input": 1, "output": 50}),
+        ended("10:30:00", tokens={"input": 111, "output": 40, "cache_write": 5}),
+    )
+    *_, rest = session.records
+    assert rest.usage == TokenUsage(input=10, cache_write=5)
+    assert (rest.time_ns, rest.requests, rest.granularity) == (at("10:30:00"), 0, "request")
+
+
+def test_an_end_that_says_no_more_adds_no_record(tmp_path):
+    """The usual log: the totals are the responses' sum."""
+    session = scanned(
+        tmp_path, start(), answered(usage={"input": 3, "output": 4}), ended(tokens={"input": 3, "output": 4})
+    )
+    assert len(session.records) == 1
+
+
+# --- what it cost
+
+
+def test_recorded_costs_stay_with_their_responses(tmp_path):
+    """A cost is a number of nano-dollars, exactly; what is absent, null or negative is unknown."""
+    lines = [answered(cost_usd=cost) for cost in (0.1, "0.2", 0, None, -1)]
+    session = scanned(tmp_path, start(), *lines, answered())
+    assert costs(session) == [(100_000_000, True), (200_000_000, True), (0, True), *[(None, True)] * 3]
+
+
+def test_the_ends_cost_covers_responses_without_one(tmp_path):
+    """$0.50 for all, $0.20 of it named: the rest is shared by tokens, and nothing is left to be estimated."""
+    session = scanned(
+        tmp_path,
+        start(),
+        answered(usage={"input": 5}, cost_usd=0.2),
+        answered(usage={"input": 5}),
+        ended("10:09:00", tokens={"input": 12}, cost_usd=0.5),
+    )
+    assert costs(session) == [(200_000_000, False), (214_285_714, False), (85_714_286, False)]
+    assert session.records[-1].usage == TokenUsage(input=2)
+
+
+def test_a_response_that_was_free_is_covered_by_the_ends_cost_too(tmp_path):
+    """What the session says it cost is the whole: a listed price must not come on top."""
+    session = scanned(tmp_path, start(), answered(cost_usd=0), answered(cost_usd=0.5), ended(cost_usd=0.5))
+    assert costs(session) == [(0, False), (500_000_000, False)]
+
+
+def test_rounding_is_not_money(tmp_path):
+    """A nano-dollar per response between the end and the sum of its responses is noise."""
+    session = scanned(tmp_path, start(), answered(cost_usd=0.1), answered(cost_usd=0.2), ended(cost_usd=0.300000002))
+    assert costs(session) == [(100_000_000, False), (200_000_000, False)]
+    more = scanned(tmp_path, start(), answered(cost_usd=0.1), answered(cost_usd=0.2), ended(cost_usd=0.300000003))
+    assert costs(more)[-1] == (3, False)
+
+
+def test_an_end_that_knows_less_takes_nothing_away(tmp_path):
+    """Known money is never reduced."""
+    session = scanned(tmp_path, start(), answered(cost_usd=0.5), ended(cost_usd=0.2))
+    assert costs(session) == [(500_000_000, False)]
+
+
+def test_an_end_that_cost_nothing_makes_its_responses_free(tmp_path):
+    """A recorded 0 of the session is a recorded 0 of each part that names no cost; list prices may doubt it."""
+    session = scanned(tmp_path, start(), answered(usage={"input": 1}), ended(tokens={"input": 3}, cost_usd=0))
+    assert costs(session) == [(0, True), (0, True)]
+
+
+def test_an_end_without_cost_leaves_its_rest_unknown(tmp_path):
+    """What the end reports beyond its responses has no price, theirs stay."""
+    session = scanned(tmp_path, start(), answered(usage={"input": 1}, cost_usd=0.5), ended(tokens={"input": 3}))
+    assert costs(session) == [(500_000_000, True), (None, True)]
+
+
+@pytest.mark.parametrize(("lines", "priced"), [((), False), ((ended(),), True)])
+def test_a_session_that_used_nothing_yet_has_no_unknown_cost(tmp_path, lines, priced):
+    """Before its end a session without responses has no cost to know."""
+    assert one_record(tmp_path, start(), *lines).priced is priced
+
+
+# --- how it ended
+
+
+def test_a_continued_session_has_several_ends(tmp_path):
+    """Each run's end speaks of its own responses: what it has beyond them, its cost and its duration add up."""
+    session = scanned(
+        tmp_path,
+        start(),
+        answered("10:00:01", usage={"input": 1000}, cost_usd=5),
+        ended("10:00:02", tokens={"input": 1000}, cost_usd=5, duration_ms=2000),
+        answered("11:00:00", usage={"input": 100}),
+        ended("11:00:05", tokens={"input": 500}, cost_usd=0.5, duration_ms=5000),
+    )
+    assert sum(r.usage.input for r in session.records) == 1500
+    assert sum(r.cost_nano or 0 for r in session.records) == 5_500_000_000
+    assert [r.time_ns for r in session.records][-1] == at("11:00:05")
+    assert (session.duration_ms, session.status) == (7000, "success")
+
+
+def test_a_second_end_of_the_same_run_replaces_the_first(tmp_path):
+    """Two ends with nothing between them are one."""
+    session = scanned(
+        tmp_path,
+        start(),
+        answered("10:00:01", usage={"input": 1}),
+        ended("10:00:03", tokens={"input": 10}, cost_usd=1),
+        ended("10:00:05", tokens={"input": 20}, cost_usd=2),
+    )
+    assert sum(r.usage.input for r in session.records) == 20
+    assert sum(r.cost_nano or 0 for r in session.records) == 2_000_000_000
+
+
+def test_a_failed_call_that_used_nothing_has_nothing_to_price(tmp_path):
+    """It makes no known cost partial; but a session that ended without any cost has an unknown one."""
+    failed = answered(usage={}, error="429")
+    session = scanned(tmp_path, start(), failed, answered(cost_usd=0.01))
+    assert costs(session) == [(None, False), (10_000_000, True)]
+    assert costs(scanned(tmp_path, start(), failed)) == [(None, False)]
+    assert costs(scanned(tmp_path, start(), failed, ended())) == [(None, True)]
+
+
+def test_reasoning_that_only_the_end_knows_is_kept(tmp_path):
+    """A part of the output that the responses do not name is one more record."""
+    session = scanned(tmp_path, start(), answered(usage={"output": 90}), ended(tokens={"output": 90, "reasoning": 60}))
+    assert sum(r.usage.reasoning for r in session.records) == 60
