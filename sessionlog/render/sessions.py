@@ -26,6 +26,7 @@ MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),
     "running": ("●", "unfinished"),
     "unfinished": ("◌", "unfinished"),
+    "cancelled": ("⊘", "unfinished"),
     "unknown": ("·", "secondary"),
 }
 _FAILED = ("✘", "failed")

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.errors import Problem
-from sessionlog.render.sessions import render_sessions, render_sessions_csv, render_sessions_markdown
+from sessionlog.render.sessions import MARKS, render_sessions, render_sessions_csv, render_sessions_markdown
 from tests.analytics.week import NOW, check_golden, week_sessions
 from tests.ledger.entries import NOON, SECOND
 
@@ -263,3 +263,8 @@ def test_names_from_a_log_cannot_act():
     text = render_sessions_markdown(found(evil), tz="UTC", now=NOW)
     assert not CONTROLS.search(text)
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines()}) == 1
+
+
+def test_a_cancelled_session_is_no_failure():
+    """Ctrl-C has a mark of its own: nobody has to look for what went wrong."""
+    assert MARKS["cancelled"][0] not in {MARKS["success"][0], "✘"}
