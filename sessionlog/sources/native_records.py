@@ -13,7 +13,7 @@ from typing import Any
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources import fizeau
-from sessionlog.sources.record import UNKNOWN, Record
+from sessionlog.sources.record import UNKNOWN, Record, read_name
 
 _NOTHING = TokenUsage()
 
@@ -87,10 +87,12 @@ class _Names:
 
     def __init__(self, start: Mapping[str, Any], ends: Sequence[RunEnd], responses: Sequence[Response]) -> None:
         self._native = is_native(start)
-        self._harness = _name(start.get("resolved_harness")) or ""
-        self.provider = _name(start.get("provider")) or self._harness or UNKNOWN
+        self._harness = read_name(start.get("resolved_harness")) or ""
+        self.provider = read_name(start.get("provider")) or self._harness or UNKNOWN
         last = (ends[-1].data if ends else None) or {}
-        self._model = _name(start.get("resolved_model")) or _name(start.get("model")) or _name(last.get("model"))
+        self._model = (
+            read_name(start.get("resolved_model")) or read_name(start.get("model")) or read_name(last.get("model"))
+        )
         read = [(r.provider or self.provider, r.usage) for r in responses] + [(self.provider, e.total) for e in ends]
         self._exclusive = {provider for provider, usage in read if usage.cache_read > usage.input}
 
@@ -180,7 +182,3 @@ def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
     for usage in usages:
         total += usage
     return total
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -16,13 +16,12 @@ from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import read_usage
 from sessionlog.sources import fizeau
 from sessionlog.sources.native_records import Response, RunEnd, build_records, is_native
-from sessionlog.sources.record import UNKNOWN, Problems, ScannedSession
+from sessionlog.sources.record import UNKNOWN, Problems, ScannedSession, read_name
 
 _NATIVE = "native"
 _WORK = frozenset({"llm.request", "llm.response", "tool.call"})
 _ACTIVE_GAP_NS = 300 * 1_000_000_000
 _PROMPT_LENGTH = 200
-_LONGEST_NAME = 400  # nobody's model is called longer; a hostile name must not fill tables and spreadsheets
 _MAX_NAMED = 100
 
 
@@ -131,7 +130,7 @@ class SessionScan:
         if error:
             self._error = _words(error)
         latency = data.get("latency_ms")
-        asked = _name(attempt.get("requested_model")) or _name(self._request_model())
+        asked = read_name(attempt.get("requested_model")) or read_name(self._request_model())
         self._responses.append(
             Response(
                 time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
@@ -141,8 +140,8 @@ class SessionScan:
                 latency_ms=float(latency) if _is_amount(latency) else None,
                 failed=bool(error),
                 asked=asked,
-                answered=_name(attempt.get("response_model")) or _name(data.get("model")),
-                provider=_name(attempt.get("provider_system")),
+                answered=read_name(attempt.get("response_model")) or read_name(data.get("model")),
+                provider=read_name(attempt.get("provider_system")),
                 active_ns=self._active_ns,
             )
         )
@@ -160,7 +159,7 @@ class SessionScan:
         start, end = self._start or {}, (self._ends[-1].data if self._ends else None) or {}
         start_ns = self._start_ns if self._start_ns is not None else self._first_ns
         ended = bool(self._ends) and not self._worked_on
-        status = _name(end.get("status")) or ""
+        status = read_name(end.get("status")) or ""
         work_dir = start.get("work_dir")
         return ScannedSession(
             source=_NATIVE if is_native(start) else fizeau.ID,
@@ -170,8 +169,8 @@ class SessionScan:
             last_ns=self._latest_ns,
             status=status if ended else None,
             project=work_dir if isinstance(work_dir, str) and os.path.isabs(work_dir) else UNKNOWN,
-            harness=_name(start.get("resolved_harness")) or _name(start.get("requested_harness")) or UNKNOWN,
-            route=_name(start.get("selected_route")) or _name(end.get("selected_route")) or UNKNOWN,
+            harness=read_name(start.get("resolved_harness")) or read_name(start.get("requested_harness")) or UNKNOWN,
+            route=read_name(start.get("selected_route")) or read_name(end.get("selected_route")) or UNKNOWN,
             duration_ms=self._duration(self._ends if is_native(start) else self._ends[-1:]) if ended else None,
             prompt=self._prompt,
             error=_words(end.get("error")) or (self._error if status != "success" else ""),
@@ -193,10 +192,6 @@ class SessionScan:
         if self._rejected and not self._ends:
             return False
         return self._start is not None or (not self._start_seen and any(end.data is not None for end in self._ends))
-
-
-def _name(value: Any) -> str | None:
-    return value[:_LONGEST_NAME] if isinstance(value, str) and value else None
 
 
 def _words(value: Any) -> str:

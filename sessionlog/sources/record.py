@@ -15,6 +15,9 @@ Quality = Literal["exact", "partial", "estimated"]
 UNKNOWN = "unknown"
 """Every missing group key, never null."""
 
+LONGEST_NAME = 400
+"""Nobody's model is called longer; a hostile name must not fill tables and spreadsheets."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
@@ -103,3 +106,8 @@ class ScannedSession:
     counted: bool = True
     records: tuple[Record, ...] = ()
     problems: Problems = Problems()
+
+
+def read_name(value: Any) -> str | None:
+    """Return a logged name, cut; None for what is no name."""
+    return value[:LONGEST_NAME] if isinstance(value, str) and value else None

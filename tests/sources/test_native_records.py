@@ -3,6 +3,7 @@
 import pytest
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.record import LONGEST_NAME
 from tests.sources.logs import answered, asked, at, ended, go_start, one_record, scanned, start
 
 
@@ -226,3 +227,9 @@ def test_reasoning_that_only_the_end_knows_is_kept(tmp_path):
     """A part of the output that the responses do not name is one more record."""
     session = scanned(tmp_path, start(), answered(usage={"output": 90}), ended(tokens={"output": 90, "reasoning": 60}))
     assert sum(r.usage.reasoning for r in session.records) == 60
+
+
+def test_names_are_cut_wherever_they_come_from(tmp_path):
+    """A hostile name in session.start does not fill a report any more than one in a response does."""
+    session = scanned(tmp_path, start(provider="p" * 9000, model="m" * 9000), ended(tokens={"input": 1}))
+    assert {len(session.records[0].provider), len(session.records[0].model)} == {LONGEST_NAME}
