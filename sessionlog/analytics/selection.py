@@ -10,9 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import cache
 from typing import Any
 
 from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
@@ -28,11 +30,14 @@ _INT64 = 2**63 - 1
 
 KEYS: Mapping[str, str] = {
     "source": "s.source",
-    "provider": "r.provider",
-    "model": "r.model",
-    "response_model": "r.response_model",
+    "provider": "l.provider",
+    "model": "l.model",
+    "response_model": "l.response_model",
     "session": "s.session",
-    "project": "s.project",
+    "project": "project_key(l.project)",
+    "branch": "l.branch",
+    "version": "l.version",
+    "agent": "l.agent",
     "hour": "hour_key(r.time_ns)",
     "day": "day_key(r.time_ns)",
     "week": "week_key(r.time_ns)",
@@ -56,6 +61,7 @@ class Selection:
         filters: Key → a glob pattern, or several of which one must match, whatever the case.
         zone: Whose days and hours.
         now_ns: Tells running from unfinished.
+        merge_worktrees: A git worktree counts as the project it belongs to.
     """
 
     window: UsageWindow | None
@@ -63,6 +69,7 @@ class Selection:
     filters: Mapping[str, Sequence[str]]
     zone: tzinfo
     now_ns: int
+    merge_worktrees: bool = False
 
     def __post_init__(self) -> None:
         for key in self.by:
@@ -76,6 +83,7 @@ class Selection:
     def prepare(self, book: Book) -> None:
         """Teach the book the functions that group keys and filters call."""
         book.define("lower_case", str.lower)
+        book.define("project_key", cache(main_folder) if self.merge_worktrees else str)
         for name, key in (
             ("hour_key", hour_key),
             ("day_key", day_key),

@@ -9,14 +9,15 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.selection import STATUS, Selection
-from sessionlog.analytics.usage import log_paths
+from sessionlog.analytics.usage import open_book
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import Problem
 from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.load import Progress, load_book
+from sessionlog.ledger.load import Progress
+from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
 
 SCHEMA = "sessionlog.sessions/1"
@@ -34,13 +35,13 @@ SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, 
     COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),
     SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano),
     MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL), s.counted, s.id
-FROM records r JOIN sessions s ON s.id = r.session_id
+FROM {tables}
 WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.id DESC
 """
 
 _MODELS = """
-SELECT s.id, r.model FROM records r JOIN sessions s ON s.id = r.session_id WHERE {where}
-GROUP BY s.id, r.model ORDER BY SUM(r.output) DESC, r.model
+SELECT s.id, l.model FROM {tables} WHERE {where}
+GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
 """
 
 
@@ -153,6 +154,7 @@ class SessionList:
         sessions: Those with a response in it.
         problem_count: Findings about the logs.
         problems: The first of them.
+        unrecognised: Files under the paths that are no log of a known agent.
         left_out: The older ones that a limit left out.
     """
 
@@ -160,6 +162,7 @@ class SessionList:
     sessions: tuple[SessionSummary, ...]
     problem_count: int
     problems: tuple[Problem, ...]
+    unrecognised: int = 0
     left_out: tuple[SessionSummary, ...] = ()
 
     @property
@@ -188,6 +191,7 @@ def list_sessions(
     prices: PriceBook | None = None,
     filters: Mapping[str, Sequence[str]] | None = None,
     limit: int | None = None,
+    env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> SessionList:
     """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
@@ -195,7 +199,7 @@ def list_sessions(
     span = parse_usage_window(window, until=until, now=moment, tz=tz)
     now_ns = int(moment.timestamp() * 1_000_000_000)
     selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
-    book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)
+    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
     try:
         found = _fold(book, selection)
     finally:
@@ -206,6 +210,7 @@ def list_sessions(
         sessions=tuple(found[:kept]),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
+        unrecognised=book.unrecognised,
         left_out=tuple(found[kept:]),
     )
 
@@ -214,11 +219,11 @@ def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
     selection.prepare(book)
     where, parameters = selection.where(listed_only=True)
     models: dict[int, list[str]] = {}
-    for session, model in book.query(_MODELS.format(where=where), parameters):
+    for session, model in book.query(_MODELS.format(tables=FROM, where=where), parameters):
         models.setdefault(session, []).append(model)
     return [
         _summary(row, tuple(models.get(row[-1], ())))
-        for row in book.query(_SQL.format(status=STATUS, where=where), parameters)
+        for row in book.query(_SQL.format(status=STATUS, tables=FROM, where=where), parameters)
     ]
 
 

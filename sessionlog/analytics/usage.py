@@ -20,8 +20,8 @@ from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import percentile
 from sessionlog.ledger.load import Progress, load_book
+from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
-from sessionlog.settings import session_directory
 
 DEFAULT_BY = ("provider", "model")
 _SUMS = (
@@ -35,7 +35,7 @@ _NULLABLE = frozenset({"known_nano", "estimated_nano"})
 _SQL = """
 WITH hits AS (
     SELECT r.*, {status} AS status, s.duration_ms AS whole_ms {keys}
-    FROM records r JOIN sessions s ON s.id = r.session_id
+    FROM {tables}
     WHERE {where}
 ),
 spans AS (
@@ -76,12 +76,14 @@ def aggregate_usage(
     filters: Mapping[str, Sequence[str]] | None = None,
     sort: str | None = None,
     limit: int | None = None,
+    merge_worktrees: bool = False,
+    env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> UsageReport:
     """Report the usage recorded in logs.
 
     Args:
-        paths: Files or folders; the default session folder when None. What does not exist is empty.
+        paths: Files or folders; our own sessions and every agent found when None. What does not exist is empty.
         window: A `UsageWindow` or its text (`7d`, `today`, `2026-11-01..`); all time when None.
         until: The window's end, as in the command's `--until`.
         by: Group keys, see `selection.KEYS`.
@@ -91,11 +93,13 @@ def aggregate_usage(
         filters: `provider`, `model`, `project`, `status`, `source` → glob patterns.
         sort: A column to sort by, largest first; a group key, smallest first. `-NAME` turns the order round.
         limit: How many rows to keep; totals are over all.
+        merge_worktrees: Count a git worktree as the project it belongs to.
+        env: Where agents write, if it is not the process's environment that says so.
         progress: Called with (files done, files in all).
 
     Raises:
         InvalidWindow: The window is outside the grammar.
-        InvalidQuery: A group key, filter or sort column does not exist.
+        InvalidQuery: A group key, filter, source or sort column does not exist.
     """
     moment = now or datetime.now(UTC)
     span = parse_usage_window(window, until=until, now=moment, tz=tz)
@@ -105,9 +109,10 @@ def aggregate_usage(
         filters=filters or {},
         zone=resolve_zone(tz),
         now_ns=int(moment.timestamp() * 1_000_000_000),
+        merge_worktrees=merge_worktrees,
     )
     order = _order(sort, selection.by)
-    book = load_book(log_paths(paths), prices or PriceBook.load(), progress=progress)
+    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
     try:
         report = fold_usage(book, selection)
     finally:
@@ -122,17 +127,35 @@ def aggregate_usage(
         provenance=report.provenance,
         problem_count=report.problem_count,
         problems=report.problems,
+        unrecognised=report.unrecognised,
         hidden_rows=len(rows) - len(kept),
         priced_from=report.priced_from,
         unpriced=report.unpriced,
     )
 
 
-def log_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    """Return the existing ones of the given paths, or the default session folder."""
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+
+
+def open_book(
+    paths: Paths,
+    *,
+    prices: PriceBook | None,
+    filters: Mapping[str, Sequence[str]] | None,
+    env: Mapping[str, str] | None,
+    progress: Progress | None,
+) -> Book:
+    """Scan the logs that a report asks for: those that exist of the given paths, or all that can be found."""
+    wanted = (filters or {}).get("source", ())
+    sources = [wanted] if isinstance(wanted, str) else wanted
+    return load_book(log_paths(paths), prices or PriceBook.load(), env=env, sources=tuple(sources), progress=progress)
+
+
+def log_paths(paths: Paths) -> list[str] | None:
+    """Return the existing ones of the given paths; None means everywhere."""
     if paths is None:
-        paths = [session_directory(os.environ)]
-    elif isinstance(paths, str | os.PathLike):
+        return None
+    if isinstance(paths, str | os.PathLike):
         paths = [paths] if os.fspath(paths) else []
     return [text for text in (os.fspath(path) for path in paths) if os.path.lexists(text)]
 
@@ -150,6 +173,7 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
         provenance=_provenance(book, selection),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
+        unrecognised=book.unrecognised,
         priced_from=book.prices.version,
         unpriced=_unpriced(book, selection),
     )
@@ -166,6 +190,7 @@ def _rows(book: Book, selection: Selection, keys: list[str], names: tuple[str, .
     listed = "".join(f", {column}" for column in columns)
     sql = _SQL.format(
         status=STATUS,
+        tables=FROM,
         keys="".join(f", {key} AS {column}" for key, column in zip(keys, columns, strict=True)),
         where=where,
         in_window=in_window,
@@ -190,7 +215,7 @@ def _latencies(book: Book, selection: Selection, keys: list[str]) -> Mapping[tup
     where, parameters = selection.where()
     listed = "".join(f", {key}" for key in keys)
     positions = "".join(f", {index + 3}" for index in range(len(keys)))
-    sql = f"""SELECT r.latency_bucket, COUNT(*) {listed} FROM records r JOIN sessions s ON s.id = r.session_id
+    sql = f"""SELECT r.latency_bucket, COUNT(*) {listed} FROM {FROM}
               WHERE r.latency_bucket IS NOT NULL AND {where} GROUP BY 1 {positions}"""  # noqa: S608 - expressions of a closed list; values are bound
     found: dict[tuple[str, ...], dict[int, int]] = defaultdict(dict)
     for bucket, count, *group in book.query(sql, parameters):
@@ -200,14 +225,14 @@ def _latencies(book: Book, selection: Selection, keys: list[str]) -> Mapping[tup
 
 def _provenance(book: Book, selection: Selection) -> dict[str, int]:
     where, parameters = selection.where()
-    sql = f"""SELECT CASE r.granularity WHEN 'session' THEN 'session' ELSE r.quality END, SUM(r.requests)
-              FROM records r JOIN sessions s ON s.id = r.session_id WHERE {where} GROUP BY 1"""  # noqa: S608 - see _latencies
+    sql = f"""SELECT CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END, SUM(r.requests)
+              FROM {FROM} WHERE {where} GROUP BY 1"""  # noqa: S608 - see _latencies
     return dict.fromkeys(PROVENANCE, 0) | dict(book.query(sql, parameters))
 
 
 def _unpriced(book: Book, selection: Selection) -> tuple[tuple[str, str], ...]:
     where, parameters = selection.where()
-    sql = f"""SELECT r.provider, r.model FROM records r JOIN sessions s ON s.id = r.session_id
+    sql = f"""SELECT l.provider, l.model FROM {FROM}
               WHERE r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {where}
               GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - see _latencies
     return tuple((provider, model) for provider, model in book.query(sql, parameters))

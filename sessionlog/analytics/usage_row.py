@@ -165,6 +165,7 @@ class UsageReport:
         provenance: How many requests are exact, partial, estimated, or known by their session's totals only.
         problem_count: Findings about the logs.
         problems: The first of them.
+        unrecognised: Files under the paths that are no log of a known agent.
         hidden_rows: Rows that a limit left out.
         priced_from: Which prices the estimates come from.
         unpriced: The (provider, model) pairs without a price, the most used first.
@@ -177,6 +178,7 @@ class UsageReport:
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
+    unrecognised: int = 0
     hidden_rows: int = 0
     priced_from: str = ""
     unpriced: tuple[tuple[str, str], ...] = ()

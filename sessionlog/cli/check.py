@@ -34,7 +34,7 @@ def check(
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
     where = r.reporting(paths, tz=None, now=None)
-    there = [path for path in where.paths if files.stat_path(path) is not None]
+    there = [path for path in where.paths or (where.settings.session_dir,) if files.stat_path(path) is not None]
     results = list(check_logs(there, secrets=secrets, max_line=max_line))
     repairs = _repair(results, max_line) if repair else None
     if as_json:

@@ -15,13 +15,13 @@ from typing import IO, Annotated, TypeVar
 
 import typer
 
+from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import price_book
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
-from sessionlog.reader.stream import read_events
 from sessionlog.render.console import make_console
 from sessionlog.render.escape import one_line
 from sessionlog.render.replay.blocks import Block
@@ -33,10 +33,12 @@ from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import select, selector
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
-from sessionlog.sources.find import resolve_session
-from sessionlog.sources.native import session_id_of
+from sessionlog.sources.find import resolve_log
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import load_source
 
 _NAMED = 20  # event types in a note
+_FOLLOWED = ("native", "fizeau")
 _T = TypeVar("_T")
 
 
@@ -74,22 +76,23 @@ def replay(
     if follow and factor:
         fail("choose only one of --follow and --speed")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
-    path = _path(target, directory, follow=follow)
+    log, session = _log(target, directory, follow=follow)
     view = _view(tz, plain=plain or as_json, full=full)
-    items = _items(path, follow=follow, factor=factor)
+    items = _items(log, session, follow=follow, factor=factor)
     types: set[str] = set()
     items = _listing(items, types)
     if as_json:
         texts = _or_types(_json_lines(items, chosen), types)
     else:
-        blocks = _blocks(items, path, chosen, all_messages=all_messages, priced=not view.exact)
+        name = session or next(iter(log.source.name_sessions(log.path)), "")
+        blocks = _blocks(items, name, chosen, all_messages=all_messages, priced=not view.exact)
         texts = _painted(_or_types(select(blocks, chosen), types), view)
     _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
 def _blocks(
     items: Iterable[Event | Problem],
-    path: str,
+    name: str,
     chosen: Callable[[str], bool] | None,
     *,
     all_messages: bool,
@@ -98,7 +101,6 @@ def _blocks(
     """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
     price = price_book(load_settings(), None).price if priced else None
     named = chosen or (lambda _: False)
-    name = session_id_of(path)
     return fold_replay(items, session_id=name, all_messages=all_messages, named=named, price=price)
 
 
@@ -114,11 +116,14 @@ def _factor(speed: str | None) -> float | None:
     return factor
 
 
-def _path(target: str, directory: str | None, *, follow: bool) -> str:
-    """A log that is to be followed need not be there yet."""
-    if follow and target.endswith(".jsonl"):
-        return target
-    return resolve_session(target, directory or load_settings().session_dir)
+def _log(target: str, directory: str | None, *, follow: bool) -> tuple[Log, str | None]:
+    """The log and the session in it that are meant; a log that is to be followed need not be there yet."""
+    if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
+        return Log(source=load_source("native"), path=target), None
+    log, session = resolve_log(target, directory or load_settings().session_dir, os.environ)
+    if follow and log.source.id not in _FOLLOWED:
+        fail(f"--follow works on sessionlog's own logs; {log.path} is one of {log.source.title}")
+    return log, session
 
 
 def _view(tz: str | None, *, plain: bool, full: bool) -> View:
@@ -131,10 +136,10 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> View:
     return View(width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home)
 
 
-def _items(path: str, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
-    if follow and not path.endswith((".gz", ".zst")):
-        return _to_the_end(path)
-    items = read_events(path)
+def _items(log: Log, session: str | None, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
+    if follow and not log.path.endswith((".gz", ".zst")):
+        return _to_the_end(log.path)
+    items = log.source.read(log.path, session)
     return items if factor is None else pace(items, speed=factor)
 
 

@@ -20,9 +20,11 @@ from sessionlog.events.times import parse_time
 from sessionlog.ledger.load import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
-from sessionlog.reader.walk import walk_logs
-from sessionlog.render.notes import damage_note, limit_note
+from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.settings import Settings, load_settings, parse_prices
+from sessionlog.sources.discover import discover, find_logs
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources
 
 if TYPE_CHECKING:  # commands without a report save what these import
     from sessionlog.analytics.sessions import SessionList
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # commands without a report save what these import
 
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Logs, or folders of logs.", show_default="your own logs"),
+    typer.Argument(metavar="PATH", help="Logs, or folders of logs.", show_default="every agent's logs found"),
 ]
 Since = Annotated[
     str | None, typer.Option(metavar="WHEN", help="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B.")
@@ -43,7 +45,10 @@ Status = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Only this status (success, error, unfinished and others); may be repeated."),
 ]
-Source = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this source; may be repeated.")]
+Source = Annotated[
+    list[str] | None,
+    typer.Option(metavar="IDS", help="Only these agents' logs, e.g. claude-code,codex; may be repeated."),
+]
 Zone = Annotated[
     str | None, typer.Option(metavar="ZONE", help="Whose days and hours: an IANA name, UTC, or local (the default).")
 ]
@@ -62,19 +67,19 @@ class Reporting:
 
     Attributes:
         settings: Environment and config file.
-        paths: Logs and folders to read.
-        given: Whether they were named by the user.
+        paths: Logs and folders to read; None for every place where logs may be.
         zone: Whose days.
         now: The present.
         home: The home folder, shortened to `~` in tables.
+        env: The environment as sources see it: with the folder of our own logs that the settings name.
     """
 
     settings: Settings
-    paths: tuple[str, ...]
-    given: bool
+    paths: tuple[str, ...] | None
     zone: str
     now: datetime
     home: str
+    env: Mapping[str, str]
 
 
 def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None) -> Reporting:
@@ -85,11 +90,11 @@ def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None) -
         fail(f"{missing[0]}: no such file or folder", UNREADABLE)
     return Reporting(
         settings=settings,
-        paths=tuple(paths or (settings.session_dir,)),
-        given=bool(paths),
+        paths=tuple(paths) if paths else None,
         zone=tz or settings.timezone or "local",
         now=_present(now),
         home=os.path.expanduser("~"),
+        env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
     )
 
 
@@ -131,6 +136,11 @@ def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
 def _spelling(key: str) -> str:
     """Names of models are the same in upper and lower case."""
     return key.strip().lower()
+
+
+def split_list(values: Sequence[str] | None) -> list[str]:
+    """Return what was given in several options, or in one with commas."""
+    return [word.strip() for value in values or () for word in value.split(",") if word.strip()]
 
 
 def choose_one(**formats: bool) -> str:
@@ -199,26 +209,32 @@ def end_report(
 ) -> None:
     """Say where was looked when nothing was found, and exit with 3 for damage where that is asked for."""
     if empty:
-        note(nothing_found(where, narrowed=report.window is not None or any(filters.values()), what=what))
+        narrowed = report.window is not None or any(filters.values())
+        note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
     if strict and report.problem_count:
         raise typer.Exit(UNREADABLE)
 
 
-def nothing_found(where: Reporting, *, narrowed: bool, what: str = "sessions") -> str:
+def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:
     """Say where was looked and what to try.
 
-    `narrowed` if a time or a filter may have left everything out; `what` the report is about.
+    `narrowed` if a time or a filter may have left everything out; `unrecognised` how many files are no known log;
+    `what` the report is about.
     """
-    places = ", ".join(where.paths)
-    logs = (log for log in walk_logs(where.paths) if isinstance(log, str) and files.stat_path(log))
-    there = next(logs, None) is not None
+    places = "the logs found" if where.paths is None else ", ".join(where.paths)
+    listed = find_logs(where.paths, where.env) if where.paths is not None else discover(where.env, all_sources())
+    there = any(isinstance(item, Log) for item in listed)
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if there and what != "sessions":
-        return f"no {what} in {places}; `sessionlog sessions PATH` lists what is there"
-    if where.given:
-        return f"no sessions in {places}; `sessionlog check PATH` says what is there"
-    return f"no sessions in {places} yet. Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
+        return f"no {what} in {places}; `sessionlog sessions` lists what is there"
+    if where.paths is not None:
+        odd = f" ({counted(unrecognised, 'file')} of no known agent)" if unrecognised else ""
+        return f"no sessions in {places}{odd}; `sessionlog check PATH` says what is there"
+    return (
+        f"no sessions in {where.settings.session_dir} yet, and no other agent's logs (`sessionlog sources` says where "
+        "they would be). Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
+    )
 
 
 @contextmanager

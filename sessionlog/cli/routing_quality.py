@@ -34,7 +34,7 @@ def routing_quality(
     r.choose_one(json=as_json, csv=as_csv)
     where = r.reporting(paths, tz=tz, now=now)
     window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
-    scan = scan_routing_quality(where.paths, window=window, axis=axis)
+    scan = scan_routing_quality(where.paths or where.settings.session_dir, window=window, axis=axis)
     if as_json:
         print_json(scan.to_dict())
     elif as_csv:

@@ -46,10 +46,16 @@ def sessions(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(paths, tz=tz, now=now)
-    filters = {"provider": provider, "model": model, "project": project, "status": status, "source": source}
+    filters = {
+        "provider": provider,
+        "model": model,
+        "project": project,
+        "status": status,
+        "source": r.split_list(source),
+    }
     with r.scan_progress() as progress:
         found = list_sessions(
-            where.paths, window=since, until=until, tz=where.zone, now=where.now,
+            where.paths, env=where.env, window=since, until=until, tz=where.zone, now=where.now,
             prices=r.price_book(where.settings, prices),
             filters={key: value for key, value in filters.items() if value},
             limit=_TABLE if limit is None and form == "table" else limit, progress=progress,

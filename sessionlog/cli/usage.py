@@ -21,8 +21,8 @@ def usage(
         str,
         typer.Option(
             metavar="KEYS",
-            help="Group by: provider, model, response_model, source, session, project, hour, day, week, month, "
-            "status, route, harness, meta.KEY.",
+            help="Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, "
+            "day, week, month, status, route, harness, meta.KEY.",
         ),
     ] = "provider,model",
     provider: r.Provider = None,
@@ -34,6 +34,9 @@ def usage(
         str | None, typer.Option(metavar="NAME", help="A column of the JSON or a group key; -NAME turns it round.")
     ] = None,
     limit: r.Limit = None,
+    merge_worktrees: Annotated[
+        bool, typer.Option("--merge-worktrees", help="Count git worktrees as the project they belong to.")
+    ] = False,
     as_json: r.AsJson = False,
     as_csv: r.AsCsv = False,
     as_markdown: r.AsMarkdown = False,
@@ -49,12 +52,19 @@ def usage(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(paths, tz=tz, now=now)
-    filters = {"provider": provider, "model": model, "project": project, "status": status, "source": source}
+    filters = {
+        "provider": provider,
+        "model": model,
+        "project": project,
+        "status": status,
+        "source": r.split_list(source),
+    }
     with r.scan_progress() as progress:
         report = aggregate_usage(
-            where.paths, window=since, until=until, by=[key.strip() for key in by.split(",") if key.strip()],
+            where.paths, env=where.env, window=since, until=until, by=r.split_list([by]),
             tz=where.zone, now=where.now, prices=r.price_book(where.settings, prices),
-            filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit, progress=progress,
+            filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit,
+            merge_worktrees=merge_worktrees, progress=progress,
         )  # fmt: skip
     r.print_report(
         report, form, left_out=report.hidden_rows, thing="row",

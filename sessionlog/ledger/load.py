@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sessionlog.errors import Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.find import session_logs
-from sessionlog.sources.native import scan_or_explain
+from sessionlog.sources.discover import discover, find_logs
+from sessionlog.sources.protocol import Log, LogScan, Resume
 from sessionlog.sources.record import Problems
+from sessionlog.sources.registry import choose_sources
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) as a scan goes on."""
 
 
-def load_book(paths: Iterable[str], prices: PriceBook, *, progress: Progress | None = None) -> Book:
-    """Scan the logs under `paths` into a book in memory."""
+def load_book(
+    paths: Iterable[str] | None,
+    prices: PriceBook,
+    *,
+    env: Mapping[str, str] | None = None,
+    sources: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Book:
+    """Scan the logs under `paths`, or of every agent on this machine, into a book in memory.
+
+    Args:
+        paths: Files and folders; None for all places where logs may be.
+        prices: What has no recorded cost is estimated with.
+        env: The environment, which says where agents write; the process's when None.
+        sources: Glob patterns of source ids; all when empty.
+        progress: Called after every log.
+
+    Raises:
+        InvalidQuery: A pattern fits no source.
+    """
     book = Book(prices)
-    items = list(session_logs(paths))
+    chosen = choose_sources(sources)
+    env = os.environ if env is None else env
+    items = list(discover(env, chosen) if paths is None else find_logs(paths, env, chosen))
     for done, item in enumerate(items, 1):
-        if isinstance(item, Problem):
-            book.note(Problems(count=1, first=(item,)))
-            continue
-        session, problems = scan_or_explain(item)
-        if session is None:
-            book.note(problems)
+        if isinstance(item, Log):
+            book.take(scan_or_explain(item))
+        elif item.severity == "info":
+            book.unrecognised += 1
         else:
-            book.add(session)
+            book.note(Problems(count=1, first=(item,)))
         if progress is not None:
             progress(done, len(items))
+    book.settle()
     return book
+
+
+def scan_or_explain(log: Log, resume: Resume | None = None) -> LogScan:
+    """Scan one log of many: one that cannot be opened is a problem among the others."""
+    try:
+        return log.source.scan(log.path, resume)
+    except (LogNotReadable, MissingExtra) as error:
+        detail = str(error).removeprefix(f"{log.path}: ")
+        problem = Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)
+        return LogScan(problems=Problems(count=1, first=(problem,)))

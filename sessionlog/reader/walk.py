@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sessionlog.errors import Problem
 from sessionlog.files import reason_of
@@ -19,10 +19,15 @@ def walk_logs(paths: Iterable[str]) -> Iterator[str | Problem]:
     Folders are walked to the bottom; links lead only to files and folders of the link's owner, and loops are cut. A
     folder that cannot be listed is a `Problem`; a path given by name is yielded whatever its suffix.
     """
+    yield from walk_files(paths, lambda name: name.endswith(LOG_SUFFIXES))
+
+
+def walk_files(paths: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[str | Problem]:
+    """Yield the files named by paths, and those in folders whose name is `wanted`; as `walk_logs` otherwise."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
         if os.path.isdir(path):
-            yield from _walk(path, seen)
+            yield from _walk(path, wanted, seen)
         elif _first_time(path, seen):
             yield path
 
@@ -42,7 +47,7 @@ def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
     return True
 
 
-def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
+def _walk(folder: str, wanted: Callable[[str], bool], seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
     if not _first_time(folder, seen):
         return
     try:
@@ -58,6 +63,6 @@ def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
                 yield Problem(path=entry.path, line=0, offset=0, kind="unreadable", detail=reason_of(error))
             continue
         if is_folder:
-            yield from _walk(entry.path, seen)
-        elif entry.name.endswith(LOG_SUFFIXES) and _first_time(entry.path, seen):
+            yield from _walk(entry.path, wanted, seen)
+        elif wanted(entry.name) and _first_time(entry.path, seen):
             yield entry.path

@@ -3,26 +3,72 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 
 from sessionlog import files
-from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
-from sessionlog.reader.walk import walk_logs
-from sessionlog.sources.native import session_id_of
+from sessionlog.errors import AmbiguousSession, LogNotReadable, MissingExtra, Problem
+from sessionlog.sources.discover import discover, recognise
+from sessionlog.sources.native import list_logs, session_id_of
+from sessionlog.sources.protocol import Env, Log
+from sessionlog.sources.registry import all_sources, load_source
 
 _SHORT = 4
 
 
-def session_logs(paths: Iterable[str]) -> Iterator[str | Problem]:
-    """Yield the logs under `paths`, one per session: beside `x.jsonl`, a packed `x.jsonl.gz` is its copy."""
-    seen: set[tuple[str, str]] = set()
-    for path in walk_logs(paths):
-        if not isinstance(path, Problem):
-            key = (os.path.dirname(path), session_id_of(path))
-            if key in seen:
-                continue
-            seen.add(key)
-        yield path
+def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str | None]:
+    """Return the log that a path or an id names, and the session in it; our own sessions come first.
+
+    Raises:
+        LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
+        AmbiguousSession: Several sessions match.
+    """
+    if files.stat_path(target) is not None and not os.path.isdir(target):
+        return log_at(target), None
+    try:
+        return Log(source=load_source("native"), path=resolve_session(target, directory)), None
+    except LogNotReadable:
+        found = {} if os.path.isdir(target) else _elsewhere(target, env)
+        if not found:
+            raise
+    matches = _matching(target, found)
+    if len(matches) > 1:
+        raise AmbiguousSession(target, tuple(matches))
+    return found[matches[0]], matches[0]
+
+
+def log_at(path: str) -> Log:
+    """Return the log that a file is.
+
+    Raises:
+        LogNotReadable: No known agent writes such logs.
+    """
+    log = recognise(path)
+    if isinstance(log, Problem):
+        raise LogNotReadable(f"{path}: {log.detail}; `sessionlog sources` lists those that are known")
+    return log
+
+
+def _elsewhere(target: str, env: Env) -> dict[str, Log]:
+    """The sessions of other agents whose ids may be meant; of several logs of one session the first."""
+    named: dict[str, Log] = {}
+    for item in discover(env, [source for source in all_sources() if source.id != "native"]):
+        if isinstance(item, Log):
+            with suppress(LogNotReadable, MissingExtra):
+                for session_id in item.source.name_sessions(item.path):
+                    named.setdefault(session_id, item)
+    return {session_id: named[session_id] for session_id in _matching(target, named)}
+
+
+def _matching(target: str, ids: Iterable[str]) -> list[str]:
+    """The ids that a text names: whole, by the beginning, or by the end; ids of one day begin alike."""
+    known = list(ids)
+    if target in known:
+        return [target]
+    matches = sorted(i for i in known if i.startswith(target))
+    if not matches and len(target) >= _SHORT:
+        matches = sorted(i for i in known if i.endswith(target))
+    return matches
 
 
 def resolve_session(target: str, directory: str | None) -> str:
@@ -39,12 +85,10 @@ def resolve_session(target: str, directory: str | None) -> str:
     if directory is None or not os.path.isdir(directory):
         raise LogNotReadable(f"{target}: no such file, and no session folder at {directory}")
     found: dict[str, list[str]] = {}
-    for path in session_logs([directory]):
+    for path in list_logs(directory):
         if not isinstance(path, Problem):
             found.setdefault(session_id_of(path), []).append(path)
-    matches = [target] if target in found else sorted(i for i in found if i.startswith(target))
-    if not matches and len(target) >= _SHORT:  # ids of one day begin alike: their ends tell them apart
-        matches = sorted(i for i in found if i.endswith(target))
+    matches = _matching(target, found)
     if not matches:
         raise LogNotReadable(f"{target}: no such file, and no session in {directory} begins or ends with it")
     candidates = matches if len(matches) > 1 else found[matches[0]]

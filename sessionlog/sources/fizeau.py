@@ -1,36 +1,32 @@
-"""fizeau: the Go original's dialect of native logs, known by a session.start without `v`.
+"""fizeau: the logs of the Go original, which speak a dialect of the native format (see `fizeau_dialect`).
 
-Where: `.fizeau/sessions/*.jsonl` under a work folder. Shape: the native envelope. Traps:
-
-- `input` includes cached tokens for OpenAI-style providers and excludes them for Anthropic-style ones. The log does not
-  say which; the rule below was checked on 61 Claude sessions (all but one have cache_read > input) and on all Codex and
-  vLLM sessions (none has).
-- A response's `cost_usd` of 0 means unknown where `attempt.cost.source` says so.
-- Harness runs (claude, codex) have an empty provider; `resolved_harness` says who ran.
-- Failed calls are llm.response events with only `error` and `latency_ms`.
-- The oldest logs have an integer `tool_calls` and `timestamp` instead of `ts`.
+Where: `.fizeau/sessions/*.jsonl` under a work folder; the one of the folder we are in (`$PWD`) is looked at, others are
+given by path. Shape and reading: as native; each log's session.start tells which dialect it speaks. Versions seen: from
+before v0.11, with an integer `tool_calls` and `timestamp` instead of `ts`, and after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Iterator
+from dataclasses import replace
 
-from sessionlog.events.tokens import TokenUsage
-
-ID = "fizeau"
-
-
-def normalise_usage(usage: TokenUsage, *, harness: str, provider: str) -> TokenUsage:
-    """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes)."""
-    if harness == "claude" or provider == "anthropic" or usage.cache_read > usage.input:
-        return usage
-    return usage.without_cached_input()
+from sessionlog.sources import native
+from sessionlog.sources.fizeau_dialect import ID
+from sessionlog.sources.protocol import Env
 
 
-def cost_is_recorded(cost_nano: int | None, attempt: Mapping[str, Any]) -> bool:
-    """Whether a response's cost was known to the writer."""
-    if cost_nano != 0:
-        return cost_nano is not None
-    cost = attempt.get("cost")
-    return not (isinstance(cost, Mapping) and cost.get("source") == "unknown")
+def locate(env: Env) -> Iterator[str]:
+    """The sessions of the folder that the shell is in."""
+    here = env.get("PWD", "")
+    if os.path.isabs(here):
+        yield os.path.join(here, ".fizeau", "sessions")
+
+
+SOURCE = replace(
+    native.SOURCE,
+    id=ID,
+    title="fizeau",
+    locate=locate,
+    recognises=lambda path, head: native.recognises(path, head) and b'"v":' not in head.replace(b" ", b""),
+)

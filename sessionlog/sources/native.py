@@ -14,22 +14,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import Problem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
-from sessionlog.reader.stream import EventStream, is_young
+from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
+from sessionlog.settings import session_directory
 from sessionlog.sources.native_session import SessionScan
-from sessionlog.sources.record import Problems, ScannedSession
+from sessionlog.sources.protocol import Env, LogScan, Resume, Source
 
 ID = "native"
 MAX_SCAN_LINE = 64 << 20
 
 _HEAD = re.compile(
-    rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"(llm\.request|(?!session\.|llm\.response|rejected_override)[a-z_.]+)",'
+    rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"(llm\.request|(?!session\.|llm\.response|tool\.call|rejected_override)[a-z_.]+)",'
     rb'"ts":"([0-9T:.\-+Z]+)",'
 )
 _MODEL_FIRST = re.compile(
@@ -37,6 +39,7 @@ _MODEL_FIRST = re.compile(
 )
 _ANOTHER = b'"session_id"'  # inside a text its quotes are escaped
 _WHOLE = (b"}\n", b"}\r\n")
+_ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:')
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
 
 
@@ -45,28 +48,30 @@ def session_id_of(path: str) -> str:
     return _SUFFIX.sub("", os.path.basename(path))
 
 
-def scan_log(path: str) -> ScannedSession | None:
-    """Read one log for reports; None when the file holds no event. Damage is in `problems`, never raised.
-
-    Raises:
-        LogNotReadable: The file cannot be opened as a log.
-        MissingExtra: A .zst file without a decoder.
-    """
-    return _scan(path).finish()
+def locate(env: Env) -> Iterator[str]:
+    """Where the logger writes."""
+    yield session_directory(env)
 
 
-def scan_or_explain(path: str) -> tuple[ScannedSession | None, Problems]:
-    """Scan one log of many: a file that cannot be opened is a problem among the others."""
-    try:
-        scan = _scan(path)
-    except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{path}: ")
-        problem = Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail)
-        return None, Problems(count=1, first=(problem,))
-    return scan.finish(), scan.problems
+def list_logs(place: str) -> Iterator[str | Problem]:
+    """Yield the logs in a folder, one per session: beside `x.jsonl`, a packed `x.jsonl.gz` is its copy."""
+    seen: set[tuple[str, str]] = set()
+    for path in walk_logs([place]):
+        if not isinstance(path, Problem):
+            key = (os.path.dirname(path), session_id_of(path))
+            if key in seen:
+                continue
+            seen.add(key)
+        yield path
 
 
-def _scan(path: str) -> SessionScan:
+def recognises(path: str, head: bytes) -> bool:
+    """A line with the envelope's keys; whatever else stands in the file."""
+    return path.endswith(LOG_SUFFIXES) and _ENVELOPE.search(head) is not None
+
+
+def scan(path: str, resume: Resume | None) -> LogScan:  # noqa: ARG001 - what an end says of its run needs all of it
+    """Read one log for reports, always whole: what an end reports beyond its responses needs them all."""
     reader = _Lines(path)
     file, unpacked = open_unpacked(path)
     with file:
@@ -78,7 +83,19 @@ def _scan(path: str) -> SessionScan:
         if unpacked is not None and unpacked.failure is not None:
             offset, detail = stream.offset, unpacked.failure
             reader.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
-    return reader.session
+    session = reader.session.finish()
+    problems = reader.session.findings.problems
+    return LogScan(sessions=(session,) if session is not None else (), problems=problems)
+
+
+def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
+    """The events as they are."""
+    return read_events(path)
+
+
+def name_sessions(path: str) -> Iterator[str]:
+    """The file's name."""
+    yield session_id_of(path)
 
 
 class _Lines:
@@ -102,7 +119,7 @@ class _Lines:
 
     def take(self, item: Event | Problem) -> None:
         if isinstance(item, Problem):
-            self.session.note(item)
+            self.session.findings.note(item)
             return
         if item.type == "llm.request":
             self._request = item.raw
@@ -126,3 +143,16 @@ class _Lines:
             if isinstance(model, str) and model:
                 return model
         return None
+
+
+SOURCE = Source(
+    id=ID,
+    title="sessionlog",
+    parser=1,
+    locate=locate,
+    list_logs=list_logs,
+    recognises=recognises,
+    scan=scan,
+    read=read,
+    name_sessions=name_sessions,
+)

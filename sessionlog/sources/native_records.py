@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources import fizeau
+from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.record import UNKNOWN, Record, read_name
 
 _NOTHING = TokenUsage()
@@ -100,7 +100,7 @@ class _Names:
         """Make the classes disjoint, in the same way for all of a provider's numbers in the session."""
         if self._native or provider in self._exclusive:
             return usage
-        return fizeau.normalise_usage(usage, harness=self._harness, provider=provider)
+        return fizeau_dialect.normalise_usage(usage, harness=self._harness, provider=provider)
 
     def record(self, response: Response, start_ns: int | None) -> Record:
         """The record of one response; a failed call that used nothing has nothing to price."""

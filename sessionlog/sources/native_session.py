@@ -10,19 +10,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import read_usage
-from sessionlog.sources import fizeau
+from sessionlog.sources import fizeau_dialect
+from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words, server_of, text_size
 from sessionlog.sources.native_records import Response, RunEnd, build_records, is_native
-from sessionlog.sources.record import UNKNOWN, Problems, ScannedSession, read_name
+from sessionlog.sources.record import UNKNOWN, ScannedSession, ToolUse, read_name
 
 _NATIVE = "native"
 _WORK = frozenset({"llm.request", "llm.response", "tool.call"})
-_ACTIVE_GAP_NS = 300 * 1_000_000_000
-_PROMPT_LENGTH = 200
-_MAX_NAMED = 100
 
 
 class SessionScan:
@@ -46,21 +43,8 @@ class SessionScan:
         self._prompt = ""
         self._error = ""
         self._responses: list[Response] = []
-        self._named: list[Problem] = []
-        self._problem_count = 0
-
-    @property
-    def problems(self) -> Problems:
-        """The damage that was noted."""
-        return Problems(count=self._problem_count, first=tuple(self._named))
-
-    def note(self, problem: Problem) -> None:
-        """Count a piece of damage, and keep it if it is among the first; news cost nothing and are left out."""
-        if problem.severity == "info":
-            return
-        self._problem_count += 1
-        if len(self._named) < _MAX_NAMED:
-            self._named.append(problem)
+        self._tools: list[ToolUse] = []
+        self.findings = Findings()
 
     @property
     def wants_prompt(self) -> bool:
@@ -77,7 +61,7 @@ class SessionScan:
             self._first_ns = self._latest_ns = time_ns
         else:
             gap = time_ns - self._last_ns
-            if 0 < gap <= _ACTIVE_GAP_NS:
+            if 0 < gap <= ACTIVE_GAP_NS:
                 self._active_ns += gap
             if self._latest_ns is None or time_ns > self._latest_ns:
                 self._latest_ns = time_ns
@@ -91,12 +75,14 @@ class SessionScan:
             self._take_response(event, data or {})
         elif event.type == "session.start" and not self._start_seen:
             self._start_seen, self._start, self._start_ns = True, data, event.time_ns
-            self._prompt = self._prompt or _words((data or {}).get("prompt"))
+            self._prompt = self._prompt or first_words((data or {}).get("prompt"))
         elif event.type == "session.end":
             self._take_end(event, data)
+        elif event.type == "tool.call":
+            self._take_tool(event, data or {})
         elif event.type == "rejected_override":
             self._rejected = True
-            self._error = _words((data or {}).get("rejection_error")) or "pin rejected"
+            self._error = first_words((data or {}).get("rejection_error")) or "pin rejected"
 
     def _take_end(self, event: Event, data: Mapping[str, Any] | None) -> None:
         """Close a run: it covers the responses since the end before; a second end of the same run replaces it."""
@@ -118,7 +104,7 @@ class SessionScan:
             messages = event.data.get("messages") if isinstance(event.data, Mapping) else None
             for message in messages if isinstance(messages, list) else []:
                 if not self._prompt and isinstance(message, Mapping) and message.get("role") == "user":
-                    self._prompt = _words(message.get("content"))
+                    self._prompt = first_words(message.get("content"))
 
     def _take_response(self, event: Event, data: Mapping[str, Any]) -> None:
         usage, issues = read_usage(data.get("usage"))
@@ -128,7 +114,7 @@ class SessionScan:
         attempt = attempt if isinstance(attempt, Mapping) else {}
         error = data.get("error")
         if error:
-            self._error = _words(error)
+            self._error = first_words(error)
         latency = data.get("latency_ms")
         asked = read_name(attempt.get("requested_model")) or read_name(self._request_model())
         self._responses.append(
@@ -136,7 +122,7 @@ class SessionScan:
                 time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
                 usage=usage,
                 cost_nano=cost,
-                attempt_priced=fizeau.cost_is_recorded(cost, attempt),
+                attempt_priced=fizeau_dialect.cost_is_recorded(cost, attempt),
                 latency_ms=float(latency) if _is_amount(latency) else None,
                 failed=bool(error),
                 asked=asked,
@@ -147,10 +133,24 @@ class SessionScan:
         )
         self._active_ns = 0
 
+    def _take_tool(self, event: Event, data: Mapping[str, Any]) -> None:
+        duration = data.get("duration_ms")
+        name, server = server_of(read_name(data.get("tool")) or UNKNOWN)
+        self._tools.append(
+            ToolUse(
+                key=f"{self._path}#{len(self._tools)}",
+                time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
+                tool=name,
+                server=server,
+                finished=True,
+                failed=bool(data.get("error")),
+                duration_ms=float(duration) if _is_amount(duration) else None,
+                output_bytes=text_size(data.get("output")),
+            )
+        )
+
     def _complain(self, place: str, *issues: str) -> None:
-        for issue in issues:
-            detail = f"{place}: {issue}"
-            self.note(Problem(path=self._path, line=0, offset=0, kind="bad_number", detail=detail))
+        self.findings.complain(self._path, 0, *(f"{place}: {issue}" for issue in issues))
 
     def finish(self) -> ScannedSession | None:
         """Return the session, None if the file held no event."""
@@ -162,9 +162,10 @@ class SessionScan:
         status = read_name(end.get("status")) or ""
         work_dir = start.get("work_dir")
         return ScannedSession(
-            source=_NATIVE if is_native(start) else fizeau.ID,
+            source=_NATIVE if is_native(start) else fizeau_dialect.ID,
             session_id=self._session_id,
             path=self._path,
+            place=os.path.dirname(self._path),
             start_ns=start_ns,
             last_ns=self._latest_ns,
             status=status if ended else None,
@@ -173,11 +174,11 @@ class SessionScan:
             route=read_name(start.get("selected_route")) or read_name(end.get("selected_route")) or UNKNOWN,
             duration_ms=self._duration(self._ends if is_native(start) else self._ends[-1:]) if ended else None,
             prompt=self._prompt,
-            error=_words(end.get("error")) or (self._error if status != "success" else ""),
+            error=first_words(end.get("error")) or (self._error if status != "success" else ""),
             metadata={**_table(start.get("metadata")), **_table(end.get("metadata"))},
             counted=self._is_counted(),
             records=build_records(self._responses, self._ends, start, start_ns, self._active_ns),
-            problems=self.problems,
+            tools=tuple(self._tools),
         )
 
     def _duration(self, ends: Sequence[RunEnd]) -> int | None:
@@ -192,13 +193,6 @@ class SessionScan:
         if self._rejected and not self._ends:
             return False
         return self._start is not None or (not self._start_seen and any(end.data is not None for end in self._ends))
-
-
-def _words(value: Any) -> str:
-    """The beginning of a text, on one line."""
-    if isinstance(value, list):
-        value = " ".join(p["text"] for p in value if isinstance(p, Mapping) and isinstance(p.get("text"), str))
-    return " ".join(value[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH] if isinstance(value, str) else ""
 
 
 def _table(value: Any) -> Mapping[str, Any]:

@@ -1,9 +1,14 @@
-"""Record and ScannedSession: what a scan keeps of a log, lean enough to hold years of them."""
+"""Record, ToolUse and ScannedSession: what a scan keeps of a log, lean enough to hold years of them.
+
+Copies are the rule in agents' logs: forks, resumed sessions, side questions and echoes repeat responses that were
+billed once. A source therefore names each response with a `key`, and the book counts one record per key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal
 
 from sessionlog.errors import Problem
@@ -15,13 +20,27 @@ Quality = Literal["exact", "partial", "estimated"]
 UNKNOWN = "unknown"
 """Every missing group key, never null."""
 
+MAIN = "main"
+"""The agent itself, as against its sub-agents."""
+
 LONGEST_NAME = 400
 """Nobody's model is called longer; a hostile name must not fill tables and spreadsheets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing(IntEnum):
+    """How much a copy of a response is worth beside another one."""
+
+    ECHO = 0
+    """Embedded in another session's progress reports, often half-way through."""
+    SIDE = 1
+    """In a side conversation, which may be a replay of its parent."""
+    REAL = 2
+    """Where the response was made."""
+
+
+@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long to make, and a scan makes a million
 class Record:
-    """One LLM response, or what a session used beyond them.
+    """One LLM response, or what a session used beyond them. A value: never changed once a scan has given it away.
 
     Attributes:
         time_ns: When it was answered; None when the log has no times at all.
@@ -37,6 +56,16 @@ class Record:
         granularity: `session` when the log holds only the session's totals.
         quality: Whether the numbers are known to be exact.
         priced: False for a session that has used nothing yet: its cost is neither known nor unknown.
+        key: Names the response within its source, wherever it is copied to; empty when nothing ever copies it.
+        family: What copies under another key have in common with this one; empty when there are no such copies.
+        standing: Of copies with one key the one of higher standing wins, then the greatest output, then the greatest
+            total. A record that is not REAL does not count beside a REAL one of its family.
+        told_by: `source:session` whose own log tells this response too, and better: where that session is known, this
+            record does not count.
+        project: The working folder at that moment; empty = the session's.
+        branch: The git branch.
+        version: The version of the agent program.
+        agent: `main`, or the kind of sub-agent that made the call.
     """
 
     time_ns: int | None
@@ -52,6 +81,64 @@ class Record:
     granularity: Granularity = "request"
     quality: Quality = "exact"
     priced: bool = True
+    key: str = ""
+    family: str = ""
+    standing: int = Standing.REAL
+    told_by: str = ""
+    project: str = ""
+    branch: str = UNKNOWN
+    version: str = UNKNOWN
+    agent: str = MAIN
+
+
+@dataclass(slots=True, kw_only=True)  # not frozen: see Record
+class ToolUse:
+    """One tool call, finished or not.
+
+    Attributes:
+        key: Names the call within its source, wherever it is copied to: the call's id. Of two copies the finished wins.
+        time_ns: When the model asked for it.
+        tool: Its name, without the server's.
+        server: The MCP server that it belongs to; empty for the agent's own tools.
+        agent: As in Record.
+        project: As in Record.
+        finished: Its result is in the log.
+        failed: The result was an error.
+        duration_ms: From call to result; None when the log does not tell.
+        output_bytes: Length of what it gave back to the model, as UTF-8.
+    """
+
+    key: str
+    time_ns: int | None
+    tool: str
+    server: str = ""
+    agent: str = MAIN
+    project: str = ""
+    finished: bool = False
+    failed: bool = False
+    duration_ms: float | None = None
+    output_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a provider said about a rate limit at one moment.
+
+    Attributes:
+        time_ns: The moment.
+        name: The limit's name as logged, e.g. `primary`.
+        used_percent: How much of it is used.
+        window_minutes: Its length; None when it is not told.
+        resets_ns: When it starts anew.
+        plan: The plan that it belongs to.
+    """
+
+    time_ns: int
+    name: str
+    used_percent: float
+    window_minutes: float | None = None
+    resets_ns: int | None = None
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +154,20 @@ class Problems:
     first: tuple[Problem, ...] = ()
 
 
+NO_PROBLEMS = Problems()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSession:
-    """One session's log, read for reports.
+    """What one log tells of one session. Other logs may tell more of the same one: the book puts them together.
 
     Attributes:
         source: Id of the source, e.g. `native`.
         session_id: The session's id within the source.
         path: The file it was read from.
+        place: Where the id is unique: the folder of native logs, empty where ids are unique in the world.
+        part: A sub-agent's log: it adds records and times to its parent's session and says nothing else of it.
+        parent: Id of the session that this one was forked from.
         start_ns: Its start; None when the log has no times.
         last_ns: Its last event.
         status: What session.end says; None without an end.
@@ -87,14 +180,17 @@ class ScannedSession:
         metadata: Values to group and filter by.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
         records: Its records in file order.
-        problems: What was wrong with the file.
+        tools: Its tool calls.
     """
 
     source: str
     session_id: str
     path: str
-    start_ns: int | None
-    last_ns: int | None
+    place: str = ""
+    part: bool = False
+    parent: str = ""
+    start_ns: int | None = None
+    last_ns: int | None = None
     status: str | None = None
     project: str = UNKNOWN
     harness: str = UNKNOWN
@@ -105,7 +201,7 @@ class ScannedSession:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     counted: bool = True
     records: tuple[Record, ...] = ()
-    problems: Problems = Problems()
+    tools: tuple[ToolUse, ...] = ()
 
 
 def read_name(value: Any) -> str | None:

@@ -36,7 +36,15 @@ def grouped(book, *by, **fields):
 
 FULL = session(
     "s-1",
-    record(provider="p", model="m", response_model="m-1", time_ns=at("2026-11-21T23:30:00")),
+    record(
+        provider="p",
+        model="m",
+        response_model="m-1",
+        branch="main",
+        version="2.1",
+        agent="Explore",
+        time_ns=at("2026-11-21T23:30:00"),
+    ),
     source="fizeau",
     project="/srv/app",
     harness="claude",
@@ -51,6 +59,9 @@ FULL = session(
         ("source", "fizeau"),
         ("provider", "p"),
         ("model", "m"),
+        ("branch", "main"),
+        ("version", "2.1"),
+        ("agent", "Explore"),
         ("response_model", "m-1"),
         ("session", "s-1"),
         ("project", "/srv/app"),
@@ -79,7 +90,7 @@ def test_every_key_is_tested():
 def test_missing_keys_are_unknown():
     """Every key of an empty session is the word."""
     bare = session("s", record(provider="unknown", model="unknown", time_ns=None), source="unknown", status="")
-    keys = (*(key for key in KEYS if key != "session"), "meta.team")
+    keys = (*(key for key in KEYS if key not in ("session", "agent")), "meta.team")
     [row] = fold_usage(book_of(bare), selection(by=keys)).rows
     assert set(row.keys.values()) == {"unknown"}
     assert tuple(row.keys) == keys

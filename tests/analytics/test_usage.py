@@ -1,6 +1,7 @@
 """Usage: every record once, in its own time, under its own names; sessions and durations once in the totals."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -44,8 +45,8 @@ def test_totals_count_sessions_and_durations_once():
 
 
 def test_a_session_is_known_by_its_file():
-    """Two files of one name are two sessions, under one name in a row."""
-    report = fold(session("same", record(), path="a/same.jsonl"), session("same", record()), by=("session",))
+    """Two files of one name in two folders are two sessions, under one name in a row."""
+    report = fold(session("same", record(), place="a"), session("same", record()), by=("session",))
     assert [(r.keys["session"], r.sessions) for r in report.rows] == [("same", 2)]
 
 
@@ -337,7 +338,7 @@ SUMMED = (
 @given(SESSIONS)
 def test_a_report_equals_a_naive_fold_over_the_records(sessions):
     """SQL and a loop agree on every row and on the totals."""
-    report = fold(*sessions)
+    report = fold(*(replace(one, place=str(number)) for number, one in enumerate(sessions)))
     rows = {(r.provider, r.model): {name: getattr(r, name) for name in SUMMED} for r in report.rows}
     assert rows == naive(sessions, lambda r: (r.provider, r.model))
     totals = naive(sessions, lambda r: ()).get(

@@ -12,6 +12,7 @@ from sessionlog.cli import replay as command
 from sessionlog.cli.app import build_app
 from sessionlog.cli.output import UNREADABLE, USAGE
 from sessionlog.render.replay import replay
+from sessionlog.sources.find import log_at
 
 LOGS = Path(__file__).parents[2] / "testdata" / "replay"
 STORY = str(LOGS / "story.jsonl")
@@ -207,7 +208,8 @@ def test_a_followed_log_is_shown_before_it_is_finished(tmp_path):
     lines = Path(STORY).read_bytes().splitlines(keepends=True)
     log.write_bytes(lines[0])
     texts = command._painted(
-        command.fold_replay(command._items(str(log), follow=True, factor=None), session_id="s"), command.View()
+        command.fold_replay(command._items(log_at(str(log)), None, follow=True, factor=None), session_id="s"),
+        command.View(),
     )
     assert next(texts).startswith("━━ s · anthropic")
     with log.open("ab") as file:

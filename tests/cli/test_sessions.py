@@ -113,7 +113,7 @@ def test_what_a_limit_leaves_out_is_noted_beside_data(cli, logs, command, noun, 
 def test_sessions_of_one_source(cli, logs):
     """As for usage."""
     assert len(cli("sessions", logs, "--json", "--source", "nat*").json["sessions"]) == 3
-    assert cli("sessions", logs, "--json", "--source", "codex").json["sessions"] == []
+    assert cli("sessions", logs, "--json", "--source", "fizeau").json["sessions"] == []
 
 
 def test_a_log_without_data_ended_nobody_knows_how(cli, tmp_path):

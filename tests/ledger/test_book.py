@@ -6,6 +6,7 @@ import pytest
 
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import MAX_COUNT
+from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Problems
 from tests.ledger.entries import book_of, record, session
 
@@ -98,10 +99,11 @@ def test_damage_is_counted_and_the_first_hundred_kept():
     assert (book.problem_count, len(book.problems)) == (503, 100)
 
 
-def test_a_session_brings_its_damage():
-    """What was wrong with its log enters with it."""
+def test_a_scan_brings_its_damage():
+    """What was wrong with a log enters with its session."""
     one = Problem(path="s.jsonl", line=1, offset=0, kind="not_json", detail="?")
-    book = book_of(session("s", problems=Problems(count=2, first=(one,))))
+    book = book_of()
+    book.take(LogScan(sessions=(session("s"),), problems=Problems(count=2, first=(one,))))
     assert (book.problem_count, book.problems) == (2, [one])
 
 

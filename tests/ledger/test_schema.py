@@ -4,10 +4,10 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.schema import INSERT_RECORD, INSERT_SESSION, SCHEMA
+from sessionlog.ledger.schema import LABEL, RECORD, SCHEMA, SESSION, TOOL, insert
 
 NULLABLE = {"start_ns", "last_ns", "end_status", "duration_ms", "time_ns", "cost_nano", "estimate_nano", "latency_ms"}
-NULLABLE |= {"latency_bucket", "id"}
+NULLABLE |= {"latency_bucket", "duration_bucket", "id"}
 
 
 @pytest.fixture
@@ -24,12 +24,12 @@ def columns(connection, table):
 
 
 def test_inserts_name_every_column(connection):
-    """One placeholder for each column; a session's id is SQLite's."""
-    assert INSERT_RECORD.count("?") == len(columns(connection, "records"))
-    assert INSERT_SESSION.count("?") == len(columns(connection, "sessions")) - 1
+    """In the order of the table, so that a row read is a row that can be written."""
+    known = {"records": RECORD, "tools": TOOL, "sessions": ("id", *SESSION), "labels": ("id", *LABEL)}
+    assert {table: tuple(columns(connection, table)) for table in known} == known
 
 
-@pytest.mark.parametrize("table", ["sessions", "records"])
+@pytest.mark.parametrize("table", ["sessions", "labels", "records", "tools"])
 def test_only_what_may_be_unknown_is_null(connection, table):
     """Group keys are never null, costs and times may be."""
     assert {name for name, required in columns(connection, table).items() if not required} <= NULLABLE
@@ -37,6 +37,6 @@ def test_only_what_may_be_unknown_is_null(connection, table):
 
 def test_types_are_strict(connection):
     """A text among the numbers is refused instead of summed as 0."""
-    values = [1, None, "p", "m", "r", 1, 0, "many", *[0] * 5, None, None, 1, None, None, 0, "request", "exact"]
+    values = [1, 1, 1, 0, "", 2, None, 1, 0, "many", *[0] * 5, None, None, 1, None, None, 0]
     with pytest.raises(sqlite3.IntegrityError, match=r"TEXT value in INTEGER column records\.input"):
-        connection.execute(INSERT_RECORD, values)
+        connection.execute(insert("records", RECORD), values)

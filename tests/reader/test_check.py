@@ -11,7 +11,7 @@ from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader import check
 from sessionlog.reader.check import check_log, check_logs
-from sessionlog.sources.native import scan_log
+from tests.sources.logs import scan_log
 
 SECRET = "ghp_" + "a1B2" * 9
 

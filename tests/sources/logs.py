@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from sessionlog.events.times import parse_time
-from sessionlog.sources.native import scan_log
+from sessionlog.sources import native
 
 DAY = "2026-11-20"
 LONG_AGO = 1_700_000_000
@@ -61,6 +61,28 @@ def as_line(item):
     if isinstance(item, bytes):
         return item
     return json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+class Scanned:
+    """A native log's one session as scanned, and what was wrong with its file."""
+
+    def __init__(self, scan):
+        [self.session] = scan.sessions
+        self.problems = scan.problems
+
+    def __eq__(self, other):
+        return (self.session, self.problems) == (other.session, other.problems)
+
+    __hash__ = None
+
+    def __getattr__(self, name):
+        return getattr(self.session, name)
+
+
+def scan_log(path):
+    """Scan one native log; None when it holds no event."""
+    scan = native.scan(path, None)
+    return Scanned(scan) if scan.sessions else None
 
 
 def write_log(path, *items):

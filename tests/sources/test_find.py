@@ -3,7 +3,8 @@
 import pytest
 
 from sessionlog.errors import AmbiguousSession, LogNotReadable
-from sessionlog.sources.find import resolve_session, session_logs
+from sessionlog.sources.discover import find_logs
+from sessionlog.sources.find import resolve_session
 from tests.sources.logs import start, write_log
 
 
@@ -97,7 +98,7 @@ def test_a_packed_copy_beside_its_log_is_not_a_second_session(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"")
-    assert [path.removeprefix(str(tmp_path)) for path in session_logs([str(tmp_path)])] == [
+    assert [log.path.removeprefix(str(tmp_path)) for log in find_logs([str(tmp_path)], {})] == [
         "/other/x.jsonl",
         "/x.jsonl",
     ]

@@ -17,8 +17,12 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.stream import read_events
-from sessionlog.sources.native import MAX_SCAN_LINE, scan_log, scan_or_explain, session_id_of
-from tests.sources.logs import answered, as_line, asked, ended, event, progress, scanned, start, write_log
+from sessionlog.ledger.load import scan_or_explain
+from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, session_id_of
+from sessionlog.sources.protocol import Log
+from tests.sources.logs import (
+    answered, as_line, asked, ended, event, progress, scan_log, scanned, start, write_log,
+)  # fmt: skip
 
 TORN = b'{"session_id":"inside","seq":7,"type":"progress","ts":"2026-11-20T10:00:01Z","data":{"note":"cut he'
 
@@ -96,8 +100,9 @@ def test_a_missing_file_is_an_error_alone_and_a_problem_among_many(tmp_path):
     path = str(tmp_path / "none.jsonl")
     with pytest.raises(LogNotReadable):
         scan_log(path)
-    session, problems = scan_or_explain(path)
-    assert session is None
+    scan = scan_or_explain(Log(source=SOURCE, path=path))
+    assert scan.sessions == ()
+    problems = scan.problems
     [problem] = problems.first
     assert (problem.path, problem.kind, problems.count) == (path, "unreadable", 1)
     assert not problem.detail.startswith(path)
@@ -117,8 +122,10 @@ def test_damage_is_named_and_costs_only_its_line(tmp_path):
 
 def test_a_file_of_nothing_but_damage_is_not_silent(tmp_path):
     """There is no session in it, but the report must say what was skipped."""
-    session, problems = scan_or_explain(write_log(tmp_path / "s.jsonl", b"not json\n", b"nor this\n"))
-    assert session is None
+    path = write_log(tmp_path / "s.jsonl", b"not json\n", b"nor this\n")
+    scan = SOURCE.scan(path, None)
+    problems = scan.problems
+    assert scan.sessions == ()
     assert [p.line for p in problems.first] == [1, 2]
     assert problems.count == 2
 

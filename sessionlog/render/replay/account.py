@@ -18,7 +18,7 @@ from sessionlog.pricing.provider_names import is_local, normal_name
 from sessionlog.render.replay.blocks import Cost, Ended, Served, Totals
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.sums import Sums
-from sessionlog.sources.fizeau import cost_is_recorded, normalise_usage
+from sessionlog.sources.fizeau_dialect import cost_is_recorded, normalise_usage
 
 _IDLE_NS = 300 * 10**9  # a longer gap is a person's pause, not the session's work
 _LONGEST_MS = 1e15

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.reader.stream import read_events
 from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
-from sessionlog.sources.native import session_id_of
+from sessionlog.sources.find import log_at
 
 
 def replay(
@@ -31,7 +30,7 @@ def replay(
     """Yield the replay of a log, line by line and as it is read: stable text without colours or control characters.
 
     Args:
-        path: The log: .jsonl, .jsonl.gz or .jsonl.zst.
+        path: The log, of any agent whose logs are known.
         full: Show long texts whole.
         all_messages: Show the messages of every request, also those that have been shown before.
         only: Event types to show, such as `tool.call` or `llm.*`; all where it is empty.
@@ -42,15 +41,15 @@ def replay(
             for the totals of a session.
 
     Raises:
-        LogNotReadable: The path cannot be read as a log.
+        LogNotReadable: The path cannot be read as a log, or is none of a known agent.
         InvalidWindow: No such time zone.
     """
-    path = os.fspath(path)
+    log = log_at(os.fspath(path))
     view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
     chosen = selector(only)
     blocks = fold_replay(
-        read_events(path),
-        session_id=session_id_of(path),
+        log.source.read(log.path, None),
+        session_id=next(iter(log.source.name_sessions(log.path)), ""),
         all_messages=all_messages,
         named=chosen or (lambda _: False),
         price=price,

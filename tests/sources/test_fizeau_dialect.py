@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.fizeau import cost_is_recorded, normalise_usage
+from sessionlog.sources.fizeau_dialect import cost_is_recorded, normalise_usage
 from tests.sources.logs import answered, ended, go_start, one_record, scanned
 
 LAW = settings(max_examples=200, deadline=None, derandomize=True)

@@ -1,0 +1,43 @@
+"""What SQLite can hold of the odd things in logs, and sums that never fail."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+_SATURATED = 2**63 - 1
+
+
+def storable(name: str) -> str:
+    """A file's name may hold bytes that are no text, and SQLite takes only text: they stay visible and distinct."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def metadata_text(metadata: Mapping[str, Any]) -> str:
+    """Return metadata as JSON; of what is nested too deeply or too large, what can be grouped by is kept."""
+    try:
+        return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:
+        plain = {key: value for key, value in metadata.items() if isinstance(value, str | int | float)}
+        return storable(json.dumps(plain, ensure_ascii=False))
+
+
+def saturating_sum(connection: sqlite3.Connection) -> None:
+    """Teach a connection SUM for numbers that only a hostile log can hold."""
+    connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures
+
+
+class _SaturatingSum:
+    def __init__(self) -> None:
+        self._sum: int | None = None
+
+    def step(self, value: int | None) -> None:
+        if value is not None:
+            self._sum = min((self._sum or 0) + int(value), _SATURATED)
+
+    def finalize(self) -> int | None:
+        return self._sum

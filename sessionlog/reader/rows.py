@@ -1,0 +1,168 @@
+r"""Rows: the JSON objects of another agent's JSONL file, line by line, whatever the bytes are.
+
+Lines end with `\n` and with nothing else (U+2028 and `\r` occur in text). Byte order marks, CRLF, NULs, invalid UTF-8,
+lone surrogates, spaced JSON and several objects on a line are read; what cannot be read is a `Problem` with its place.
+The last line is read apart: while it has no newline it may still be in the writing, and no offset passes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from sessionlog.errors import Problem, Severity
+from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.reader.stream import is_young
+from sessionlog.reader.unpack import open_unpacked
+
+MAX_LINE = 64 << 20
+"""Bytes of a line from which usage is still taken."""
+
+Row = dict[str, Any]
+
+
+class Rows:
+    """One open JSONL file.
+
+    Attributes:
+        line: Number of the line last given, from 1.
+        start: Where that line begins.
+        offset: Where it ends: a scan may go on there.
+    """
+
+    def __init__(self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE) -> None:
+        """Open a `.jsonl` file, or one packed as `.gz` or `.zst`, and go to `offset`.
+
+        Raises:
+            LogNotReadable: There is no such file, or it may not be read.
+            MissingExtra: A .zst file without a decoder.
+        """
+        self._path = path
+        self._name = os.path.basename(path)
+        self._max_line = max_line
+        self._tail = b""
+        self._file, self._unpacked = open_unpacked(path)
+        self.line, self.start, self.offset = line, offset, offset
+        if offset and self._unpacked is None:
+            self._file.seek(offset)
+        else:
+            self._pass(offset)
+
+    def _pass(self, count: int) -> None:
+        """Packed files have no places to go to: their bytes go by."""
+        while count > 0:
+            piece = self._file.read(min(count, 1 << 20))
+            if not piece:
+                return
+            count -= len(piece)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    @property
+    def place(self) -> str:
+        """A name for the line last given that no other line has: for records whose log gives them none."""
+        return f"{self._name}@{self.start}"
+
+    def lines(self) -> Iterator[bytes | Problem]:
+        """Yield the whole lines, newline included; a line beyond the limit is skipped in pieces and named."""
+        limit = self._max_line
+        while piece := self._file.readline(limit + 1):
+            if not piece.endswith(b"\n"):
+                if len(piece) <= limit:
+                    self._tail = piece
+                    return
+                skipped = self._skip(len(piece))
+                if skipped < 0:
+                    return
+                yield self._problem("too_long", f"a line of {skipped} bytes is over the limit of {limit}", skipped)
+                continue
+            self._advance(len(piece))
+            yield piece
+
+    def _advance(self, length: int) -> None:
+        self.line += 1
+        self.start = self.offset
+        self.offset += length
+
+    def _skip(self, length: int) -> int:
+        """Go past the rest of an over-long line; -1 when it has no end yet."""
+        while piece := self._file.readline(1 << 20):
+            length += len(piece)
+            if piece.endswith(b"\n"):
+                self._advance(length)
+                return length
+        return -1
+
+    def read(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
+        """Yield the objects of the whole lines for which `wants` is true, and what is wrong with them."""
+        for line in self.lines():
+            if isinstance(line, Problem):
+                yield line
+            elif wants is None or wants(line):
+                yield from self.decode(line)
+
+    def last(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
+        """Yield the object of a last line without its newline, if it is whole; name a torn one, and a torn packing.
+
+        `line` and `start` then tell its place; `offset` stays before it.
+        """
+        if self._tail.strip(b"\x00\r "):
+            tail, self._tail = self._tail, b""
+            self.line, self.start = self.line + 1, self.offset
+            if wants is None or wants(tail) or not tail.rstrip(b"\x00\r ").endswith(b"}"):
+                for item in self.decode(tail):
+                    torn = isinstance(item, Problem) and item.kind == "not_json"
+                    yield self._torn(len(tail)) if torn else item
+        if self._unpacked is not None and self._unpacked.failure is not None:
+            yield self._problem("bad_compression", self._unpacked.failure)
+
+    def _torn(self, length: int) -> Problem:
+        severity: Severity = "info" if is_young(self._path) else "damage"
+        return self._problem("torn_tail", f"unfinished line, {length} bytes", length, severity=severity)
+
+    def all(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
+        """Yield what `read` and `last` give, for readers that do not come again."""
+        yield from self.read(wants)
+        yield from self.last(wants)
+
+    def decode(self, line: bytes) -> Iterator[Row | Problem]:
+        """Yield the objects of one line."""
+        try:
+            value = orjson.loads(line)
+        except ValueError:
+            yield from self._decode_damaged(line.rstrip(b"\r\n"))
+            return
+        if isinstance(value, dict):
+            yield value
+        else:
+            yield self._problem("not_object", f"a JSON {type(value).__name__} is no row", len(line))
+
+    def _decode_damaged(self, line: bytes) -> Iterator[Row | Problem]:
+        for item in find_objects(line):
+            if not isinstance(item, Flaw):
+                yield item[0]
+            elif item.kind != "nul_bytes" or item.start + item.length < len(line):  # a padded end loses nothing
+                yield self._problem(item.kind, item.detail, item.length, item.start, severity=item.severity)
+
+    def _problem(
+        self, kind: str, detail: str, length: int = 0, at: int = 0, *, severity: Severity = "damage"
+    ) -> Problem:
+        return Problem(
+            path=self._path,
+            line=self.line,
+            offset=self.start + at,
+            kind=kind,
+            detail=detail,
+            length=length,
+            severity=severity,
+        )

@@ -1,0 +1,164 @@
+"""The conformance check of sources: what `testing.check_source` does."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.payload_json import payload
+from sessionlog.events.payloads import LLMResponse
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.schema import FROM
+from sessionlog.pricing.book import PriceBook
+from sessionlog.reader.unpack import open_unpacked
+from sessionlog.sources.protocol import HEAD, LogScan, Source
+
+_COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
+_SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
+_RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
+    {", ".join(f"r.{name}" for name in _COUNTS)}, r.cost_nano FROM {FROM} ORDER BY r.key, 1, 2, 3, 7, 10, 11"""  # noqa: S608 - names of the schema
+_SESSIONS = "SELECT session, start_ns, last_ns, end_status, project, prompt, error, parent FROM sessions ORDER BY 1"
+_TOOLS = """SELECT s.session, t.tool, t.server, t.agent, t.time_ns, t.finished, t.failed, t.duration_ms, t.output_bytes
+    FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY 1, 5, 2, 9"""
+
+
+class SourceCheck:
+    """One source, tried on one folder of logs."""
+
+    def __init__(self, source: Source, folder: str, *, cuts: int, damages: int) -> None:
+        self._source = source
+        self._folder = folder
+        self._cuts = cuts
+        self._damages = damages
+        self._prices = PriceBook.load()
+
+    def run(self) -> int:
+        """Try every log of the folder; return their number."""
+        copy = files.temporary_directory("sessionlog-check-")
+        try:
+            home = shutil.copytree(self._folder, os.path.join(copy, "home"))
+            assert list(self._source.locate({"HOME": home})) is not None
+            logs = list(self._source.list_logs(home))
+            unlisted = [item for item in logs if isinstance(item, Problem)]
+            assert not unlisted, f"{unlisted[0]}: not listed"
+            for log in logs:
+                assert isinstance(log, str)
+                self._try(log)
+            return len(logs)
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+
+    def _try(self, log: str) -> None:
+        whole = self._source.scan(log, None)
+        self._agrees(log, whole)
+        if os.path.isdir(log):
+            return
+        with open_unpacked(log)[0] as file:
+            head = file.read(HEAD)
+        assert self._source.recognises(log, head), f"{log}: listed, but not recognised"
+        content = _content(log)
+        try:
+            if not log.endswith((".gz", ".zst")):
+                self._resumes(log, content, whole)
+            self._survives(log, content)
+        finally:
+            _write(log, content)
+
+    def _agrees(self, log: str, whole: LogScan) -> None:
+        """Scan and events agree on every token."""
+        told: Counter[str] = Counter()
+        for session_id in self._source.name_sessions(log):
+            for event in self._source.read(log, session_id):
+                response = payload(event) if isinstance(event, Event) and event.type == "llm.response" else None
+                if isinstance(response, LLMResponse):
+                    told["requests"] += 1
+                    for name in _COUNTS:
+                        told[name] += getattr(response.usage, name, 0)
+        sql = f"SELECT SUM(r.requests), {_SUMS} FROM {FROM} WHERE l.granularity = 'request' AND r.requests > 0"  # noqa: S608 - names of the schema
+        [counts] = self._book(whole).query(sql, {})
+        counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
+        assert counted == told, f"{log}: scan and events differ: {_difference(counted, told)} (scan, events)"
+
+    def _resumes(self, log: str, content: bytes, whole: LogScan) -> None:
+        """A scan of the beginning and one of the rest give what one pass gives."""
+        expected = _dump(self._book(whole))
+        for cut in self._places(content):
+            _write(log, content[:cut])
+            begun = self._source.scan(log, None)
+            if begun.resume is None:
+                continue
+            assert begun.resume.offset <= cut, f"{log}: cut at {cut}, it would resume at {begun.resume.offset}"
+            _write(log, content)
+            rest = self._source.scan(log, begun.resume)
+            found = _dump(self._book(begun, rest))
+            for what, one, other in zip(("records", "sessions", "tools"), found, expected, strict=True):
+                odd = [row for row in (*one, *other) if row not in one or row not in other]
+                assert one == other, f"{log}: cut at byte {cut} and resumed, the {what} differ: {odd[:4]}"
+        _write(log, content)
+
+    def _places(self, content: bytes) -> Iterator[int]:
+        step = max(1, len(content) // self._cuts)
+        ends = [place for place, byte in enumerate(content) if byte == 10][: self._cuts]
+        yield from sorted({*range(0, len(content), step), *(end + by for end in ends for by in (0, 1, 2))})
+
+    def _survives(self, log: str, content: bytes) -> None:
+        """Damage never raises."""
+        chance = random.Random(len(content))  # noqa: S311 - the same damage each time
+        for _ in range(self._damages):
+            _write(log, _damaged(content, chance))
+            try:
+                self._source.scan(log, None)
+                for session_id in [*self._source.name_sessions(log), None]:
+                    for _item in self._source.read(log, session_id):
+                        pass
+            except (LogNotReadable, MissingExtra):
+                continue
+            except Exception as error:
+                raise AssertionError(f"{log}: damage raised {error!r}; content: {_content(log)[:2000]!r}") from error
+
+    def _book(self, *scans: LogScan) -> Book:
+        book = Book(self._prices)
+        for scan in scans:
+            book.take(scan)
+        return book
+
+
+def _dump(book: Book) -> tuple[list[tuple[Any, ...]], ...]:
+    return tuple(book.query(sql, {}) for sql in (_RECORDS, _SESSIONS, _TOOLS))
+
+
+def _difference(one: Counter[str], other: Counter[str]) -> dict[str, tuple[int, int]]:
+    return {name: (one[name], other[name]) for name in {*one, *other} if one[name] != other[name]}
+
+
+def _damaged(content: bytes, chance: random.Random) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(damaged) + 1)
+        match chance.randrange(4):
+            case 0:
+                del damaged[place : place + chance.randint(1, 40)]
+            case 1:
+                damaged[place:place] = chance.choice((b"\x00", b"\xff", b'"', b"{", b"}", b"\n", b"null", b"-1", b"[]"))
+            case 2:
+                damaged[place : place + 1] = bytes([chance.randrange(256)])
+            case _:
+                del damaged[place:]
+    return bytes(damaged)
+
+
+def _content(path: str) -> bytes:
+    with files.open_log(path) as file:
+        return file.read()
+
+
+def _write(path: str, content: bytes) -> None:
+    Path(path).write_bytes(content)

@@ -1,0 +1,130 @@
+"""Discovery: every agent's logs on this machine, or whatever is under a path, each log once and with its source.
+
+Without a path each source looks where its agent writes. A path is recognised by content: neither folder nor file names
+decide whose log it is. What cannot be read and what nobody knows are different findings, and neither is silence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.reader.unpack import open_unpacked
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.protocol import HEAD, Env, Log, Source
+from sessionlog.sources.registry import all_sources, load_source
+
+_CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
+_PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
+_OURS = re.compile(rb'\{"session_id":"[^"\\]*","seq":\d')
+_NATIVE = ("native", "fizeau")
+
+
+def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
+    """Yield the logs in all places where these sources look, every file once."""
+    seen: set[tuple[int, int]] = set()
+    for source in sources:
+        for place in source.locate(env):
+            if files.stat_path(place) is not None:
+                yield from _once(source, source.list_logs(place), seen)
+
+
+def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
+    """Yield the logs under files and folders, every file once; a file given by name is always somebody's.
+
+    Problems of kind `unknown_format` and severity `info` name files in folders that are no log of any source.
+    """
+    chosen = {source.id for source in sources or all_sources()}
+    seen: set[tuple[int, int]] = set()
+    names: set[str] = set()  # beside `x.jsonl`, a packed `x.jsonl.gz` is its copy
+    for path in paths:
+        if not os.path.isdir(path):
+            log = recognise(path)
+            found = load_source("native") if isinstance(log, Problem) else log.source
+            if found.id in chosen and _first(path, names):
+                yield from _once(found, [path], seen)
+            continue
+        for source in sources or all_sources():
+            if source.id not in _NATIVE:
+                for place in _within(path, source.locate(env)):
+                    yield from _once(source, source.list_logs(place), seen)
+        for item in walk_files([path], lambda name: _CANDIDATE.search(name) is not None):
+            if isinstance(item, Problem):
+                yield item
+            elif _key(item) not in seen and _first(item, names):
+                log = recognise(item)
+                if isinstance(log, Problem):
+                    yield log
+                elif log.source.id in chosen:
+                    yield from _once(log.source, [item], seen)
+
+
+def recognise(path: str) -> Log | Problem:
+    """Return whose log a file is, by its content.
+
+    A `.jsonl` file that cannot be read, or whose first line is no JSON object at all, counts as native: the scan then
+    names what is wrong with it. Anything else that no source knows is a `Problem`.
+    """
+    native = load_source("native")
+    ours = path.endswith(LOG_SUFFIXES)
+    try:
+        file, _ = open_unpacked(path)
+        with file:
+            head = file.read(HEAD)
+    except (LogNotReadable, MissingExtra, OSError):
+        return Log(source=native, path=path) if ours else _unknown(path)
+    if ours and _OURS.match(head):
+        return Log(source=native, path=path)
+    for source in (*(s for s in all_sources() if s.id not in _NATIVE), native):
+        if source.recognises(path, head):
+            return Log(source=source, path=path)
+    if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
+        return Log(source=native, path=path)
+    return _unknown(path)
+
+
+def _unknown(path: str) -> Problem:
+    return Problem(
+        path=path, line=0, offset=0, kind="unknown_format", detail="no log of a known agent", severity="info"
+    )
+
+
+def _first(path: str, names: set[str]) -> bool:
+    name = _PACKED.sub("", os.path.abspath(path))
+    if name in names:
+        return False
+    names.add(name)
+    return True
+
+
+def _within(path: str, places: Iterable[str]) -> Iterator[str]:
+    """The places inside a folder, or the folder itself where it is inside a place."""
+    folder = files.real_path(path)
+    for place in places:
+        real = files.real_path(place)
+        if real == folder or real.startswith(folder + os.sep):
+            if files.stat_path(place) is not None:
+                yield place
+        elif folder.startswith(real + os.sep):
+            yield path
+
+
+def _once(source: Source, listed: Iterable[str | Problem], seen: set[tuple[int, int]]) -> Iterator[Log | Problem]:
+    """Yield what has not been reached on another way."""
+    for item in listed:
+        if isinstance(item, Problem):
+            yield item
+            continue
+        key = _key(item)
+        if key is None or key not in seen:
+            if key is not None:
+                seen.add(key)
+            yield Log(source=source, path=item)
+
+
+def _key(path: str) -> tuple[int, int] | None:
+    status = files.stat_path(path)
+    return None if status is None else (status.st_dev, status.st_ino)

@@ -1,0 +1,114 @@
+"""The protocol of a source: what a module must say about an agent so that its logs can be found, measured and replayed.
+
+A module per agent defines the functions below and one value, `SOURCE`. Its docstring is the format's documentation:
+where the logs are, their shape, the traps, the versions seen. A source opens nothing for writing and never touches the
+network; it never raises for bad data, only `LogNotReadable` and `MissingExtra` for a log that cannot be opened at all.
+Other packages add sources by an entry point in the group `sessionlog.sources` that names such a value;
+`sessionlog.testing.check_source` tells whether it keeps the promises made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
+
+HEAD = 1 << 16
+"""Bytes of a log that `recognises` is shown (unpacked)."""
+
+Env = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Where a scan ended, and what the next one must know to go on. It can be stored as JSON.
+
+    Attributes:
+        offset: Bytes that need not be read again; always the end of a whole line.
+        line: Lines up to there.
+        state: Whatever the source needs besides, in JSON types.
+    """
+
+    offset: int
+    line: int = 0
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogScan:
+    """What one pass over a log, or over what was appended to it, gives.
+
+    Attributes:
+        sessions: Usually one; a database or a resumed conversation tells of several. After a resumed scan they hold the
+            new records only, and facts (start, status, prompt …) as of now.
+        problems: What is wrong with the log.
+        limits: The latest word on each rate limit.
+        resume: Where to go on; None = read it from the start next time (what it gave then is replaced).
+    """
+
+    sessions: tuple[ScannedSession, ...] = ()
+    problems: Problems = NO_PROBLEMS
+    limits: tuple[Limit, ...] = ()
+    resume: Resume | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long an agent keeps its logs.
+
+    Attributes:
+        days: Days until they are deleted; None = it keeps them.
+        setting: Where that can be changed, for a person.
+    """
+
+    days: int | None
+    setting: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """An agent whose logs we read.
+
+    Attributes:
+        id: Its id in reports, e.g. `claude-code`.
+        title: Its name for people.
+        parser: Rises when a scan would give other numbers for the same bytes.
+        locate: env → the folders and files where its logs may be, by its own variables, XDG and the platform;
+            existing or not, in order of preference.
+        list_logs: A folder or file → the logs in it, each once and in a stable order; `Problem`s for what cannot be
+            listed. Works for what `locate` gave and for any folder that holds such logs.
+        recognises: (path, first `HEAD` bytes unpacked) → whether this is one of its logs. By content: the name may only
+            exclude (copies, checkpoints).
+        scan: (path, where to go on or None) → records for reports, as fast as can be.
+        read: (path, session id or None for the first) → the session as events of the native types, and problems.
+        name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
+        retention: env → how long logs are kept; None = nothing is known.
+    """
+
+    id: str
+    title: str
+    parser: int
+    locate: Callable[[Env], Iterable[str]]
+    list_logs: Callable[[str], Iterable[str | Problem]]
+    recognises: Callable[[str, bytes], bool]
+    scan: Callable[[str, Resume | None], LogScan]
+    read: Callable[[str, str | None], Iterator[Event | Problem]]
+    name_sessions: Callable[[str], Iterable[str]]
+    retention: Callable[[Env], Retention | None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A log and whose it is.
+
+    Attributes:
+        source: Who can read it.
+        path: The file; for a few agents a folder of small files.
+    """
+
+    source: Source
+    path: str
