@@ -1,0 +1,76 @@
+"""The generated homes of coding agents: the same seed gives the same bytes, and their truth adds up."""
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.bench.agent_homes import COLUMNS, generate
+
+SOURCES = ("claude-code", "codex")
+
+
+def written(folder):
+    """Relative path → age and hash of every file under a folder."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory):
+    """Both homes, 3 MB each, and their truth."""
+    out = tmp_path_factory.mktemp("homes") / "one"
+    return out, generate(out, claude_megabytes=3, codex_megabytes=3)
+
+
+def test_the_same_seed_gives_the_same_bytes(homes, tmp_path):
+    """Two homes of one seed are equal, file by file, and so are their truths."""
+    out, truth = homes
+    assert generate(tmp_path / "two", claude_megabytes=3, codex_megabytes=3) == truth
+    assert written(tmp_path / "two") == written(out)
+
+
+def test_another_seed_gives_another_home(homes, tmp_path):
+    """The seed decides what is written."""
+    out, truth = homes
+    assert generate(tmp_path / "two", claude_megabytes=0.2, codex_megabytes=0.2, seed=7)["seed"] != truth["seed"]
+    assert not written(tmp_path / "two").keys() & written(out).keys()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("group", ["by_model", "by_day", "by_day_model", "by_session"])
+def test_every_grouping_adds_up_to_the_totals(homes, source, group):
+    """Sums over models, days and sessions are the totals."""
+    truth = homes[1]["sources"][source]
+    sums = Counter()
+    for row in truth[group].values():
+        sums.update(row)
+    assert {name: sums[name] for name in COLUMNS} == truth["totals"]
+    assert truth["totals"]["requests"] > 100
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_truth_is_about_what_is_on_disk(homes, source):
+    """Files, rows and bytes of the truth are those of the folder; all rows but torn last ones are JSON objects."""
+    out, document = homes
+    truth = document["sources"][source]
+    folder = out / source.partition("-")[0]
+    logs = list(folder.rglob("*.jsonl"))
+    rows = [line for path in logs for line in path.read_bytes().split(b"\n") if line]
+    whole = [line for line in rows if line.endswith(b"}")]
+    assert len(logs) == truth["files"]
+    assert len(rows) == truth["rows"]
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) == truth["stored_bytes"]
+    assert all(isinstance(json.loads(line), dict) for line in whole)
+    assert len(rows) - len(whole) == truth["kinds"].get("torn last rows", 0)
+
+
+def test_the_truth_lies_beside_the_homes(homes):
+    """What generate returns is what stands in NAME.truth.json."""
+    out, truth = homes
+    assert json.loads(out.with_name(f"{out.name}.truth.json").read_text()) == truth
