@@ -75,7 +75,8 @@ class SourceCheck:
     def _agrees(self, log: str, whole: LogScan) -> None:
         """Scan and events agree on every token."""
         told: Counter[str] = Counter()
-        for session_id in self._source.name_sessions(log):
+        names = list(self._source.name_sessions(log))
+        for session_id in names if len(names) > 1 else [None]:
             for event in self._source.read(log, session_id):
                 response = payload(event) if isinstance(event, Event) and event.type == "llm.response" else None
                 if isinstance(response, LLMResponse):

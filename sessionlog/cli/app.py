@@ -24,6 +24,7 @@ class Word(NamedTuple):
 COMMANDS: Mapping[str, Word] = {
     "usage": Word("usage:usage", "Report tokens, cache hits, success, speed and cost."),
     "sessions": Word("sessions:sessions", "List sessions: how they ended, what they cost."),
+    "sources": Word("sources:sources", "List the agents whose logs are found here."),
     "replay": Word("replay:replay", "Show a session as a conversation."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
     "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),

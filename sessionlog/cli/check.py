@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from sessionlog import files
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
-from sessionlog.reader.check import FileCheck, check_logs
+from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import MAX_LINE
 from sessionlog.render.check import check_document, is_left, render_check, render_repair
+from sessionlog.sources.check import OURS, check_sources
 
 
 def check(
@@ -27,16 +27,16 @@ def check(
     as_json: r.AsJson = False,
     max_line: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="Longest line to decode.")] = MAX_LINE,
 ) -> None:
-    """Name every damaged byte by file and line; with --repair save them apart and mend the log.
+    """Name every damaged byte by file and line; with --repair save them apart and mend our own logs.
 
     Exit code 1: damage was found and is still there.
 
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
     where = r.reporting(paths, tz=None, now=None)
-    there = [path for path in where.paths or (where.settings.session_dir,) if files.stat_path(path) is not None]
-    results = list(check_logs(there, secrets=secrets, max_line=max_line))
-    repairs = _repair(results, max_line) if repair else None
+    found = list(check_sources(where.paths, where.env, secrets=secrets, max_line=max_line))
+    results = [result for _, result in found]
+    repairs = _repair(found, max_line) if repair else None
     if as_json:
         print_json(check_document(results, repairs))
     else:
@@ -49,11 +49,14 @@ def check(
         raise typer.Exit(FOUND)
 
 
-def _repair(results: Sequence[FileCheck], max_line: int) -> dict[str, Repair | str]:
+def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, Repair | str]:
     """Mend what can be mended; by path what was done, or why nothing was."""
     repairs: dict[str, Repair | str] = {}
-    for result in results:
+    for source, result in found:
         if not result.damaged:
+            continue
+        if source not in OURS:
+            repairs[result.path] = f"a log of {source} is its owner's to mend" if source else "it cannot be read"
             continue
         try:
             repairs[result.path] = repair_log(result.path, max_line=max_line)

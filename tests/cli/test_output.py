@@ -131,7 +131,7 @@ def test_text_is_printed_as_it_is(capsys):
     assert capsys.readouterr().out == "a  b"
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in {"demo", "pricing"}])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in {"demo", "pricing", "sources"}])
 def test_a_missing_path_exits_3(cli, command):
     """It is named, and nothing is on stdout."""
     ran = cli(command, "no-such-folder")

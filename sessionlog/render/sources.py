@@ -1,0 +1,114 @@
+"""How the list of agents looks: those with logs as a table, then where each was looked for, then what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from sessionlog.analytics.survey import DUE_DAYS, FoundSource, SourceReport
+from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, human_count, size
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import home_path
+
+COLUMNS = (
+    "source", "title", "places", "files", "bytes", "sessions", "requests", "oldest", "newest", "kept_days", "kept_by",
+    "due_within_7_days", "problems",
+)  # fmt: skip
+"""What CSV says of a source, in this order."""
+
+_TABLE = (
+    Column(title="AGENT", name="agent", right=False),
+    Column(title="FILES", name="files"),
+    Column(title="SIZE", name="size", rank=3),
+    Column(title="SESSIONS", name="sessions", rank=2),
+    Column(title="REQUESTS", name="requests"),
+    Column(title="OLDEST", name="oldest", right=False),
+    Column(title="NEWEST", name="newest", rank=1, right=False),
+    Column(title="KEPT", name="kept", right=False),
+)
+_PROBLEMS = 3
+
+
+def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "") -> Iterator[Text]:
+    """Yield the lines of the terminal view."""
+    found = [source for source in report.sources if source.files or source.problem_count]
+    yield Text.assemble(("Sources", "title"), f" · {len(found)} of {len(report.sources)} agents have logs here")
+    yield Text()
+    if found:
+        table = fit_table(_TABLE, [_row(source, tz) for source in found], width=width)
+        yield from table.lines
+        yield Text()
+    yield Text("looked in", style="note")
+    longest = max(len(source.source) for source in report.sources)
+    for source in report.sources:
+        yield _places(source, longest, home)
+    yield Text()
+    for source in found:
+        yield from _warnings(source, home)
+
+
+def _row(source: FoundSource, tz: str) -> list[Cell]:
+    return [
+        Cell(text=one_line(source.source, 30)),
+        Cell(text=human_count(source.files)),
+        Cell(text=size(source.bytes)),
+        Cell(text=human_count(source.sessions)),
+        Cell(text=human_count(source.requests)),
+        Cell(text=_day(source.oldest_ns, tz), style="secondary"),
+        Cell(text=_day(source.newest_ns, tz), style="secondary"),
+        Cell(text=UNKNOWN if source.kept_days is None else counted(source.kept_days, "day"), style="secondary"),
+    ]
+
+
+def _day(time_ns: int | None, tz: str) -> str:
+    return UNKNOWN if time_ns is None else day_key(time_ns, resolve_zone(tz))
+
+
+def _places(source: FoundSource, longest: int, home: str) -> Text:
+    """The places that are there; those that are not only when none is."""
+    there = [path for path, exists in source.places if exists]
+    shown = there or [path for path, _ in source.places]
+    text = " · ".join(one_line(home_path(path, home), 120) for path in shown) or "wherever a PATH names one"
+    mark = "✔" if there else UNKNOWN
+    return Text(f"  {mark} {one_line(source.source, 30).ljust(longest)}  {text}", style="" if there else "note")
+
+
+def _warnings(source: FoundSource, home: str) -> Iterator[Text]:
+    name = one_line(source.source, 30)
+    if source.due:
+        what = counted(source.due, "log")
+        kept = one_line(home_path(source.kept_by, home), 120)
+        yield Text(
+            f"! {name} deletes {what} within {DUE_DAYS} days: it keeps them for {source.kept_days} days ({kept})",
+            style="unfinished",
+        )
+    for problem in source.problems[:_PROBLEMS]:
+        yield Text(f"✘ {name}: {one_line(home_path(str(problem), home), 200)}", style="failed")
+    if source.problem_count > _PROBLEMS:
+        yield Text(f"  … and {counted(source.problem_count - _PROBLEMS, 'finding')} more in {name}", style="note")
+
+
+def render_sources_csv(report: SourceReport) -> str:
+    """Return one row a source, exact."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for source in report.sources:
+        values = source.to_dict()
+        values["places"] = " ".join(path for path, exists in source.places if exists)
+        values["problems"] = source.problem_count
+        writer.writerow(["" if values[name] is None else csv_cell(str(values[name])) for name in COLUMNS])
+    return out.getvalue()
+
+
+def render_sources_markdown(report: SourceReport, *, tz: str) -> str:
+    """Return the table as Markdown."""
+    lines = [f"| {' | '.join(column.title for column in _TABLE)} |", f"|{'---|' * len(_TABLE)}"]
+    lines += [f"| {' | '.join(markdown_cell(cell.text) for cell in _row(one, tz))} |" for one in report.sources]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,77 @@
+"""check for every source: the damage that reading a log as events meets, whoever wrote it.
+
+Only our own logs are looked at more closely (numbering, clocks, permissions, secrets), and only they can be repaired.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.reader.check import FileCheck, check_log
+from sessionlog.reader.stream import MAX_LINE
+from sessionlog.reader.walk import LOG_SUFFIXES
+from sessionlog.sources.discover import discover, find_logs
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources
+
+OURS = frozenset({"native", "fizeau"})
+"""Sources whose logs are checked event by event, and can be repaired."""
+
+_MAX_KEPT = 1000
+
+
+def check_sources(
+    paths: Iterable[str] | None, env: Mapping[str, str], *, secrets: bool = False, max_line: int = MAX_LINE
+) -> Iterator[tuple[str, FileCheck]]:
+    """Yield (source id, what was found) for each log under `paths`, or of every agent found.
+
+    A `.jsonl` file in a folder that no agent is known to write is named in a note; files of other kinds are not.
+    """
+    for item in discover(env, all_sources()) if paths is None else find_logs(paths, env):
+        if isinstance(item, Log):
+            if item.source.id in OURS:
+                yield item.source.id, check_log(item.path, secrets=secrets, max_line=max_line)
+            else:
+                yield item.source.id, check_foreign(item)
+        elif item.severity == "damage":
+            yield "", FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
+        elif item.path.endswith(LOG_SUFFIXES):
+            yield "", FileCheck(path=item.path, events=0, notes=(item,), counts={item.kind: 1})
+
+
+def check_foreign(log: Log) -> FileCheck:
+    """Read all sessions of another agent's log to their ends and say what was found.
+
+    What a report skips is damage here too: the log is scanned as well as read.
+    """
+    events = 0
+    found: dict[tuple[int, int, str, str], Problem] = {}
+    counts: Counter[str] = Counter()
+    try:
+        problems = list(log.source.scan(log.path, None).problems.first)
+        for session_id in log.source.name_sessions(log.path):
+            for item in log.source.read(log.path, session_id):
+                if isinstance(item, Problem):
+                    problems.append(item)
+                else:
+                    events += 1
+    except (LogNotReadable, MissingExtra) as error:
+        detail = str(error).removeprefix(f"{log.path}: ")
+        problems = [Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)]
+    for problem in problems:
+        key = (problem.line, problem.offset, problem.kind, problem.detail)
+        if key not in found:
+            found[key] = problem
+            counts[problem.kind] += 1
+    damage = [problem for problem in found.values() if problem.severity == "damage"]
+    notes = [problem for problem in found.values() if problem.severity != "damage"]
+    return FileCheck(
+        path=log.path,
+        events=events,
+        damaged=len(damage),
+        damage=tuple(damage[:_MAX_KEPT]),
+        notes=tuple(notes[:_MAX_KEPT]),
+        counts=dict(counts),
+    )
