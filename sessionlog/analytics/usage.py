@@ -7,8 +7,8 @@ in each row it touches and once in the totals, with its whole duration.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -32,36 +32,45 @@ _SUMS = (
 )  # fmt: skip
 _NULLABLE = frozenset({"known_nano", "estimated_nano"})
 
-_SQL = """
-WITH hits AS (
-    SELECT r.*, {status} AS status, s.duration_ms AS whole_ms {keys}
-    FROM {tables}
-    WHERE {where}
-),
-spans AS (
-    SELECT r.session_id, SUM(r.active_ms) AS active_ms
-    FROM records r JOIN (SELECT DISTINCT session_id FROM hits) h ON h.session_id = r.session_id
-    WHERE {in_window} GROUP BY r.session_id
-),
-per_session AS (
-    SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
-        SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
-        SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(cost_nano) AS known,
-        SUM(estimate_nano) AS estimated,
-        MAX(priced AND cost_nano IS NULL AND estimate_nano IS NULL) AS unknown,
-        SUM(CASE WHEN priced AND cost_nano IS NULL AND estimate_nano IS NULL THEN requests ELSE 0 END) AS unpriced,
-        SUM(CASE WHEN latency_bucket IS NOT NULL THEN output ELSE 0 END) AS generated,
-        TOTAL(CASE WHEN latency_bucket IS NOT NULL THEN latency_ms ELSE 0 END) AS generation_ms
-        {names}
-    FROM hits GROUP BY session_id {names}
-)
+_CELLS = """
+CREATE TEMP TABLE cells AS
+SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, SUM(r.active_ms) AS active_ms,
+    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
+    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
+    SUM(r.cost_nano) AS known, SUM(r.estimate_nano) AS estimated,
+    MAX({unpriced}) AS unknown, SUM(CASE WHEN {unpriced} THEN r.requests ELSE 0 END) AS unpriced,
+    SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN r.output ELSE 0 END) AS generated,
+    TOTAL(CASE WHEN r.latency_bucket IS NOT NULL THEN r.latency_ms ELSE 0 END) AS generation_ms,
+    {provenance} {keys}
+FROM {tables} WHERE {where} GROUP BY r.session_id {names}
+"""
+"""One pass over the records: sums per session and group. Everything else is asked of these few rows."""
+
+_SPANS = """
+CREATE TEMP TABLE spans AS SELECT r.session_id, SUM(r.active_ms) AS active_ms
+FROM records r WHERE {in_window} AND r.session_id IN (SELECT session_id FROM cells) GROUP BY r.session_id
+"""
+"""How long each session was active in the window, whatever part of it the filters chose."""
+
+_ROWS = """
 SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
     SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
     SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
     SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
     TOTAL(generation_ms) {names}
-FROM per_session JOIN spans USING (session_id) {grouping}
+FROM {cells} JOIN spans USING (session_id) {grouping}
 """
+
+_WHOLE = """(SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
+    SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
+    SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(known) AS known, SUM(estimated) AS estimated,
+    MAX(unknown) AS unknown, SUM(unpriced) AS unpriced, SUM(generated) AS generated,
+    TOTAL(generation_ms) AS generation_ms FROM cells GROUP BY session_id)"""
+"""The cells of each session together, for the totals: a session counts once."""
+
+_OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
+    THEN r.requests ELSE 0 END) AS in_{kind}"""
+_UNPRICED = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 
 
 def aggregate_usage(
@@ -163,19 +172,21 @@ def log_paths(paths: Paths) -> list[str] | None:
 def fold_usage(book: Book, selection: Selection) -> UsageReport:
     """Ask one book for one report, rows in the order of their keys."""
     selection.prepare(book)
-    rows = _rows(book, selection, selection.keys(), selection.by)
-    totals = _rows(book, selection, [], ())
+    latencies = _latencies(book, selection)
+    _fill_cells(book, selection)
+    rows = _rows(book, selection.by, latencies)
+    [totals] = _rows(book, (), {(): _together(latencies.values())})
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
         rows=tuple(sorted(rows, key=_by_keys)),
-        totals=totals[0],
-        provenance=_provenance(book, selection),
+        totals=totals,
+        provenance=_provenance(book),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
         priced_from=book.prices.version,
-        unpriced=_unpriced(book, selection),
+        unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
     )
 
 
@@ -183,23 +194,33 @@ def _by_keys(row: UsageRow) -> list[bytes]:
     return [value.encode("utf-8", "surrogatepass") for value in row.keys.values()]
 
 
-def _rows(book: Book, selection: Selection, keys: list[str], names: tuple[str, ...]) -> list[UsageRow]:
+def _columns(names: Sequence[str]) -> str:
+    return "".join(f", k{index}" for index in range(len(names)))
+
+
+def _fill_cells(book: Book, selection: Selection) -> None:
     where, parameters = selection.where()
-    in_window, _ = selection.in_window()
-    columns = [f"k{index}" for index in range(len(keys))]
-    listed = "".join(f", {column}" for column in columns)
-    sql = _SQL.format(
+    in_window, bounds = selection.in_window()
+    sql = _CELLS.format(
         status=STATUS,
+        unpriced=_UNPRICED,
+        provenance=", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE),
+        keys="".join(f", {key} AS k{index}" for index, key in enumerate(selection.keys())),
         tables=FROM,
-        keys="".join(f", {key} AS {column}" for key, column in zip(keys, columns, strict=True)),
         where=where,
-        in_window=in_window,
-        names=listed,
-        grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
+        names=_columns(selection.by),
     )
-    latencies = _latencies(book, selection, keys)
+    book.query("DROP TABLE IF EXISTS cells", {})
+    book.query("DROP TABLE IF EXISTS spans", {})
+    book.query(sql, parameters)
+    book.query(_SPANS.format(in_window=in_window), bounds)
+
+
+def _rows(book: Book, names: tuple[str, ...], latencies: Mapping[tuple[str, ...], Mapping[int, int]]) -> list[UsageRow]:
+    columns = _columns(names)
+    grouping = f"GROUP BY {columns.removeprefix(', ')}" if names else ""
     rows = []
-    for values in book.query(sql, parameters):
+    for values in book.query(_ROWS.format(names=columns, cells="cells" if names else _WHOLE, grouping=grouping), {}):
         numbers = {
             name: value if name in _NULLABLE else value or 0
             for name, value in zip(_SUMS, values[: len(_SUMS)], strict=True)
@@ -211,8 +232,9 @@ def _rows(book: Book, selection: Selection, keys: list[str], names: tuple[str, .
     return rows
 
 
-def _latencies(book: Book, selection: Selection, keys: list[str]) -> Mapping[tuple[str, ...], Mapping[int, int]]:
+def _latencies(book: Book, selection: Selection) -> Mapping[tuple[str, ...], Mapping[int, int]]:
     where, parameters = selection.where()
+    keys = selection.keys()
     listed = "".join(f", {key}" for key in keys)
     positions = "".join(f", {index + 3}" for index in range(len(keys)))
     sql = f"""SELECT r.latency_bucket, COUNT(*) {listed} FROM {FROM}
@@ -223,17 +245,22 @@ def _latencies(book: Book, selection: Selection, keys: list[str]) -> Mapping[tup
     return found
 
 
-def _provenance(book: Book, selection: Selection) -> dict[str, int]:
-    where, parameters = selection.where()
-    sql = f"""SELECT CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END, SUM(r.requests)
-              FROM {FROM} WHERE {where} GROUP BY 1"""  # noqa: S608 - see _latencies
-    return dict.fromkeys(PROVENANCE, 0) | dict(book.query(sql, parameters))
+def _together(histograms: Iterable[Mapping[int, int]]) -> Counter[int]:
+    whole: Counter[int] = Counter()
+    for counts in histograms:
+        whole.update(counts)
+    return whole
+
+
+def _provenance(book: Book) -> dict[str, int]:
+    sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
+    [counts] = book.query(f"SELECT {sums} FROM cells", {})  # noqa: S608 - a closed list
+    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
 
 
 def _unpriced(book: Book, selection: Selection) -> tuple[tuple[str, str], ...]:
     where, parameters = selection.where()
-    sql = f"""SELECT l.provider, l.model FROM {FROM}
-              WHERE r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {where}
+    sql = f"""SELECT l.provider, l.model FROM {FROM} WHERE {_UNPRICED} AND {where}
               GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - see _latencies
     return tuple((provider, model) for provider, model in book.query(sql, parameters))
 
