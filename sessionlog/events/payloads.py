@@ -107,7 +107,11 @@ class SessionEnd(Routing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMRequest(Payload):
-    """llm.request: the whole prompt as sent, and the sampling settings."""
+    """llm.request: the whole prompt as sent, and the sampling settings.
+
+    Where `earlier_messages` is given, `messages` holds only what is new, behind so many that earlier requests held: so
+    are the requests made from other agents' logs.
+    """
 
     messages: tuple[Json, ...] | None = None
     tools: tuple[Json, ...] | None = None
@@ -127,6 +131,7 @@ class LLMRequest(Payload):
     attempt_index: int | None = None
     planning: bool | None = None
     messages_count: int | None = None
+    earlier_messages: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,8 +165,8 @@ class Transcript:
         return self.event("tool.call", ts, data)
 
     def compacted(self, ts: str | int | None, *, summary: str | None = None, **facts: Any) -> Event:
-        """compaction.end: earlier messages are no longer sent."""
-        self._told = 0
+        """compaction.end: of the earlier messages only a summary is still sent."""
+        self._told = min(self._told, 1)
         return self.event("compaction.end", ts, {"success": True, "summary": summary, **facts})
 
     def end(self, ts: str | int | None, status: str, *, error: str | None = None) -> Event:

@@ -161,7 +161,7 @@ class _Fold:
         self._ended = False
         self._account.asked(request.model)
         listed = request.messages or ()
-        news = self._memory.news(listed)
+        news = self._memory.news(listed, continued=bool(request.earlier_messages))
         new = []
         for message in news.messages:
             rest, ran = self._take_replies(event, message)

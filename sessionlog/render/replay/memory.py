@@ -52,8 +52,14 @@ class Memory:
         while len(self._expected) > _EXPECTED:
             del self._expected[next(iter(self._expected))]
 
-    def news(self, messages: Sequence[Json]) -> News:
-        """Return what of a request's messages has not been shown yet, and remember it as shown."""
+    def news(self, messages: Sequence[Json], *, continued: bool = False) -> News:
+        """Return what of a request's messages has not been shown yet, and remember it as shown.
+
+        A `continued` request holds only what is new since the one before, as those made from other agents' logs do.
+        """
+        if continued:
+            unseen = (self._unseen(read_message(message, place)) for place, message in enumerate(messages))
+            return News(messages=tuple(message for message in unseen if message is not None), left_out=0, kept=0)
         identities = tuple(map(self._identity, messages))
         former, common = self._closest(identities)
         dropped = Counter(former[common:])
