@@ -17,6 +17,8 @@ GROUP = "sessionlog.sources"
 OURS = {
     "native": "native",
     "fizeau": "fizeau",
+    "gemini": "gemini",
+    "qwen-code": "qwen_code",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 

@@ -1,0 +1,258 @@
+"""qwen-code: where its chats are found, what is inside what, what of copies counts, and how a chat reads as events."""
+
+import json
+import os
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.errors import Problem
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.qwen_code import list_logs, locate, name_sessions, read, recognises, scan
+from sessionlog.sources.qwen_code.usage import read_usage
+from sessionlog.sources.record import Standing
+
+CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "qwen-code")
+SESSION = "11111111-0000-4000-8000-000000000001"
+MAIN = f"home/.qwen/projects/-w-api/chats/{SESSION}.jsonl"
+SUB = f"home/.qwen/projects/-w-api/subagents/{SESSION}/agent-explore-7f3c.jsonl"
+
+
+def case(name, path=MAIN):
+    return os.path.join(CASES, name, path)
+
+
+def all_logs():
+    for folder, _, names in sorted(os.walk(CASES)):
+        if "/chats" in folder or "/subagents" in folder:
+            yield from (os.path.join(folder, name) for name in sorted(names))
+
+
+LOGS = pytest.mark.parametrize("path", tuple(all_logs()), ids=lambda path: os.path.relpath(path, CASES))
+
+
+def responses(events):
+    return [event.data for event in events if not isinstance(event, Problem) and event.type == "llm.response"]
+
+
+def one(path):
+    [session] = scan(path, None).sessions
+    return session
+
+
+def test_places():
+    """Chats are under the projects (earlier tmp) of ~/.qwen, QWEN_RUNTIME_DIR, or the folders of QWEN_DATA_DIR."""
+    assert list(locate({"HOME": "/h"})) == ["/h/.qwen/projects", "/h/.qwen/tmp"]
+    assert list(locate({"HOME": "/h", "QWEN_RUNTIME_DIR": "/r"})) == ["/r/projects", "/r/tmp"]
+    given_two = list(locate({"QWEN_DATA_DIR": "/a,/b", "QWEN_RUNTIME_DIR": "/r"}))
+    assert given_two == ["/a/projects", "/a/tmp", "/b/projects", "/b/tmp"]
+
+
+def test_lists_chats_and_transcripts():
+    """A sub-agent's transcript comes after the chats; other files of a project are none."""
+    listed = [os.path.basename(path) for path in list_logs(case("sub-agent", "home/.qwen/projects"))]
+    assert listed == [f"{SESSION}.jsonl", "agent-explore-7f3c.jsonl"]
+    elsewhere = list(list_logs(case("runtime-dir", "home/elsewhere/projects")))
+    assert [os.path.basename(path) for path in elsewhere] == [f"{SESSION}.jsonl"]
+
+
+@LOGS
+def test_recognises_its_logs(path):
+    """Every fixture is known by its content, and its session by the rows."""
+    with open(path, "rb") as file:
+        assert recognises(path, file.read(1 << 16))
+    assert list(name_sessions(path)) == [one(path).session_id]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"session_id":"s","seq":0,"type":"session.start","ts":"2026-05-17T11:07:00Z","data":{"v":1}}',
+        b'{"parentUuid":null,"sessionId":"s","type":"assistant","message":{"usage":{"input_tokens":3}},"uuid":"u"}',
+        b'{"sessionId":"s","projectHash":"h","startTime":"2026-05-17T11:07:00Z"}',
+    ],
+)
+def test_recognises_no_others(head):
+    """Native logs, Claude Code's and Gemini CLI's are not taken for its own."""
+    assert not recognises("x.jsonl", head)
+
+
+def test_cached_is_inside_the_prompt():
+    """Cached tokens are taken out of the prompt, thoughts are a part of the candidates."""
+    first = one(case("cached-inside-prompt")).records[0]
+    assert first.usage == TokenUsage(input=100, output=50, cache_read=900, reasoning=10)
+    assert (first.provider, first.branch, first.version) == ("qwen", "main", "0.8.1")
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "total", "output"),
+    [(10, 150, 50), (10, 160, 60), (10, None, 50), (10, 999, 50), (60, None, 110), (0, 150, 50)],
+)
+def test_total_tells_where_thoughts_are(thoughts, total, output):
+    """Thoughts are added where the total has them besides, or where they cannot be inside."""
+    counts = {"promptTokenCount": 100, "candidatesTokenCount": 50, "thoughtsTokenCount": thoughts}
+    usage, quality, issues = read_usage({**counts, "totalTokenCount": total})
+    assert (usage.output, usage.reasoning, quality, issues) == (output, thoughts, "exact", [])
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(prompt=st.integers(0, 999), cached=st.integers(0, 999), answer=st.integers(1, 999), thoughts=st.integers(0, 999))
+def test_classes_sum_to_the_total(prompt, cached, answer, thoughts):
+    """Wherever the thoughts were counted, the classes sum to the total that was reported."""
+    cached = min(cached, prompt)
+    counts = {"promptTokenCount": prompt, "cachedContentTokenCount": cached, "thoughtsTokenCount": thoughts}
+    inside = {**counts, "candidatesTokenCount": answer + thoughts, "totalTokenCount": prompt + answer + thoughts}
+    beside = {**counts, "candidatesTokenCount": answer, "totalTokenCount": prompt + answer + thoughts}
+    assert read_usage(inside)[0] == read_usage(beside)[0]
+    assert read_usage(inside)[0].total == prompt + answer + thoughts
+
+
+def test_latency_from_telemetry():
+    """The call's own time goes before the time since the question."""
+    assert [record.latency_ms for record in one(case("cached-inside-prompt")).records] == [1200, 3000]
+
+
+def test_tool_call():
+    """A call has the duration that its result names, and the size of what it gave."""
+    [tool] = one(case("cached-inside-prompt")).tools
+    assert (tool.tool, tool.finished, tool.duration_ms, tool.output_bytes) == ("run_shell_command", True, 250, 4)
+
+
+def test_branch_copies_stand_back():
+    """A copied row keeps its key and counts less than the original."""
+    original = one(case("branch"))
+    copy = one(case("branch", MAIN.replace(SESSION, "22222222-0000-4000-8000-000000000002")))
+    assert copy.parent == SESSION
+    assert [record.key for record in original.records] == ["a2", "a4"]
+    assert [(record.key, record.standing) for record in copy.records] == [("a2", Standing.SIDE), ("b4", Standing.REAL)]
+    assert [tool.key for tool in original.tools] == [tool.key for tool in copy.tools]
+
+
+def test_sub_agent_telemetry_is_an_echo():
+    """What telemetry tells of a sub-agent's call is of one family with the transcript's response of the same counts."""
+    [real] = one(case("sub-agent", SUB)).records
+    echoes = [record for record in one(case("sub-agent")).records if record.standing == Standing.ECHO]
+    assert [echo.family == real.family for echo in echoes] == [True, False]
+    assert {real.agent, *(echo.agent for echo in echoes)} == {"Explore"}
+
+
+def test_sub_agent_is_a_part():
+    """A transcript is a part of the session that it names."""
+    session = one(case("sub-agent", SUB))
+    assert (session.part, session.session_id) == (True, SESSION)
+
+
+def test_reads_as_a_conversation():
+    """Start, prompt, answer with its reasoning, tool call and result, answer, end."""
+    events = list(read(case("cached-inside-prompt"), None))
+    assert [event.type for event in events] == [
+        "session.start", "llm.request", "llm.response", "tool.call", "llm.request", "llm.response", "session.end",
+    ]  # fmt: skip
+    assert events[1].data["messages"] == [{"role": "user", "content": "list the files"}]
+    assert (events[2].data["content"], events[2].data["reasoning"]) == ("Looking.", "I must look.")
+    assert events[2].data["latency_ms"] == 1200
+    assert (events[3].data["tool"], events[3].data["output"], events[3].data["duration_ms"]) == (
+        "run_shell_command", "a.py", 250,
+    )  # fmt: skip
+
+
+def test_transcript_calls_are_no_responses():
+    """In a transcript a call's own row is no response, but its result is told."""
+    events = list(read(case("sub-agent", SUB), None))
+    assert len(responses(events)) == 1
+    assert [event.data["input"] for event in events if event.type == "tool.call"] == [{"path": "x"}]
+
+
+def test_compression_is_told():
+    """A compression says how much there was and how much is left."""
+    [event] = [event for event in read(case("mcp-and-compression"), None) if event.type == "compaction.end"]
+    assert (event.data["tokens_before"], event.data["tokens_after"]) == (9000, 800)
+
+
+@LOGS
+def test_events_sum_to_the_records(path):
+    """The responses that are read use what the scan counts, and no more."""
+    used = [data["usage"] for data in responses(read(path, None)) if "usage" in data]
+    for name in ("input", "output", "cache_read", "reasoning"):
+        assert sum(usage.get(name, 0) for usage in used) == sum(getattr(r.usage, name) for r in one(path).records)
+
+
+def entered(*scans):
+    """What a book would keep of scans of one log, one after the other."""
+    records, tools, facts = {}, {}, None
+    for found in scans:
+        for session in found.sessions:
+            facts = (session.session_id, session.part, session.start_ns, session.last_ns, session.status,
+                     session.project, session.prompt, session.error, session.parent)  # fmt: skip
+            for record in session.records:
+                told = (record.usage, record.model, record.agent, record.provider, record.latency_ms, record.time_ns)
+                records[record.key] = told
+            for tool in session.tools:
+                if tool.finished or tool.key not in tools:
+                    tools[tool.key] = tool
+    return records, tools, facts
+
+
+@LOGS
+def test_going_on_gives_the_same(path, tmp_path):
+    """A scan of the first bytes and one of the rest, entered together, are a scan of the whole: wherever it was cut."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    log = tmp_path / os.path.basename(path)
+    log.write_bytes(whole)
+    at_once = entered(scan(str(log), None))
+    step = 1 if "damaged-bytes" in path or "subagents" in path else 13
+    for cut in range(0, len(whole) + 1, step):
+        log.write_bytes(whole[:cut])
+        first = scan(str(log), None)
+        log.write_bytes(whole)
+        stored = json.loads(json.dumps(first.resume.state))
+        assert stored == first.resume.state
+        assert first.resume.offset <= cut
+        assert entered(first, scan(str(log), first.resume)) == at_once
+
+
+@LOGS
+def test_damage_never_raises(path, tmp_path):
+    """Bytes that are flipped, cut out or repeated are findings."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    dice = random.Random(7)
+    damaged = tmp_path / os.path.basename(path)
+    for _ in range(15):
+        data = bytearray(whole)
+        for _ in range(4):
+            at = dice.randrange(len(data))
+            data[at : at + dice.randrange(3)] = dice.choice(
+                [b"", b"null", b"{", b'"', b"\xff", b"[1]", data[at - 40 : at]]
+            )
+        damaged.write_bytes(data)
+        scan(str(damaged), None)
+        assert all(event is not None for event in read(str(damaged), None))
+
+
+@pytest.mark.parametrize("odd", [{"a": 1}, [1], True, 1e300, ""])
+def test_odd_values_are_no_facts(odd, tmp_path):
+    """Values of any other kind, wherever they stand, are passed over."""
+    names = (
+        "uuid",
+        "timestamp",
+        "model",
+        "message",
+        "cwd",
+        "version",
+        "gitBranch",
+        "forkedFrom",
+        "agentId",
+        "agentName",
+    )
+    row = {**dict.fromkeys(names, odd), "sessionId": "s", "type": "assistant", "usageMetadata": {"promptTokenCount": 3}}
+    result = {"functionResponse": {"id": odd, "name": odd, "response": odd}}
+    told = {"type": "tool_result", "toolCallResult": {"status": odd, "durationMs": odd}, "message": {"parts": [result]}}
+    state = {"subtype": "turn_result", "systemPayload": {"state": odd, "endedAt": 1, "authType": odd, "uiEvent": odd}}
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (row, told, state)))
+    assert [record.usage.input for record in one(str(path)).records] == [3]
+    assert len(responses(read(str(path), None))) == 1
