@@ -18,6 +18,8 @@ OURS = {
     "native": "native",
     "fizeau": "fizeau",
     "gemini": "gemini",
+    "openclaw": "openclaw",
+    "pi": "pi",
     "qwen-code": "qwen_code",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""

@@ -1,0 +1,5 @@
+CREATE TABLE sessions (session_id TEXT PRIMARY KEY, session_key TEXT, model_provider TEXT, model TEXT);
+CREATE TABLE transcript_events (session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT NOT NULL, created_at INTEGER NOT NULL);
+INSERT INTO sessions VALUES ('7d0c2a8e-1111-4111-8111-111111111111', 'agent:main:main', 'openai-codex', 'gpt-5.2');
+INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES ('7d0c2a8e-1111-4111-8111-111111111111', 0, '{"type":"session","version":4,"id":"7d0c2a8e-1111-4111-8111-111111111111","timestamp":"2026-11-10T10:00:00.000Z","cwd":"/w/claw"}', 1794304800000);
+INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES ('7d0c2a8e-1111-4111-8111-111111111111', 1, '{"type":"message","id":"x1","message":{"role":"assistant","content":[],"usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":7,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop"}}', 1794304801000);
