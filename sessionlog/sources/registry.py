@@ -20,7 +20,11 @@ OURS = {
     "gemini": "gemini",
     "openclaw": "openclaw",
     "pi": "pi",
+    "opencode": "opencode",
+    "kilo": "kilo",
+    "mimo": "mimo",
     "qwen-code": "qwen_code",
+    "kimi": "kimi",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 

@@ -1,0 +1,11 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_own','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_1ses_own','ses_own',1767312000003,1767312000003,'{"role":"user","time":{"created":1767312000003},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO message VALUES('msg_2ses_own','ses_own',1767312000004,1767312000004,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":3,"output":1,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000004,"completed":1767312000005},"finish":"stop"}');
+INSERT INTO session VALUES('ses_imp','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_7','ses_imp',1767312000000,1767312000000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":1000,"output":1000,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000000,"completed":1767312000009},"finish":"stop"}');
+CREATE TABLE external_import(source TEXT, session_id TEXT);
+INSERT INTO external_import VALUES('claude-code','ses_imp');

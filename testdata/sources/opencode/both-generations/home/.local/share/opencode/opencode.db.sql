@@ -1,0 +1,13 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+CREATE TABLE session_v2(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE session_message(id TEXT PRIMARY KEY, session_id TEXT, type TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+INSERT INTO session VALUES('ses_b','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_1','ses_b',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_1','msg_1','ses_b',1767312000000,1767312000000,'{"type":"text","text":"Hello"}');
+INSERT INTO message VALUES('msg_2','ses_b',1767312001000,1767312001000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":10,"output":5,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312001000,"completed":1767312002000},"finish":"stop"}');
+INSERT INTO part VALUES('prt_2','msg_2','ses_b',1767312000000,1767312000000,'{"type":"text","text":"Hi"}');
+INSERT INTO session_message VALUES('n1','ses_b','user',1767312000000,1767312000000,'{"text":"Hello","time":{"created":1767312000000}}');
+INSERT INTO session_message VALUES('n2','ses_b','assistant',1767312001000,1767312001000,'{"agent":"build","model":{"id":"claude-sonnet-4-5","providerID":"anthropic"},"content":[{"type":"text","id":"t","text":"Hi"}],"finish":"stop","cost":0.02,"tokens":{"input":10,"output":5,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312001000,"completed":1767312002000}}');

@@ -1,0 +1,15 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_e','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO session VALUES('ses_x','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO session VALUES('ses_p','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO session VALUES('ses_n','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_1','ses_e',1767312000000,1767312000000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000000,"completed":1767312000500},"error":{"name":"APIError","data":{"message":"Overloaded","statusCode":529,"isRetryable":true}}}');
+INSERT INTO message VALUES('msg_2','ses_x',1767312000000,1767312000000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":12,"output":3,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000000,"completed":1767312000700},"error":{"name":"MessageAbortedError","data":{"message":"The operation was aborted."}}}');
+INSERT INTO message VALUES('msg_3','ses_p',1767312000000,1767312000000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":50,"output":9,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000000}}');
+INSERT INTO part VALUES('prt_3','msg_3','ses_p',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_8","tool":"bash","state":{"status":"running","input":{"command":"sleep"},"time":{"start":1767312000100}}}');
+INSERT INTO message VALUES('msg_4','ses_n',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO message VALUES('msg_5','ses_n',1767312000010,1767312000010,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312000010}}');
+INSERT INTO part VALUES('prt_5','msg_5','ses_n',1767312000000,1767312000000,'{"type":"text","text":"I am just beg"}');

@@ -1,0 +1,18 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_1','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_a1','ses_1',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_a1','msg_a1','ses_1',1767312000000,1767312000000,'{"type":"text","text":"Refactor it"}');
+INSERT INTO message VALUES('msg_a2','ses_1',1767312001000,1767312001000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":100,"output":40,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312001000,"completed":1767312002000},"finish":"stop"}');
+INSERT INTO part VALUES('prt_a2','msg_a2','ses_1',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_7","tool":"edit","state":{"status":"completed","input":{"filePath":"/w/a"},"time":{"start":1767312001500,"end":1767312001600},"output":"ok"}}');
+INSERT INTO session VALUES('ses_2','p1',NULL,'/w/api','A title','1.2.10',1767312100000,1767312100000);
+INSERT INTO message VALUES('msg_b1','ses_2',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_b1','msg_b1','ses_2',1767312000000,1767312000000,'{"type":"text","text":"Refactor it"}');
+INSERT INTO message VALUES('msg_b2','ses_2',1767312001000,1767312001000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":100,"output":40,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312001000,"completed":1767312002000},"finish":"stop"}');
+INSERT INTO part VALUES('prt_b2','msg_b2','ses_2',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_7","tool":"edit","state":{"status":"completed","input":{"filePath":"/w/a"},"time":{"start":1767312001500,"end":1767312001600},"output":"ok"}}');
+INSERT INTO message VALUES('msg_b3','ses_2',1767312110000,1767312110000,'{"role":"user","time":{"created":1767312110000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_b3','msg_b3','ses_2',1767312000000,1767312000000,'{"type":"text","text":"Now in Rust"}');
+INSERT INTO message VALUES('msg_b4','ses_2',1767312111000,1767312111000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":150,"output":60,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312111000,"completed":1767312112000},"finish":"stop"}');
+INSERT INTO part VALUES('prt_b4','msg_b4','ses_2',1767312000000,1767312000000,'{"type":"text","text":"Done."}');

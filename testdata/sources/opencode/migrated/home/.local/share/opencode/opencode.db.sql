@@ -1,0 +1,12 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_l','p1',NULL,'/w/old','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_1','ses_l',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_1','msg_1','ses_l',1767312000000,1767312000000,'{"type":"text","text":"Say hi"}');
+INSERT INTO message VALUES('msg_2','ses_l',1767312001000,1767312001000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":11,"output":7,"reasoning":2,"cache":{"read":0,"write":0}},"time":{"created":1767312001000,"completed":1767312002500},"finish":"stop"}');
+INSERT INTO part VALUES('prt_2','msg_2','ses_l',1767312000000,1767312000000,'{"type":"text","text":"hi"}');
+INSERT INTO part VALUES('prt_3','msg_2','ses_l',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_3","tool":"bash","state":{"status":"completed","input":{"command":"echo"},"time":{"start":1767312001500,"end":1767312002000},"output":"hi"}}');
+INSERT INTO message VALUES('msg_3','ses_l',1767312060000,1767312060000,'{"role":"user","time":{"created":1767312060000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO message VALUES('msg_4','ses_l',1767312061000,1767312061000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":20,"output":3,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1767312061000,"completed":1767312062000},"finish":"stop"}');

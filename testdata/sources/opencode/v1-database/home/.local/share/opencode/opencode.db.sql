@@ -1,0 +1,15 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_a','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO message VALUES('msg_01','ses_a',1767312000000,1767312000000,'{"role":"user","time":{"created":1767312000000},"agent":"build","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('prt_01','msg_01','ses_a',1767312000000,1767312000000,'{"type":"text","text":"Fix the login"}');
+INSERT INTO message VALUES('msg_02','ses_a',1767312001000,1767312001000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.02,"tokens":{"input":100,"output":50,"reasoning":7,"cache":{"read":10,"write":20}},"time":{"created":1767312001000,"completed":1767312005000},"finish":"tool-calls"}');
+INSERT INTO part VALUES('prt_02','msg_02','ses_a',1767312000000,1767312000000,'{"type":"step-start","snapshot":"x"}');
+INSERT INTO part VALUES('prt_03','msg_02','ses_a',1767312000000,1767312000000,'{"type":"reasoning","text":"Look first.","time":{"start":1767312001500}}');
+INSERT INTO part VALUES('prt_04','msg_02','ses_a',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_1","tool":"bash","state":{"status":"completed","input":{"command":"ls"},"time":{"start":1767312003000,"end":1767312004000},"output":"login.py\n"}}');
+INSERT INTO part VALUES('prt_05','msg_02','ses_a',1767312000000,1767312000000,'{"type":"tool","callID":"toolu_2","tool":"read","state":{"status":"error","input":{"filePath":"/w/x"},"time":{"start":1767312003000,"end":1767312003100},"error":"File not found"}}');
+INSERT INTO message VALUES('msg_03','ses_a',1767312006000,1767312006000,'{"role":"assistant","parentID":"msg_u","modelID":"claude-sonnet-4-5","providerID":"anthropic","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":200,"output":30,"reasoning":0,"cache":{"read":130,"write":0}},"time":{"created":1767312006000,"completed":1767312009000},"finish":"stop"}');
+INSERT INTO part VALUES('prt_06','msg_03','ses_a',1767312000000,1767312000000,'{"type":"text","text":"Fixed: the token was never checked."}');
+INSERT INTO part VALUES('prt_07','msg_03','ses_a',1767312000000,1767312000000,'{"type":"step-finish","reason":"stop","cost":0,"tokens":{"input":200,"output":30,"reasoning":0,"cache":{"read":130,"write":0}}}');
