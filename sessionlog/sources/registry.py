@@ -25,6 +25,7 @@ OURS = {
     "mimo": "mimo",
     "qwen-code": "qwen_code",
     "kimi": "kimi",
+    "llm": "llm",
     "otel": "otel",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
