@@ -17,6 +17,7 @@ GROUP = "sessionlog.sources"
 OURS = {
     "native": "native",
     "fizeau": "fizeau",
+    "codex": "codex",
     "gemini": "gemini",
     "openclaw": "openclaw",
     "pi": "pi",

@@ -1,0 +1,328 @@
+"""One Codex rollout, row by row: its responses, tool calls, outcome and rate limits.
+
+`Rollout.take` is the reference: it takes a decoded row. The fast lane (codex_rows.py) calls the same accounts with what
+it finds in a row's bytes, so both give the same by construction. Rows that account for nothing move only the session's
+last time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.codex.counters import NOTHING, Vector, advance, read_vector, usage_of
+from sessionlog.sources.codex.limits import read_limits
+from sessionlog.sources.codex.thread import Thread, read_folder, read_moment
+from sessionlog.sources.codex.tools import OUTPUT_TYPES, Tools, read_call, read_output
+from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words
+from sessionlog.sources.record import UNKNOWN, Limit, Record, ScannedSession, Standing, read_name
+
+ID = "codex"
+
+_MS = 1_000_000
+_FACTS = (
+    "start_ns", "last_ns", "moment_ns", "active_ns", "asked_ns", "status", "prompt", "error", "at_fault", "trouble",
+    "ordinal",
+)  # fmt: skip
+_LOCAL_ERRORS = frozenset({"sandbox_error", "thread_rollback_failed", "active_turn_not_steerable"})
+_NOT_THE_USER = ("<", "# AGENTS.md instructions")
+
+Row = Mapping[str, Any]
+
+
+class Rollout:
+    """The accounts of one rollout, as far as it has been read.
+
+    Attributes:
+        thread: Whose rows these are.
+        tools: Its tool calls.
+        records: Its records since the scan began.
+        limits: The latest word on each rate limit, by name.
+        findings: What is wrong with the log.
+        line: Number of the line that is read; for findings.
+        begun: A row has been taken.
+        last_ns: The latest time.
+        status: How the last turn ended; None while it runs.
+        error: Why it failed.
+        counter: The thread's total.
+    """
+
+    def __init__(self, path: str, state: Mapping[str, Any] | None = None) -> None:
+        state = state or {}
+        self.path = path
+        self.line = 0
+        self.begun = bool(state)
+        self.thread = Thread(path, state.get("thread"))
+        self.tools = Tools(self.thread, state.get("open"))
+        self.findings = Findings()
+        self.records: list[Record] = []
+        self.limits: dict[str, Limit] = {}
+        counter = state.get("counter")
+        self.counter: Vector | None = tuple(counter) if counter else None
+        self.start_ns: int | None = None
+        self.last_ns: int | None = None
+        self.moment_ns: int | None = None  # the row before, for the active time
+        self.active_ns = 0
+        self.asked_ns: int | None = None  # what the next response answers
+        self.status: str | None = None
+        self.prompt = ""
+        self.error = ""
+        self.at_fault = False  # the turn had an error, and no response since
+        self.trouble: list[Any] = []  # the time and message of a broken stream that may yet be mended
+        self.ordinal = 0  # of rows without a time
+        for name in _FACTS:
+            if name in state:
+                setattr(self, name, state[name])
+        self._rows = {"session_meta": self._session_meta, "turn_context": self._turn_context}
+        self._acts: dict[str, Callable[[Row, int | None], None]] = {
+            "token_count": self._token_count,
+            "user_message": self._user_message,
+            "task_started": self._task_started,
+            "turn_started": self._task_started,
+            "task_complete": self._task_complete,
+            "turn_complete": self._task_complete,
+            "turn_aborted": self._turn_aborted,
+            "error": self._failed,
+            "stream_error": self._stream_error,
+            "mcp_tool_call_end": self._tool_ended,
+            "exec_command_end": self._tool_ended,
+            "patch_apply_end": self._tool_ended,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """What a later scan needs to go on, as JSON."""
+        facts = {name: getattr(self, name) for name in _FACTS}
+        if self.records:
+            facts["active_ns"] = 0  # `session` gives it to the last record
+        counter = list(self.counter) if self.counter else None
+        return {**facts, "counter": counter, "thread": self.thread.state(), "open": self.tools.state()}
+
+    def take(self, row: Row, line: bytes = b"") -> None:
+        """Take one decoded row; `line` is what it was decoded from, where it is alone on it."""
+        self.begun = True
+        payload = row.get("payload")
+        if isinstance(payload, Mapping):
+            kind, time_ns = row.get("type"), read_moment(row.get("timestamp"))
+        elif "payload" in row:
+            return
+        elif "type" in row:  # before the wrapper of September 2025
+            payload, kind, time_ns = row, "response_item", read_moment(row.get("timestamp"))
+        elif "id" in row and "timestamp" in row:
+            payload, kind, time_ns = row, "session_meta", read_moment(row["timestamp"])
+        else:
+            return
+        if kind == "response_item":
+            self._item(payload, time_ns, line)
+            return
+        if kind == "event_msg":
+            type_ = payload.get("type")
+            act = self._acts.get(type_) if isinstance(type_, str) else None
+        else:
+            act = self._rows.get(kind) if isinstance(kind, str) else None
+        if act is None:
+            self.pass_over(time_ns)
+        else:
+            act(payload, time_ns)
+
+    def _item(self, item: Row, time_ns: int | None, line: bytes) -> None:
+        type_ = item.get("type")
+        if type_ == "message" and item.get("role") == "user":
+            if self.touch(time_ns):
+                self.asked_ns = time_ns
+                words = first_words(item.get("content"))
+                if not words.startswith(_NOT_THE_USER):
+                    self.prompt = self.prompt or words
+        elif isinstance(type_, str) and type_ in OUTPUT_TYPES:
+            call_id = read_name(item.get("call_id"))
+            if call_id:
+                self.returned(call_id, time_ns, *read_output(item, line))
+        else:
+            call = read_call(item)
+            if call is None:
+                self.pass_over(time_ns)
+            else:
+                self.called(*call, time_ns)
+
+    def pass_over(self, time_ns: int | None) -> None:
+        """Account for a row that says nothing but that the session goes on."""
+        if time_ns is not None and (self.last_ns is None or time_ns > self.last_ns):
+            self.last_ns = time_ns
+
+    def touch(self, time_ns: int | None) -> bool:
+        """Account for a row's time; False when the row is a copy of another thread's."""
+        thread = self.thread
+        if (thread.history or time_ns is None or thread.first_ns is None or time_ns < thread.first_ns) and (
+            thread.whose(time_ns) is not None
+        ):
+            return False
+        if time_ns is not None:
+            self._mark(time_ns)
+        return True
+
+    def _mark(self, time_ns: int) -> None:
+        if self.start_ns is None or time_ns < self.start_ns:
+            self.start_ns = time_ns
+        if self.last_ns is None or time_ns > self.last_ns:
+            self.last_ns = time_ns
+        if self.moment_ns is not None and 0 < time_ns - self.moment_ns <= ACTIVE_GAP_NS:
+            self.active_ns += time_ns - self.moment_ns
+        self.moment_ns = time_ns
+
+    def tally(
+        self, own: bool, time_ns: int | None, total: Vector | None, last: Vector | None, model: str | None = None
+    ) -> bool:
+        """Account for a counter of a row that is the thread's own, or not; False when it tells nothing new."""
+        counter = total or last or NOTHING
+        self.counter, used = advance(self.counter, total, last, inherits=self.thread.inherits)
+        if used is None:
+            return False
+        copied_from = "" if own else self.thread.whose(time_ns)
+        if not own and not copied_from:
+            return False  # history under a new date: the parent's file tells it
+        if time_ns is None:
+            self.ordinal += 1
+            family = f"#{self.ordinal}:"
+        else:
+            family = f"{time_ns}:"
+        family += f"{counter[0]}.{counter[1]}.{counter[2]}.{counter[3]}"
+        record = self._record(time_ns, usage_of(used))
+        record.key = f"{copied_from or self.thread.id}:{family}"
+        if time_ns is not None:
+            record.family = family
+        if model and record.model == UNKNOWN:
+            record.model = model
+        if not own:
+            record.standing = Standing.SIDE
+        else:
+            if self.asked_ns is not None and time_ns is not None and time_ns >= self.asked_ns:
+                record.latency_ms = (time_ns - self.asked_ns) / _MS
+            self.asked_ns = None
+            self.at_fault = False
+            self.trouble = []
+        self._add(record)
+        return True
+
+    def _record(self, time_ns: int | None, usage: TokenUsage) -> Record:
+        thread = self.thread
+        return Record(
+            time_ns=time_ns, provider=thread.provider, model=thread.model, response_model=None, usage=usage,
+            cost_nano=None, project=thread.cwd, branch=thread.branch, version=thread.version, agent=thread.agent,
+        )  # fmt: skip
+
+    def _add(self, record: Record) -> None:
+        record.active_ms, self.active_ns = self.active_ns // _MS, self.active_ns % _MS
+        self.records.append(record)
+
+    def _fail(self, time_ns: int | None, message: str) -> None:
+        """Account for a request that was given up: it used nothing that is known, and it has no price."""
+        self.ordinal += 1
+        record = self._record(time_ns, TokenUsage())
+        record.failed, record.priced = True, False
+        record.key = f"{self.thread.id}:{self.ordinal if time_ns is None else time_ns}:failed"
+        self.status, self.error, self.trouble, self.at_fault = "error", message, [], True
+        self._add(record)
+
+    def called(self, call_id: str, name: str, server: str, time_ns: int | None) -> None:
+        """Account for a tool call."""
+        if self.touch(time_ns):
+            self.tools.call(call_id, name, server, time_ns)
+
+    def returned(self, call_id: str, time_ns: int | None, failed: bool | None, size: int) -> None:
+        """Account for what a tool gave back; `failed` is None when it does not tell."""
+        if self.touch(time_ns):
+            self.asked_ns = time_ns
+            self.tools.result(call_id, time_ns, failed, size)
+
+    def _session_meta(self, meta: Row, time_ns: int | None) -> None:
+        is_first = not self.thread.named
+        self.thread.introduce(meta, time_ns)
+        time_ns = self.thread.began_ns if time_ns is None else time_ns
+        if not is_first:
+            self.touch(time_ns)
+        elif time_ns is not None:
+            self._mark(time_ns)
+
+    def _turn_context(self, context: Row, time_ns: int | None) -> None:
+        self.thread.turn(context, time_ns)
+        self.thread.model = read_name(context.get("model")) or self.thread.model
+        if self.touch(time_ns):
+            self.thread.cwd = read_folder(context.get("cwd")) or self.thread.cwd
+            if self.thread.project == UNKNOWN:
+                self.thread.project = self.thread.cwd or UNKNOWN
+            self.asked_ns = time_ns
+
+    def _task_started(self, event: Row, time_ns: int | None) -> None:
+        self.thread.turn(event, time_ns)
+        if self.touch(time_ns):
+            self.status, self.error, self.at_fault, self.trouble = None, "", False, []
+            self.asked_ns = time_ns
+
+    def _user_message(self, event: Row, time_ns: int | None) -> None:
+        if self.touch(time_ns):
+            self.asked_ns = time_ns
+            self.prompt = self.prompt or first_words(event.get("message"))
+
+    def _token_count(self, event: Row, time_ns: int | None) -> None:
+        if self.thread.whose(time_ns) is None:
+            self.take_limits(event.get("rate_limits"), time_ns)
+        info = event.get("info")
+        if not isinstance(info, Mapping):
+            self.touch(time_ns)
+            return
+        total, issues = read_vector(info.get("total_token_usage"), self.counter)
+        last, more = read_vector(info.get("last_token_usage"))
+        self.findings.complain(self.path, self.line, *issues, *more)
+        model = read_name(event.get("model")) or read_name(info.get("model")) or read_name(info.get("model_name"))
+        self.tally(self.touch(time_ns), time_ns, total, last, model)
+
+    def take_limits(self, limits: Any, time_ns: int | None) -> None:
+        """Keep the latest word on each rate limit, by a row of the thread's own."""
+        if isinstance(limits, Mapping) and time_ns is not None:
+            for limit in read_limits(limits, time_ns):
+                self.limits[limit.name] = limit
+
+    def _task_complete(self, event: Row, time_ns: int | None) -> None:
+        if not self.touch(time_ns):
+            return
+        if self.trouble:
+            self._fail(*self.trouble)
+        elif not (self.at_fault and not event.get("last_agent_message")):
+            self.status, self.error = "success", ""
+
+    def _turn_aborted(self, _: Row, time_ns: int | None) -> None:
+        if self.touch(time_ns):
+            if self.trouble:
+                self._fail(*self.trouble)
+            self.status, self.error = "cancelled", ""
+
+    def _failed(self, event: Row, time_ns: int | None) -> None:
+        if not self.touch(time_ns):
+            return
+        message = first_words(event.get("message"))
+        info = event.get("codex_error_info")
+        kind = next(iter(info), None) if isinstance(info, Mapping) else info
+        if isinstance(kind, str) and kind in _LOCAL_ERRORS:
+            self.status, self.error, self.at_fault = "error", message, True
+        else:
+            self._fail(time_ns, message)
+
+    def _stream_error(self, event: Row, time_ns: int | None) -> None:
+        if self.touch(time_ns):
+            self.trouble = [time_ns, first_words(event.get("message"))]
+
+    def _tool_ended(self, event: Row, time_ns: int | None) -> None:
+        if self.touch(time_ns):
+            self.tools.ended(event)
+
+    def session(self) -> ScannedSession:
+        """Return what is known of the session, with the records since the scan began."""
+        thread = self.thread
+        if self.records and self.active_ns >= _MS:
+            self.records[-1].active_ms += self.active_ns // _MS
+        return ScannedSession(
+            source=ID, session_id=thread.session, path=self.path, part=thread.part, parent=thread.parent,
+            start_ns=self.start_ns, last_ns=self.last_ns, status=self.status, project=thread.project,
+            prompt=self.prompt, error=self.error if self.status == "error" else "", records=tuple(self.records),
+            tools=self.tools.uses(),
+        )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Running totals → what each response used."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.codex.counters import advance, read_vector, usage_of
+
+count = st.integers(0, 10**9)
+vectors = st.tuples(count, count, count, count, count)
+TOTAL = (100_000, 60_000, 5000, 1000, 0)
+
+
+def plus(a, b):
+    """The total after one more response."""
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(vectors, min_size=1, max_size=20), st.lists(st.integers(0, 3), min_size=20, max_size=20))
+def test_the_uses_add_up_to_the_last_total(shares, repeats):
+    """However often a total is repeated, and whichever rows are lost, nothing is counted twice or not at all."""
+    total, before, used = (0, 0, 0, 0, 0), None, (0, 0, 0, 0, 0)
+    for share, repeat in zip(shares, repeats, strict=False):
+        total = plus(total, share)
+        for _ in range(repeat):
+            before, told = advance(before, total, share)
+            used = plus(used, told or (0, 0, 0, 0, 0))
+    before, told = advance(before, total, shares[-1])
+    assert plus(used, told or (0, 0, 0, 0, 0)) == total
+
+
+def test_an_older_total_is_passed_over():
+    """Within two responses, or two percent, of the total it is a row that was written late."""
+    near = (99_000, 60_000, 5000, 1000, 0)
+    assert advance(TOTAL, near, (1, 0, 0, 0, 0)) == (TOTAL, None)
+    far = (91_000, 60_000, 5000, 1000, 0)
+    assert advance(TOTAL, far, (9000, 0, 0, 0, 0)) == (TOTAL, None)
+
+
+def test_a_total_that_begins_anew_gives_the_last_share():
+    """After a restart the total is no sum of ours; the share is."""
+    fresh, share = (900, 0, 90, 0, 0), (400, 0, 40, 0, 0)
+    assert advance(TOTAL, fresh, share) == (fresh, share)
+    assert advance(TOTAL, fresh, None) == (fresh, fresh)
+
+
+def test_an_inherited_total_is_not_used():
+    """A fork's first total holds its parent's; only the share is the fork's."""
+    assert advance(None, TOTAL, (7, 0, 1, 0, 0), inherits=True) == (TOTAL, (7, 0, 1, 0, 0))
+    assert advance(None, TOTAL, (7, 0, 1, 0, 0)) == (TOTAL, TOTAL)
+
+
+def test_a_share_alone_counts_and_moves_the_total():
+    """A row without a total is not told again by the next one."""
+    before, used = advance(None, None, (10, 0, 1, 0, 0))
+    assert (before, used) == ((10, 0, 1, 0, 0), (10, 0, 1, 0, 0))
+    assert advance(before, (30, 0, 3, 0, 0), None)[1] == (20, 0, 2, 0, 0)
+    assert advance(before, None, None) == (before, None)
+
+
+def test_a_field_that_is_no_count_keeps_its_last_value():
+    """What is wrong is said; what is missing is not."""
+    data = {"input_tokens": 5.0, "cached_input_tokens": -1, "output_tokens": "7", "reasoning_output_tokens": None}
+    vector, issues = read_vector(data, (1, 2, 3, 4, 5))
+    assert vector == (5, 2, 7, 4, 5)
+    assert issues == ["cached_input_tokens: a negative count"]
+    assert read_vector(data)[0] == (5, 0, 7, 0, 0)
+
+
+def test_what_is_no_counter_says_so():
+    """Nothing is nothing; another shape is damage."""
+    assert read_vector(None) == (None, [])
+    for value in ([], "5", 5, {}, {"tokens": 1}):
+        assert read_vector(value)[0] is None
+        assert read_vector(value)[1]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(vectors)
+def test_classes_are_disjoint(vector):
+    """Input, cache reads and writes are the prompt, never more; reasoning is never more than the output."""
+    usage = usage_of(vector)
+    assert usage.input + usage.cache_read + usage.cache_write == vector[0]
+    assert usage.output == vector[2]
+    assert usage.reasoning <= usage.output
+
+
+def test_cached_and_written_tokens_leave_the_input():
+    """The input of the log includes both."""
+    assert usage_of((100, 60, 9, 4, 30)) == TokenUsage(input=10, cache_read=60, cache_write=30, output=9, reasoning=4)
