@@ -17,6 +17,7 @@ GROUP = "sessionlog.sources"
 OURS = {
     "native": "native",
     "fizeau": "fizeau",
+    "claude-code": "claude_code",
     "codex": "codex",
     "gemini": "gemini",
     "openclaw": "openclaw",

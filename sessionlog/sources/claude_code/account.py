@@ -1,0 +1,365 @@
+"""The account of one Claude Code log: its responses, tool calls and facts, as its rows go by.
+
+A response is told by several rows, of which only the last one knows its output. So the last few responses are kept open
+and later rows of theirs are put to them; a row that repeats an older response makes a record of its own with the same
+key, and the book sees to it that one counts. What is open is also what a later scan needs to go on: records of open
+responses are given again when rows are added to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.gather import ACTIVE_GAP_NS, server_of
+from sessionlog.sources.record import UNKNOWN, Quality, Record, ScannedSession, Standing, ToolUse, read_name
+
+SOURCE_ID = "claude-code"
+PROVIDER = "anthropic"
+
+OPEN_ANSWERS = 4
+"""Responses that may still get rows: one, and those of sub-agents that are echoed meanwhile."""
+
+_KEPT_CALLS = 64
+_KEPT_SESSIONS = 16
+FEW_TOKENS = 10
+_LONGEST_TOKEN = 16
+"""Bytes; on average no text has tokens longer than that."""
+
+_FACTS = ("status", "prompt", "error", "parent", "project", "model", "moment_ns", "active_ns", "asked")
+_KEPT = (
+    "key", "family", "standing", "time_ns", "last_ns", "asked_ns", "model", "stop", "cost_nano", "latency_ms", "failed",
+    "active_ns", "visible",
+)  # fmt: skip
+_MS = 1_000_000
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+class Head(NamedTuple):
+    """What all rows of a log say at their beginning.
+
+    Attributes:
+        session_id: Whose row it is.
+        side: It belongs to a side conversation.
+        project: The working folder, or `unknown`.
+        branch: The git branch.
+        version: The version of the CLI.
+        agent: Who speaks.
+    """
+
+    session_id: str
+    side: bool
+    project: str
+    branch: str
+    version: str
+    agent: str
+
+    @property
+    def told_project(self) -> str:
+        """The working folder; empty when it is not known."""
+        return "" if self.project == UNKNOWN else self.project
+
+
+Counts = tuple[int, int, int, int, int, int]
+"""The tokens that one row tells: output, total, input, cache_read, cache_write, cache_write_1h. The greatest counts."""
+
+NOTHING: Counts = (0, 0, 0, 0, 0, 0)
+
+
+class Answer:
+    """One response, as far as its rows have gone by.
+
+    Attributes:
+        key: Its name in all logs.
+        family: Its message id.
+        standing: As in `Record`.
+        head: Of its first row.
+        time_ns: Its first row's time.
+        last_ns: Its last row's.
+        asked_ns: Time of the user's row before it.
+        model: Who answered.
+        stop: Why it stopped; None while it has not.
+        counts: The greatest that a row told.
+        cost_nano: The recorded cost.
+        latency_ms: The recorded time of the call.
+        failed: It is an error notice.
+        active_ns: The session's active time since the response before.
+        visible: Bytes of what it said, as far as they were counted.
+        unread: Contents of rows whose visible bytes are counted only if that matters.
+        given: It is part of what this scan gives.
+        open: Rows can still be put to it.
+    """
+
+    __slots__ = (
+        "active_ns", "asked_ns", "cost_nano", "counts", "failed", "family", "given", "head", "key", "last_ns",
+        "latency_ms", "model", "open", "standing", "stop", "time_ns", "unread", "visible",
+    )  # fmt: skip
+
+    def __init__(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> None:
+        self.key, self.family, self.standing, self.head = key, family, standing, head
+        self.time_ns = self.last_ns = time_ns
+        self.asked_ns: int | None = None
+        self.model: str | None = None
+        self.stop: str | None = None
+        self.counts = NOTHING
+        self.cost_nano: int | None = None
+        self.latency_ms: float | None = None
+        self.failed = False
+        self.active_ns = 0
+        self.visible = 0
+        self.unread: list[Any] = []
+        self.given = self.open = True
+
+    def at(self, time_ns: int | None) -> None:
+        """Take a row's time."""
+        if time_ns is not None:
+            if self.time_ns is None or time_ns < self.time_ns:
+                self.time_ns = time_ns
+            if self.last_ns is None or time_ns > self.last_ns:
+                self.last_ns = time_ns
+
+    def latency(self) -> float | None:
+        """Milliseconds from the question to the last row."""
+        if self.latency_ms is not None:
+            return self.latency_ms
+        if self.asked_ns is None or self.last_ns is None or self.last_ns < self.asked_ns:
+            return None
+        return (self.last_ns - self.asked_ns) / _MS
+
+
+class Session:
+    """What the log tells of one session: its span, records and tool calls."""
+
+    __slots__ = ("last_ns", "records", "start_ns", "tools")
+
+    def __init__(self, start_ns: int | None = None, last_ns: int | None = None) -> None:
+        self.start_ns, self.last_ns = start_ns, last_ns
+        self.records: list[Record] = []
+        self.tools: dict[str, ToolUse] = {}
+
+
+class Account:
+    """The state of a scan.
+
+    Attributes:
+        sessions: By id; nearly always one.
+        status: How the log's own session ended, as far as it goes.
+        prompt: The user's first words.
+        error: Why the last request failed.
+        parent: The session it was forked from.
+        project: The first working folder.
+        model: The last model that answered.
+        asked: Time of the last user's row, of the main and of side conversations.
+    """
+
+    def __init__(
+        self, path: str, stem: str, *, part: bool, measure: Callable[[Any], int], state: Mapping[str, Any] | None
+    ) -> None:
+        """Begin, or go on from the state of an earlier scan.
+
+        Args:
+            path: The log.
+            stem: The session that its name tells.
+            part: It is a sub-agent's.
+            measure: Content → bytes of what it says visibly.
+            state: What `state` gave.
+        """
+        self._path, self._stem, self._part, self._measure = path, stem, part, measure
+        self.sessions: dict[str, Session] = {}
+        self.status: str | None = None
+        self.prompt = self.error = self.parent = ""
+        self.project = UNKNOWN
+        self.model: str | None = None
+        self.moment_ns: int | None = None
+        self.active_ns = 0
+        self.asked: list[int | None] = [None, None]
+        self._open: dict[tuple[str, int], Answer] = {}
+        self._calls: dict[str, ToolUse] = {}
+        self._callers: dict[str, str] = {}
+        if state:
+            self._restore(state)
+
+    def session(self, session_id: str) -> Session:
+        """Return the session of that id."""
+        known = self.sessions.get(session_id)
+        if known is None:
+            known = self.sessions[session_id] = Session()
+        return known
+
+    def enter(self, head: Head) -> Session:
+        """Return the session of a row."""
+        if self.project == UNKNOWN:
+            self.project = head.project
+        return self.session(head.session_id)
+
+    def begin(self, session: Session, time_ns: int | None) -> None:
+        """Take a row's time: the session's span, and how long it was active."""
+        if time_ns is None:
+            return
+        moment_ns = self.moment_ns
+        self.moment_ns = time_ns
+        if moment_ns is not None and 0 < time_ns - moment_ns <= ACTIVE_GAP_NS:
+            self.active_ns += time_ns - moment_ns
+            if session.last_ns == moment_ns:
+                session.last_ns = time_ns
+                return
+        if session.start_ns is None or time_ns < session.start_ns:
+            session.start_ns = time_ns
+        if session.last_ns is None or time_ns > session.last_ns:
+            session.last_ns = time_ns
+
+    def answer(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> Answer:
+        """Return the open response of that key, or open a new one."""
+        name = (key, standing)
+        known = self._open.get(name)
+        if known is not None:
+            known.given = True
+            known.at(time_ns)
+            return known
+        new = self._open[name] = Answer(key, family, standing, head, time_ns)
+        if standing != Standing.ECHO:
+            new.asked_ns = self.asked[head.side]
+            new.active_ns, self.active_ns = self.active_ns, 0
+        if len(self._open) > OPEN_ANSWERS:
+            self._close(self._open.pop(next(iter(self._open))))
+        return new
+
+    def call(self, head: Head, session: Session, key: str, name: str, time_ns: int | None) -> None:
+        """Take a tool call; one that is known is a copy."""
+        tools = session.tools
+        if key in tools or key in self._calls:
+            return
+        tool, server = server_of(name)
+        tools[key] = self._calls[key] = ToolUse(
+            key=key, time_ns=time_ns, tool=tool, server=server, agent=head.agent, project=head.told_project
+        )
+        self._callers[key] = head.session_id
+
+    def result(self, key: str, time_ns: int | None, *, failed: bool, output_bytes: int) -> None:
+        """Take a tool's result; one whose call is not in the log is left out."""
+        use = self._calls.pop(key, None)
+        if use is None:
+            return
+        use.finished, use.failed, use.output_bytes = True, failed, output_bytes
+        if use.time_ns is not None and time_ns is not None and time_ns >= use.time_ns:
+            use.duration_ms = (time_ns - use.time_ns) / _MS
+        session_id = self._callers.pop(key)
+        self.sessions.setdefault(session_id, Session()).tools[key] = use
+
+    def _close(self, answer: Answer) -> None:
+        answer.open = False
+        if answer.given:
+            session = self.sessions.setdefault(answer.head.session_id, Session())
+            session.records.append(self._record(answer))
+
+    def _record(self, answer: Answer) -> Record:
+        output, total, input_, cache_read, cache_write, cache_write_1h = answer.counts
+        head = answer.head
+        return Record(
+            time_ns=answer.time_ns,
+            provider=PROVIDER,
+            model=answer.model or UNKNOWN,
+            response_model=None if answer.failed else answer.model,
+            usage=TokenUsage(
+                input=input_, output=output, cache_read=cache_read, cache_write=cache_write,
+                cache_write_1h=cache_write_1h,
+            ),
+            cost_nano=answer.cost_nano,
+            latency_ms=answer.latency(),
+            failed=answer.failed,
+            active_ms=0 if self._part else answer.active_ns // _MS,
+            quality=self._quality(answer),
+            priced=not answer.failed or total > 0,
+            key=answer.key,
+            family=answer.family,
+            standing=answer.standing,
+            project=head.told_project,
+            branch=head.branch,
+            version=head.version,
+            agent=head.agent,
+        )  # fmt: skip
+
+    def _quality(self, answer: Answer) -> Quality:
+        """Whether the final count reached the log: some versions of the CLI never wrote it."""
+        output = answer.counts[0]
+        if answer.stop is not None or output > FEW_TOKENS or answer.failed:
+            return "exact"
+        self._read_unread(answer)
+        return "partial" if answer.visible > _LONGEST_TOKEN * output else "exact"
+
+    def _read_unread(self, answer: Answer) -> None:
+        if answer.counts[0] <= FEW_TOKENS:
+            answer.visible += sum(map(self._measure, answer.unread))
+        answer.unread = []
+
+    def settle(self) -> None:
+        """Give the active time that no response has taken to the last one, before the state is kept.
+
+        Only to one that this scan gives; else it stays for the next response.
+        """
+        last = next((a for a in reversed(self._open.values()) if a.standing != Standing.ECHO), None)
+        if last is not None and last.given:
+            last.active_ns += self.active_ns
+            self.active_ns = 0
+
+    def state(self) -> dict[str, Any]:
+        """What a later scan needs to go on, as JSON."""
+        for answer in self._open.values():
+            self._read_unread(answer)
+        return {
+            **{name: getattr(self, name) for name in _FACTS},
+            "asked": list(self.asked),
+            "open": [
+                [list(a.head), list(a.counts), *(getattr(a, name) for name in _KEPT)] for a in self._open.values()
+            ],
+            "calls": [
+                [self._callers[use.key], use.key, use.time_ns, use.tool, use.server, use.agent, use.project]
+                for use in list(self._calls.values())[-_KEPT_CALLS:]
+            ],
+            "sessions": [[i, s.start_ns, s.last_ns] for i, s in list(self.sessions.items())[-_KEPT_SESSIONS:]],
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        for name in _FACTS:
+            setattr(self, name, state[name])
+        self.asked = list(state["asked"])
+        for session_id, start_ns, last_ns in state["sessions"]:
+            self.sessions[session_id] = Session(start_ns, last_ns)
+        for head, counts, *kept in state["open"]:
+            answer = Answer("", "", Standing.REAL, Head(*head), None)
+            for name, value in zip(_KEPT, kept, strict=True):
+                setattr(answer, name, value)
+            answer.counts, answer.given = tuple(counts), False
+            self._open[answer.key, answer.standing] = answer
+        for session_id, key, time_ns, tool, server, agent, project in state["calls"]:
+            use = ToolUse(key=key, time_ns=time_ns, tool=tool, server=server, agent=agent, project=project)
+            self._calls[key], self._callers[key] = use, session_id
+
+    def finish(self) -> tuple[ScannedSession, ...]:
+        """Return the sessions, the log's own first; to be called once, at the end."""
+        for answer in self._open.values():
+            self._close(answer)
+        own = next(reversed(self.sessions), self._stem)
+        if not self._part and (self._stem in self.sessions or _UUID.match(self._stem)):
+            own = self._stem  # though rows of an older session may be all that has been read so far
+        ids = sorted(self.sessions, key=lambda session_id: session_id != own)
+        return tuple(self._scanned(session_id, own=session_id == own) for session_id in ids)
+
+    def _scanned(self, session_id: str, *, own: bool) -> ScannedSession:
+        session = self.sessions[session_id]
+        told: dict[str, Any] = {"part": True}
+        if own and not self._part:
+            told = {"status": self.status, "project": self.project, "prompt": self.prompt, "parent": self.parent}
+            told["error"] = self.error if self.status == "error" else ""
+        return ScannedSession(
+            source=SOURCE_ID, session_id=session_id, path=self._path, start_ns=session.start_ns,
+            last_ns=session.last_ns, harness=SOURCE_ID, records=tuple(session.records),
+            tools=tuple(session.tools.values()), **told,
+        )  # fmt: skip
+
+
+def names_of(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """The names that a row has under these keys, `unknown` for the missing ones."""
+    return (read_name(row.get(name)) or UNKNOWN for name in names)

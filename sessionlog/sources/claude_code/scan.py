@@ -1,0 +1,368 @@
+"""Scanning a Claude Code log for reports.
+
+Two lanes with one result: rows as the CLI writes them are measured by their anchored beginnings and ends, without
+decoding what was said (`claude_code_lines`); whatever differs in any way is decoded, here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import orjson
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.events.money import read_usd
+from sessionlog.events.tokens import read_count
+from sessionlog.reader.rows import Row, Rows
+from sessionlog.sources.claude_code.account import FEW_TOKENS, Account, Answer, Counts, Head, names_of
+from sessionlog.sources.claude_code.lines import LONG
+from sessionlog.sources.claude_code.lines import take as take_long
+from sessionlog.sources.claude_code.usual import ENDS, SYNTHETIC, UsualAnswers, time_of
+from sessionlog.sources.gather import Findings, first_words, text_size
+from sessionlog.sources.protocol import LogScan, Resume
+from sessionlog.sources.record import UNKNOWN, Standing, read_name
+
+SUB_AGENT = "sub-agent"
+"""A sub-agent whose kind no log tells."""
+
+_SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
+_HEADS = re.compile(rb'(?<!\\)\{"parentUuid"')
+_WRAPPED = re.compile(
+    r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
+    r"|Caveat: The messages below|\[Request interrupted)"
+)
+_INTERRUPTED = "[Request interrupted"
+_HEAD_KEYS = ("sessionId", "cwd", "gitBranch", "version", "isSidechain", "agentType", "attributionAgent")
+_REMEMBERED = 256
+_SPLIT = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+
+
+def stem_of(path: str) -> str:
+    """Return a log's name without its suffixes."""
+    return _SUFFIX.sub("", os.path.basename(path))
+
+
+def is_part(path: str) -> bool:
+    """Whether a file is a sub-agent's, of a session that has its own."""
+    return "subagents" in path.split(os.sep) or os.path.basename(path).startswith("agent-")
+
+
+def own_session_of(path: str) -> str:
+    """Return the session that a file's place and name tell."""
+    parts = path.split(os.sep)
+    if "subagents" in parts[1:]:
+        return parts[parts.index("subagents", 1) - 1]
+    return stem_of(path)
+
+
+def kind_of_agent(path: str) -> str | None:
+    """Return what the file beside a sub-agent's log says of its kind."""
+    try:
+        content = files.read_small(os.path.join(os.path.dirname(path), f"{stem_of(path)}.meta.json"))
+        told = orjson.loads(content or b"null")
+    except (LogNotReadable, ValueError):
+        return None
+    return read_name(told.get("agentType")) if isinstance(told, dict) else None
+
+
+def decode(rows: Rows, line: bytes) -> Iterator[Row | Problem]:
+    """Yield the rows of a line; behind a torn row others may be glued to it, and they are whole."""
+    for item in rows.decode(line):
+        yield item
+        if isinstance(item, Problem) and item.kind == "not_json":
+            places = [*(match.start() for match in _HEADS.finditer(line, 1)), len(line)]
+            for start, end in pairwise(places):
+                yield from (row for row in rows.decode(line[start:end]) if not isinstance(row, Problem))
+
+
+class Scan:
+    """The scan of one log, row by row."""
+
+    def __init__(self, path: str, resume: Resume | None) -> None:
+        state = None if resume is None else resume.state
+        self.path = path
+        self.part = is_part(path)
+        self.stem = own_session_of(path)
+        self.kind = kind_of_agent(path) if self.part else None
+        self.account = Account(path, self.stem, part=self.part, measure=visible_size, state=state)
+        self.findings = Findings()
+        self._heads: dict[tuple[Any, ...], Head] = {}
+
+    def take(self, item: Row | Problem, rows: Rows) -> None:
+        """Account for one row."""
+        if isinstance(item, Problem):
+            self.findings.note(item)
+            return
+        kind, message = item.get("type"), item.get("message")
+        if kind == "assistant" or (kind is None and isinstance(message, dict) and "usage" in message):
+            self._assistant(item, message if isinstance(message, dict) else {}, rows)
+        elif kind == "user":
+            self._user(item, message if isinstance(message, dict) else {})
+        elif kind == "system":
+            self._begin(item)
+        elif kind == "progress":
+            self._progress(item, rows)
+
+    def take_result(self, row: dict[str, Any], key: str, *, failed: bool, output_bytes: int) -> None:
+        """Account for a user's row that is one tool result; `row` has only its beginning and its time."""
+        head, time_ns = self._begin(row)
+        self.account.result(key, time_ns, failed=failed, output_bytes=output_bytes)
+        self._heard(head, time_ns)
+        if not head.side:
+            self.account.status = None
+
+    def _heard(self, head: Head, time_ns: int | None) -> None:
+        if time_ns is not None:
+            self.account.asked[head.side] = time_ns
+
+    def head(self, row: Mapping[str, Any]) -> Head:
+        """Read what every row says at its beginning; rows of a log say the same most of the time."""
+        told = tuple(map(row.get, _HEAD_KEYS))
+        try:
+            known = self._heads.get(told)
+        except TypeError:  # a list or an object where a name should be
+            return self._read_head(row)
+        if known is None:
+            if len(self._heads) > _REMEMBERED:
+                self._heads.clear()
+            known = self._heads[told] = self._read_head(row)
+        return known
+
+    def _read_head(self, row: Mapping[str, Any]) -> Head:
+        project, branch, version = names_of(row, ("cwd", "gitBranch", "version"))
+        if not is_absolute(project):
+            project = UNKNOWN
+        side = row.get("isSidechain") is True
+        agent = "main"
+        if self.part or side:
+            told = read_name(row.get("agentType")) or read_name(row.get("attributionAgent"))
+            agent = (self.kind if self.part else None) or told or SUB_AGENT
+        return Head(read_name(row.get("sessionId")) or self.stem, side, project, branch, version, agent)
+
+    def _begin(self, row: Mapping[str, Any]) -> tuple[Head, int | None]:
+        head, time_ns = self.head(row), moment_of(row)
+        account = self.account
+        account.begin(account.enter(head), time_ns)
+        forked = row.get("forkedFrom")
+        if isinstance(forked, dict) and not account.parent:
+            account.parent = read_name(forked.get("sessionId")) or ""
+        return head, time_ns
+
+    def _assistant(self, row: Row, message: Mapping[str, Any], rows: Rows) -> None:
+        head, time_ns = self._begin(row)
+        account = self.account
+        stop, failed = read_name(message.get("stop_reason")), row.get("isApiErrorMessage") is True
+        synthetic = message.get("model") == SYNTHETIC
+        if not head.side and not (synthetic and not failed):
+            account.status = "error" if failed else "success" if stop in ENDS else None
+            account.error = first_words(message.get("content")) if failed else account.error
+        if failed or not synthetic:
+            standing = Standing.SIDE if head.side else Standing.REAL
+            self._answer(row, message, rows, head, time_ns, standing, failed=failed)
+        content = message.get("content")
+        for number, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, dict) and part.get("type") == "tool_use":
+                key = read_name(part.get("id")) or f"{rows.place}#{number}"
+                account.call(
+                    head, account.session(head.session_id), key, read_name(part.get("name")) or UNKNOWN, time_ns
+                )
+
+    def _answer(
+        self, row: Mapping[str, Any], message: Mapping[str, Any], rows: Rows, head: Head, time_ns: int | None,
+        standing: Standing, *, failed: bool,
+    ) -> None:  # fmt: skip
+        usage = message.get("usage")
+        if usage is None and not failed:
+            return
+        account = self.account
+        family = read_name(message.get("id")) or ""
+        answer = account.answer(key_of(row, message, rows), family, standing, head, time_ns)
+        model = read_name(message.get("model"))
+        if model == SYNTHETIC:
+            model = account.model
+        elif model is not None and standing != Standing.ECHO:
+            account.model = model
+        answer.model = answer.model or model
+        answer.stop = read_name(message.get("stop_reason"))
+        answer.failed = failed
+        counts = self._counts(usage, rows)
+        answer.counts = max(answer.counts, counts)
+        if counts[0] <= FEW_TOKENS:
+            answer.unread.append(message.get("content"))
+        self._cost(row, answer, rows)
+
+    def _counts(self, usage: Any, rows: Rows) -> Counts:
+        if not isinstance(usage, dict):
+            if usage is not None:
+                self.findings.complain(self.path, rows.line, f"usage is a {type(usage).__name__}")
+            usage = {}
+        split = usage.get("cache_creation")
+        if not isinstance(split, dict):
+            split = {}
+        input_ = self._count(usage, "input_tokens", rows)
+        output = self._count(usage, "output_tokens", rows)
+        cache_read = self._count(usage, "cache_read_input_tokens", rows)
+        flat = self._count(usage, "cache_creation_input_tokens", rows)
+        five_minutes, hour = (self._count(split, name, rows) for name in _SPLIT)
+        cache_write = max(flat, five_minutes + hour)
+        return output, input_ + cache_read + cache_write + output, input_, cache_read, cache_write, hour
+
+    def _count(self, counts: Mapping[str, Any], name: str, rows: Rows) -> int:
+        count, issue = read_count(counts.get(name))
+        if issue:
+            self.findings.complain(self.path, rows.line, f"{name}: {issue}")
+        return count
+
+    def _cost(self, row: Mapping[str, Any], answer: Answer, rows: Rows) -> None:
+        """Rows of 2025 and before tell their cost and the time of the call."""
+        cost_nano, issue = read_usd(row.get("costUSD"))
+        if issue:
+            self.findings.complain(self.path, rows.line, issue)
+        if cost_nano is not None:
+            answer.cost_nano = max(answer.cost_nano or 0, cost_nano)
+        latency_ms = row.get("durationMs")
+        if type(latency_ms) in (int, float) and 0 < latency_ms < 1 << 40:
+            answer.latency_ms = max(answer.latency_ms or 0.0, float(latency_ms))
+
+    def _user(self, row: Row, message: Mapping[str, Any]) -> None:
+        head, time_ns = self._begin(row)
+        account, content = self.account, message.get("content")
+        results = 0
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "tool_result":
+                results += 1
+                key = read_name(part.get("tool_use_id")) or ""
+                failed = part.get("is_error") is True
+                account.result(key, time_ns, failed=failed, output_bytes=text_size(part.get("content")))
+        self._heard(head, time_ns)
+        if head.side:
+            return
+        words = words_of(content) if not hidden(row) else ""
+        if was_interrupted(content):
+            account.status = "cancelled"
+        elif results or words:
+            account.status = None
+        if words and not account.prompt:
+            account.prompt = first_words(words)
+
+    def _progress(self, row: Row, rows: Rows) -> None:
+        """A sub-agent's row, embedded in its parent's log; its own log may be gone."""
+        found = embedded(row)
+        if found is None:
+            return
+        inner, message = found
+        failed = inner.get("isApiErrorMessage") is True
+        if message.get("model") == SYNTHETIC and not failed:
+            return
+        head = self.head({**row, "isSidechain": True})
+        self.account.session(head.session_id)
+        time_ns = moment_of(inner)
+        if time_ns is None:
+            time_ns = moment_of(row)
+        self._answer(inner, message, rows, head, time_ns, Standing.ECHO, failed=failed)
+
+
+def moment_of(row: Mapping[str, Any]) -> int | None:
+    """Return a row's time; exporters write numbers, whose unit their size tells."""
+    told = row.get("timestamp")
+    if isinstance(told, str):
+        return time_of(told)
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 1e9 <= told < 1e19:
+        return None
+    unit = next(unit for unit in (10**9, 10**6, 10**3, 1) if told * unit < 10**19)
+    return int(told * unit)
+
+
+def key_of(row: Mapping[str, Any], message: Mapping[str, Any], rows: Rows) -> str:
+    """Return the name that a response has in all logs; one without an id has its place."""
+    message_id = read_name(message.get("id"))
+    return f"{message_id}:{read_name(row.get('requestId')) or ''}" if message_id else rows.place
+
+
+def embedded(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Return a sub-agent's assistant row that a progress row embeds, and its message."""
+    data = row.get("data")
+    inner = data.get("message") if isinstance(data, dict) and data.get("type") == "agent_progress" else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    if not isinstance(inner, dict) or inner.get("type") != "assistant" or not isinstance(message, dict):
+        return None
+    return inner, message
+
+
+def is_absolute(path: str) -> bool:
+    """Whether it is a whole path, here or on Windows."""
+    return path.startswith(("/", "\\\\")) or path[1:3] in {":\\", ":/"}
+
+
+def hidden(row: Mapping[str, Any]) -> bool:
+    """Whether the CLI wrote a user's row for itself: caveats, skills, the summary of what was compacted."""
+    return row.get("isMeta") is True or row.get("isCompactSummary") is True
+
+
+def words_of(content: Any) -> str:
+    """What the user typed: the texts that no wrapper marks as the CLI's own."""
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    texts = (part.get("text") for part in content if isinstance(part, dict)) if isinstance(content, list) else ()
+    return "\n".join(text for text in texts if isinstance(text, str) and not is_wrapped(text))
+
+
+def is_wrapped(text: Any) -> bool:
+    """Whether a user's text is the CLI's own: commands, their output, reminders."""
+    return isinstance(text, str) and _WRAPPED.match(text) is not None
+
+
+def was_interrupted(content: Any) -> bool:
+    """Whether the user stopped the agent."""
+    if isinstance(content, list):
+        return any(isinstance(part, dict) and was_interrupted(part.get("text")) for part in content)
+    return isinstance(content, str) and content.startswith(_INTERRUPTED)
+
+
+def visible_size(content: Any) -> int:
+    """Bytes of what an assistant says visibly."""
+    if isinstance(content, str):
+        return text_size(content)
+    size = 0
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            size += text_size(part.get("text"))
+            if part.get("type") == "tool_use" and isinstance(part.get("input"), dict):
+                size += sum(text_size(value) for value in part["input"].values())
+    return size
+
+
+def scan_log(path: str, resume: Resume | None, *, fast: bool = True) -> LogScan:
+    """Scan a log, or what was appended to it.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+        MissingExtra: A .zst file without a decoder.
+    """
+    start = resume or Resume(offset=0)
+    scan = Scan(path, resume)
+    usual = UsualAnswers(scan.account, scan.head)
+    with Rows(path, offset=start.offset, line=start.line) as rows:
+        for line in rows.lines():
+            if isinstance(line, Problem):
+                scan.take(line, rows)
+            elif not (fast and len(line) > LONG and take_long(scan, line)):
+                try:
+                    row = orjson.loads(line)
+                except ValueError:
+                    row = None
+                if not isinstance(row, dict):
+                    for item in decode(rows, line):
+                        scan.take(item, rows)
+                elif not (fast and row.get("type") == "assistant" and usual.take(row, rows)):
+                    scan.take(row, rows)
+        scan.account.settle()
+        kept = Resume(offset=rows.offset, line=rows.line, state=scan.account.state())
+        for item in rows.last():
+            scan.take(item, rows)
+    return LogScan(sessions=scan.account.finish(), problems=scan.findings.problems, resume=kept)

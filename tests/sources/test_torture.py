@@ -1,0 +1,112 @@
+"""Every trap that is known of any agent's format, one small home each, with the truth written beside it by hand."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.ledger.load import load_book
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.discover import recognise
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import load_source
+from sessionlog.testing import check_source
+from tests.sources.homes import all_cases, build_home, environment, truth_of
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+COLUMNS = (
+    "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
+    "reasoning_tokens",
+)  # fmt: skip
+CASES = all_cases()
+NATIVE = Path(__file__).parents[2] / "testdata" / "replay"
+KIN = {"openclaw": ("codex", "claude-code"), "kilo": ("opencode",), "mimo": ("opencode", "claude-code", "codex")}
+"""Agents that keep logs of others in their folders, or share a format."""
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    """One case."""
+    return request.param
+
+
+@pytest.fixture
+def home(case, tmp_path):
+    """Its home."""
+    return build_home(case, tmp_path)
+
+
+@pytest.fixture
+def place(case, home):
+    """How to ask for its agent's logs and no others."""
+    return {"env": environment(case, home), "now": NOW, "filters": {"source": [case.split("/")[0]]}}
+
+
+def test_our_totals_equal_the_truth(case, place):
+    """Every token, in the right row."""
+    report = aggregate_usage(None, by=("provider", "model"), **place)
+    rows = {(row.provider, row.model): {name: getattr(row, name) for name in COLUMNS} for row in report.rows}
+    truth = {
+        (row["provider"], row["model"]): {name: row.get(name, 0) for name in COLUMNS} for row in truth_of(case)["rows"]
+    }
+    assert rows == truth
+    assert report.problem_count == truth_of(case).get("problems", 0), [str(p) for p in report.problems]
+
+
+def test_provenance_and_agents_equal_the_truth(case, place):
+    """What is known to be incomplete says so, and sub-agents are told from the agent."""
+    truth = truth_of(case)
+    report = aggregate_usage(None, by=("agent",), **place)
+    inexact = {name: count for name, count in report.provenance.items() if name != "exact" and count}
+    assert inexact == {name: count for name, count in truth.get("provenance", {}).items() if count}
+    if "agents" in truth:
+        assert {row.keys["agent"]: row.requests for row in report.rows} == truth["agents"]
+
+
+def test_sessions_equal_the_truth(case, place):
+    """Which sessions there are, how they ended, where, and what they were asked."""
+    found = {one.session: one.to_dict() for one in list_sessions(None, **place).sessions}
+    truth = truth_of(case)["sessions"]
+    assert {name: {key: found[name].get(key) for key in truth.get(name, {})} for name in found} == truth
+
+
+def test_tools_equal_the_truth(case, place):
+    """Every call once, with its errors."""
+    truth = truth_of(case).get("tools")
+    if truth is None:
+        return
+    book = load_book(None, PriceBook.load(), env=place["env"], sources=place["filters"]["source"])
+    sql = """SELECT CASE server WHEN '' THEN tool ELSE server || '/' || tool END, COUNT(*), SUM(failed)
+             FROM tools GROUP BY 1"""
+    assert {name: {"calls": calls, "errors": errors} for name, calls, errors in book.query(sql, {})} == truth
+
+
+def test_the_source_keeps_its_promises(case, home):
+    """Scan and events agree, scans resume at any byte, damage never raises."""
+    assert check_source(load_source(case.split("/")[0]), home, cuts=40, damages=15) > 0
+
+
+def test_no_other_source_takes_a_log(case, home):
+    """A log is recognised by its content, whoever is asked first."""
+    wrong = []
+    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+        log = recognise(str(path))
+        if isinstance(log, Log) and log.source.id not in (case.split("/")[0], *KIN.get(case.split("/")[0], ())):
+            wrong.append((path.name, log.source.id))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", sorted(NATIVE.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_no_source_takes_a_native_log(path):
+    """Not even a hostile one."""
+    log = recognise(str(path))
+    assert isinstance(log, Log)
+    assert log.source.id == "native"
+
+
+def test_every_agent_has_cases():
+    """Each agent's folder holds the traps of its format."""
+    agents = {case.split("/")[0] for case in CASES}
+    assert agents >= {"claude-code"}
