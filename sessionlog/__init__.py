@@ -1,8 +1,8 @@
 """sessionlog: the flight recorder and the meter for AI agents.
 
 Record with `SessionLogger`; read back with `read_events`, `follow` and `replay`; measure with `aggregate_usage`,
-`list_sessions` and `scan_routing_quality`. Names are loaded when they are first used: an agent that only records pays
-for nothing else.
+`aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`. Names are loaded when they are first used:
+an agent that only records pays for nothing else.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
     from typing import Any
 
+    from sessionlog.analytics.blocks import list_blocks
     from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
     from sessionlog.analytics.sessions import SessionList, SessionSummary, list_sessions
+    from sessionlog.analytics.tools import aggregate_tools
     from sessionlog.analytics.usage import aggregate_usage
     from sessionlog.analytics.usage_row import UsageReport, UsageRow
     from sessionlog.analytics.window import UsageWindow, parse_usage_window
@@ -75,10 +77,12 @@ _HOMES = {
     "UsageReport": "analytics.usage_row",
     "UsageRow": "analytics.usage_row",
     "UsageWindow": "analytics.window",
+    "aggregate_tools": "analytics.tools",
     "aggregate_usage": "analytics.usage",
     "check_logs": "reader.check",
     "estimate_cost": "pricing.estimate",
     "follow": "reader.follow",
+    "list_blocks": "analytics.blocks",
     "list_sessions": "analytics.sessions",
     "parse_usage_window": "analytics.window",
     "payload": "events.payload_json",
@@ -116,10 +120,12 @@ __all__ = [
     "UsageRow",
     "UsageWindow",
     "__version__",
+    "aggregate_tools",
     "aggregate_usage",
     "check_logs",
     "estimate_cost",
     "follow",
+    "list_blocks",
     "list_sessions",
     "parse_usage_window",
     "payload",

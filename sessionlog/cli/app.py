@@ -24,6 +24,8 @@ class Word(NamedTuple):
 COMMANDS: Mapping[str, Word] = {
     "usage": Word("usage:usage", "Report tokens, cache hits, success, speed and cost."),
     "sessions": Word("sessions:sessions", "List sessions: how they ended, what they cost."),
+    "tools": Word("tools:tools", "Report tool calls: errors, durations, output."),
+    "blocks": Word("blocks:blocks", "List five-hour blocks, their pace, and rate limits."),
     "sources": Word("sources:sources", "List the agents whose logs are found here."),
     "replay": Word("replay:replay", "Show a session as a conversation."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),

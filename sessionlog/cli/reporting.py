@@ -27,8 +27,12 @@ from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
 
 if TYPE_CHECKING:  # commands without a report save what these import
+    from sessionlog.analytics.block import BlockReport
     from sessionlog.analytics.sessions import SessionList
+    from sessionlog.analytics.tool_row import ToolReport
     from sessionlog.analytics.usage_row import UsageReport
+
+    Report = UsageReport | SessionList | ToolReport | BlockReport
 
 Paths = Annotated[
     list[str] | None,
@@ -169,7 +173,7 @@ def print_lines(render: Callable[..., Iterable[Any]]) -> None:
 
 
 def print_report(
-    report: UsageReport | SessionList,
+    report: Report,
     form: str,
     *,
     csv: Callable[[], str],
@@ -199,7 +203,7 @@ def print_report(
 
 
 def end_report(
-    report: UsageReport | SessionList,
+    report: Report,
     where: Reporting,
     *,
     empty: bool,

@@ -18,15 +18,23 @@ from tests.security.vt import findings
 
 NOW = "2026-11-21T12:00:00Z"
 KEYS = "source,session,project,status,route,harness,response_model,hour,day,week,month,meta.team,provider,model"
+TOOL_KEYS = "source,session,project,status,agent,hour,day,week,month,server,tool"
 RUNS: dict[str, tuple[list[str], ...]] = {
     "usage": (["--wide", "--by", KEYS], ["--json"], ["--csv", "--by", KEYS], ["--markdown", "--by", KEYS]),
     "sessions": (["--wide"], ["--json"], ["--csv"], ["--markdown"]),
+    "tools": (
+        ["--wide", "--by", TOOL_KEYS],
+        ["--json"],
+        ["--csv", "--by", TOOL_KEYS],
+        ["--markdown", "--by", TOOL_KEYS],
+    ),
+    "blocks": (["--wide", "--gaps"], ["--json"], ["--csv"], ["--markdown", "--hours", "1"]),
     "routing-quality": ([], ["--json"], ["--csv"]),
     "replay": (["--plain"], ["--json"], ["--full", "--all-messages"]),
     "check": (["--notes", "--secrets"], ["--json", "--strict"]),
 }
 """Command → its variants, the one for people first."""
-TIMED = frozenset({"usage", "sessions", "routing-quality"})
+TIMED = frozenset({"usage", "sessions", "tools", "blocks", "routing-quality"})
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?\Z")

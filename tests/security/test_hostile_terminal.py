@@ -12,7 +12,7 @@ from tests.security.hostile import EVIL, everywhere, logs
 from tests.security.vt import findings
 
 TEXTS = [name for name in logs() if name.startswith("text-")]
-SHOWN = ["usage", "sessions", "routing-quality", "replay"]
+SHOWN = ["usage", "sessions", "tools", "blocks", "routing-quality", "replay"]
 
 
 @pytest.fixture

@@ -1,0 +1,207 @@
+"""Blocks: usage in stretches of five hours, as the windows of subscriptions run, and what logs say of rate limits.
+
+A block begins at the full hour (UTC) of its first record; the next one with the first record at or after its end. So an
+hour is never divided, a pause longer than a block always ends it, and blocks hold every record that has a time exactly
+once. All records of the chosen sources say where blocks begin; other filters only choose what is summed in them, and a
+window chooses whole blocks: a subscription's window does not move because one project is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
+from sessionlog.analytics.limits import fold_limits
+from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage import open_book
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.errors import InvalidQuery
+from sessionlog.events.times import SECOND
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.load import Progress
+from sessionlog.ledger.schema import FROM
+from sessionlog.pricing.book import PriceBook
+
+HOURS = 5
+MOST_HOURS = 744
+USUAL_SOURCE = "claude-code"
+"""Whose subscription has such windows: the default where it has logs."""
+
+_HOUR_NS = 3600 * SECOND
+
+_BLOCKS = """
+SELECT block_hour(r.time_ns), MIN(r.time_ns), MAX(r.time_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
+    SUM(r.failed), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning),
+    SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)
+FROM {tables} WHERE r.time_ns IS NOT NULL AND {where} GROUP BY 1
+"""
+
+_MODELS = """
+SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {where}
+GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model
+"""
+
+_DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {where}"
+_UNTIMED = "SELECT SUM(r.requests) FROM {tables} WHERE r.time_ns IS NULL AND {where}"
+
+
+def list_blocks(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    *,
+    window: UsageWindow | str | None = None,
+    until: str | None = None,
+    hours: int = HOURS,
+    tz: str | tzinfo = "UTC",
+    now: datetime | None = None,
+    prices: PriceBook | None = None,
+    filters: Mapping[str, Sequence[str]] | None = None,
+    only_active: bool = False,
+    limit: int | None = None,
+    env: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> BlockReport:
+    """List blocks of usage, newest first; what is not said here is as for `aggregate_usage`.
+
+    Args:
+        paths: Files or folders; our own sessions and every agent found when None.
+        window: Which blocks: those with a record in it.
+        until: The window's end.
+        hours: The length of a block, 1 to 744.
+        tz: Whose days the window means; blocks begin at full hours of UTC.
+        now: The present moment, which makes a block the active one.
+        prices: Prices for what has no recorded cost; the list prices when None.
+        filters: `provider`, `model`, `project`, `status`, `source` → glob patterns. Without a source the blocks are
+            those of `claude-code` where it has records, else of all sources together.
+        only_active: Leave out all blocks but the active one.
+        limit: How many blocks to keep, the newest.
+        env: Where agents write, if it is not the process's environment that says so.
+        progress: Called with (files done, files in all).
+
+    Raises:
+        InvalidWindow: The window is outside the grammar.
+        InvalidQuery: A filter or source does not exist, or `hours` is out of range.
+    """
+    if not 1 <= hours <= MOST_HOURS:
+        raise InvalidQuery(f"a block of {hours} hours: give 1 to {MOST_HOURS}")
+    moment = now or datetime.now(UTC)
+    selection = Selection(
+        window=parse_usage_window(window, until=until, now=moment, tz=tz),
+        by=(),
+        filters=filters or {},
+        zone=resolve_zone(tz),
+        now_ns=int(moment.timestamp() * 1_000_000_000),
+    )
+    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
+    try:
+        report = fold_blocks(book, selection, hours=hours)
+    finally:
+        book.close()
+    if only_active:
+        return replace(report, blocks=tuple(block for block in report.blocks if block.is_active))
+    kept = report.blocks if limit is None else report.blocks[: max(0, limit)]
+    return replace(report, blocks=kept, hidden_blocks=len(report.blocks) - len(kept))
+
+
+def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS) -> BlockReport:
+    """Ask one book for all blocks that a selection touches."""
+    selection.prepare(book)
+    chosen = _with_a_source(book, selection)
+    of_sources = {key: value for key, value in chosen.filters.items() if key == "source"}
+    starts = _starts(book, replace(chosen, filters=of_sources, window=None), hours)
+    _teach_blocks(book, starts)
+    blocks = _blocks(book, replace(chosen, window=None), hours)
+    if chosen.window is not None:
+        touched = {hour for (hour,) in _distinct(book, "block_hour(r.time_ns)", chosen)}
+        blocks = {hour: block for hour, block in blocks.items() if hour in touched}
+    newest_first = tuple(block for _, block in sorted(blocks.items(), reverse=True))
+    active = next((block for block in newest_first if block.is_active), None)
+    return BlockReport(
+        window=chosen.window,
+        hours=hours,
+        sources=tuple(sorted(source for (source,) in _distinct(book, "s.source", chosen))),
+        blocks=newest_first,
+        active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
+        limits=fold_limits(book, chosen.now_ns),
+        untimed_requests=_untimed(book, chosen),
+        problem_count=book.problem_count,
+        problems=tuple(book.problems),
+        unrecognised=book.unrecognised,
+        found_blocks=len(newest_first),
+        priced_from=book.prices.version,
+    )
+
+
+def block_starts(hours: Iterable[int], length: int) -> list[int]:
+    """Return where blocks of `length` hours begin, given the hours (since 1970) in which anything happened."""
+    starts: list[int] = []
+    for hour in sorted(hours):
+        if not starts or hour >= starts[-1] + length:
+            starts.append(hour)
+    return starts
+
+
+def _with_a_source(book: Book, selection: Selection) -> Selection:
+    """Without a wish the blocks are those of the agent whose subscription has them, if it was used at all."""
+    if selection.filters.get("source"):
+        return selection
+    filters = {**selection.filters, "source": (USUAL_SOURCE,)}
+    usual = replace(selection, filters={"source": (USUAL_SOURCE,)}, window=None)
+    return replace(selection, filters=filters) if _distinct(book, "s.source", usual) else selection
+
+
+def _distinct(book: Book, what: str, selection: Selection) -> list[tuple[Any, ...]]:
+    where, parameters = selection.where()
+    return book.query(_DISTINCT.format(what=what, tables=FROM, where=where), parameters)
+
+
+def _starts(book: Book, selection: Selection, length: int) -> list[int]:
+    book.define("utc_hour", lambda time_ns: None if time_ns is None else time_ns // _HOUR_NS)
+    found = _distinct(book, "utc_hour(r.time_ns)", selection)
+    return block_starts((hour for (hour,) in found if hour is not None), length)
+
+
+def _teach_blocks(book: Book, starts: Sequence[int]) -> None:
+    """Make the start of a record's block callable in queries, in hours since 1970."""
+
+    def block_hour(time_ns: int | None) -> int | None:
+        if time_ns is None:
+            return None
+        return starts[bisect_right(starts, time_ns // _HOUR_NS) - 1]
+
+    book.define("block_hour", block_hour)
+
+
+def _blocks(book: Book, selection: Selection, length: int) -> dict[int, Block]:
+    """Hour in which a block starts → the block."""
+    where, parameters = selection.where()
+    models: dict[int, list[str]] = {}
+    for hour, model in book.query(_MODELS.format(tables=FROM, where=where), parameters):
+        models.setdefault(hour, []).append(model)
+    names = (
+        "first_ns", "last_ns", "sessions", "requests", "failed_requests", "input_tokens", "output_tokens",
+        "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano",
+    )  # fmt: skip
+    blocks = {}
+    for hour, *values, partial in book.query(_BLOCKS.format(tables=FROM, where=where), parameters):
+        start_ns, end_ns = hour * _HOUR_NS, (hour + length) * _HOUR_NS
+        blocks[hour] = Block(
+            start_ns=start_ns,
+            end_ns=end_ns,
+            is_active=start_ns <= selection.now_ns < end_ns,
+            models=tuple(models[hour]),
+            cost_is_partial=bool(partial),
+            **dict(zip(names, values, strict=True)),
+        )
+    return blocks
+
+
+def _untimed(book: Book, selection: Selection) -> int:
+    where, parameters = replace(selection, window=None).where()
+    [(requests,)] = book.query(_UNTIMED.format(tables=FROM, where=where), parameters)
+    return requests or 0

@@ -1,0 +1,237 @@
+"""How blocks look: the present one and its pace first, then what providers said about limits, then the blocks."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from rich.text import Text
+
+from sessionlog.analytics.block import COLUMNS, ActiveBlock, Block, BlockReport
+from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.window import describe_window
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.events.money import usd as dollars
+from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.notes import counted, damage_note, limit_note
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.routing import bar
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import clock, stamp
+
+_NAME = 40
+_LABEL = 9
+_FEW = 3
+_BAR = 10
+_NEARLY_USED = 80
+_MINUTE_MS = 60_000
+
+
+def _count(count: int) -> Cell:
+    return Cell(text=human_count(count))
+
+
+def _money(block: Block) -> str:
+    """`~` for a part that is estimated, `+` for a part that has no price."""
+    text = usd(None if block.cost_nano is None else dollars(block.cost_nano), estimated=bool(block.estimated_nano))
+    return text + _more(block)
+
+
+def _more(block: Block) -> str:
+    return "+" if block.cost_nano is not None and block.cost_is_partial else ""
+
+
+def _cost(block: Block) -> Cell:
+    return Cell(text=_money(block), style="estimated" if block.estimated_nano else "")
+
+
+def _models(block: Block) -> Cell:
+    more = f" +{len(block.models) - 1}" if len(block.models) > 1 else ""
+    return Cell(text=one_line(block.models[0], _NAME) + more, style="secondary")
+
+
+_COLUMNS: Sequence[tuple[Column, Callable[[Block], Cell]]] = (
+    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: _count(b.sessions)),
+    (Column(title="REQUESTS", name="requests", rank=5), lambda b: _count(b.requests)),
+    (Column(title="FAILED", name="failed", rank=10), lambda b: _count(b.failed_requests)),
+    (Column(title="INPUT", name="input", rank=4), lambda b: _count(b.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=3), lambda b: _count(b.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: _count(b.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output", rank=2), lambda b: _count(b.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=9), lambda b: _count(b.reasoning_tokens)),
+    (Column(title="TOKENS", name="tokens"), lambda b: _count(b.total_tokens)),
+    (Column(title="COST", name="cost"), _cost),
+    (Column(title="MODEL", name="model", rank=1, right=False, least=12), _models),
+)
+
+_LIMIT_COLUMNS = (
+    Column(title="LIMIT", name="limit", right=False, least=18),
+    Column(title="", name="limit bar", rank=3, right=False),
+    Column(title="USED", name="used"),
+    Column(title="WINDOW", name="limit window", rank=2),
+    Column(title="RESETS", name="resets", right=False),
+    Column(title="AGE", name="limit age", rank=1),
+    Column(title="PLAN", name="limit plan", rank=4, right=False, least=6),
+)
+
+
+def render_blocks(
+    report: BlockReport, *, width: int, tz: str, now: datetime, wide: bool = False, gaps: bool = False
+) -> Iterator[Text]:
+    """Yield the lines of the terminal view; `gaps` says between two blocks how long the pause was."""
+    hidden: list[str] = []
+    yield _title(report, tz, now)
+    if report.active is not None:
+        yield Text()
+        yield from _present(report.active, tz)
+    if report.limits:
+        yield Text()
+        limits = fit_table(_LIMIT_COLUMNS, [_limit(word, tz, now) for word in report.limits], width=width, wide=wide)
+        hidden += limits.hidden
+        yield from limits.lines
+    if report.blocks:
+        yield Text()
+        columns = (
+            Column(title="BLOCK", name="block", right=False),
+            Column(title="", name="active", rank=1),
+            Column(title="LAST", name="last", rank=7),
+            *(column for column, _ in _COLUMNS),
+        )
+        table = fit_table(columns, [_row(block, tz, now) for block in report.blocks], width=width, wide=wide)
+        hidden += table.hidden
+        yield from _with_gaps(report, table.lines) if gaps else table.lines
+    yield Text()
+    yield from _notes(report, hidden, wide=wide)
+
+
+def _title(report: BlockReport, tz: str, now: datetime) -> Text:
+    who = ", ".join(one_line(source, _NAME) for source in report.sources)
+    if len(report.sources) > _FEW:
+        who = f"{len(report.sources)} agents"
+    many = counted(report.found_blocks, "block") + ("" if report.active is not None else ", none active")
+    parts = [who] if who else []
+    span = describe_window(report.window, tz, now=now)
+    return Text.assemble((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
+
+
+def _present(active: ActiveBlock, tz: str) -> Iterator[Text]:
+    """The active block in four short lines."""
+    block, mark = active.block, "~" if active.block.estimated_nano else ""
+    end = clock(block.end_ns, resolve_zone(tz))
+    begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
+    yield _labelled("now", begun, "title")
+    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_money(block)])]
+    parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
+    yield _labelled("used", " · ".join(parts))
+    pace, fresh, tokens = active.tokens_per_minute, active.uncached_tokens_per_minute, active.projected_tokens
+    if pace is None or fresh is None or tokens is None:
+        yield _labelled("pace", "unknown before the first request is a minute old", "secondary")
+        return
+    cost, at_end = active.cost_usd_per_hour, active.projected_cost_usd
+    hourly = "" if cost is None else f" · {usd(cost, estimated=bool(mark))}{_more(block)} an hour"
+    uncached = f"{human_count(round(fresh))} without cache"
+    yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
+    whole = "" if at_end is None else f" · {usd(at_end, estimated=bool(mark))}{_more(block)}"
+    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{whole} if it goes on like this")
+
+
+def _labelled(label: str, text: str, style: str = "") -> Text:
+    return Text.assemble((f"{label:<{_LABEL}} ", "secondary"), (text, style))
+
+
+def _limit(word: LimitWord, tz: str, now: datetime) -> list[Cell]:
+    used, zone = word.used_percent, resolve_zone(tz)
+    minutes, resets_ns = word.limit.window_minutes, word.resets_ns
+    resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)
+    style = "" if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
+    return [
+        Cell(text=one_line(f"{word.source} {word.limit.name}", _NAME)),
+        Cell(text=bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
+        Cell(text=percent(None if used is None else used / 100), style=style),
+        Cell(text=duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
+        Cell(text=f"reset since {resets}" if word.has_reset else resets),
+        Cell(text=duration(word.age_ms), style="secondary"),
+        Cell(text=one_line(word.limit.plan, _NAME), style="secondary"),
+    ]
+
+
+def _row(block: Block, tz: str, now: datetime) -> list[Cell]:
+    zone = resolve_zone(tz)
+    return [
+        Cell(text=_span(block, tz, now)),
+        Cell(text="●" if block.is_active else "", style="unfinished"),
+        Cell(text=clock(block.last_ns, zone), style="secondary"),
+        *(cell(block) for _, cell in _COLUMNS),
+    ]
+
+
+def _span(block: Block, tz: str, now: datetime) -> str:
+    """Start and end; a day stands at the end only where the clock alone could mean several."""
+    zone = resolve_zone(tz)
+    ends = stamp(block.end_ns, zone, now=now) if _is_long(block) else clock(block.end_ns, zone)
+    return f"{stamp(block.start_ns, zone, now=now)} – {ends}"
+
+
+def _is_long(block: Block) -> bool:
+    return (block.end_ns - block.start_ns) // 1_000_000 >= 24 * 60 * _MINUTE_MS
+
+
+def _with_gaps(report: BlockReport, lines: Sequence[Text]) -> Iterator[Text]:
+    """Lines of the table, and between two blocks the pause where it was longer than a block."""
+    yield lines[0]
+    newer: Block | None = None
+    for block, line in zip(report.blocks, lines[1:], strict=True):
+        if newer is not None and newer.first_ns - block.last_ns > block.end_ns - block.start_ns:
+            pause = duration((newer.first_ns - block.last_ns) // 1_000_000)
+            yield Text(f"  {pause} without a request", style="secondary", no_wrap=True)
+        yield line
+        newer = block
+
+
+def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Text]:
+    if any(block.estimated_nano for block in report.blocks):
+        yield _note(f"~ estimated from {report.priced_from}")
+    if any(map(_more, report.blocks)):
+        yield _note("+ a part of it has no price: `sessionlog pricing MODEL` says why")
+    if report.untimed_requests:
+        have = "request has" if report.untimed_requests == 1 else "requests have"
+        yield _note(f"{report.untimed_requests:,} {have} no time and so no block")
+    if report.problem_count:
+        yield _note(damage_note(report.problem_count, report.problems))
+    if report.hidden_blocks:
+        yield _note(limit_note(report.hidden_blocks, "block"))
+    if hidden and not wide:
+        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+
+
+def _note(text: str) -> Text:
+    return Text(text, style="note")
+
+
+def render_blocks_csv(report: BlockReport) -> str:
+    """Return the blocks as CSV with exact numbers; models are joined by a space."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in (block.to_dict() for block in report.blocks):
+        row["models"] = " ".join(row["models"])
+        writer.writerow(csv_cell(value) if isinstance(value, str) else _exact(value) for value in row.values())
+    return out.getvalue()
+
+
+def _exact(value: object) -> str:
+    return "" if value is None else repr(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def render_blocks_markdown(report: BlockReport, *, tz: str, now: datetime) -> str:
+    """Return the blocks as a Markdown table, with the same numbers."""
+    lines = [
+        f"| BLOCK | {' | '.join(column.title for column, _ in _COLUMNS)} |",
+        f"|---|{''.join('---:|' if column.right else '---|' for column, _ in _COLUMNS)}",
+    ]
+    for block in report.blocks:
+        cells = [_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)]
+        lines.append(f"| {' | '.join(markdown_cell(cell) for cell in cells)} |")
+    return "\n".join(lines) + "\n"
