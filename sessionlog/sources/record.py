@@ -105,7 +105,8 @@ class ToolUse:
         finished: Its result is in the log.
         failed: The result was an error.
         duration_ms: From call to result; None when the log does not tell.
-        output_bytes: Length of what it gave back to the model, as UTF-8.
+        output_bytes: Length of the text that it gave back to the model, as UTF-8; with the escapes of JSON where a log
+            is so large that it is measured without being decoded (Claude Code, Codex).
     """
 
     key: str

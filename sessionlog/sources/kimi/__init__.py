@@ -40,7 +40,7 @@ _FILE = "wire.jsonl"
 _HEAD_LINES = 20
 _CLI_ONLY = frozenset({"TurnBegin", "SteerInput", "StepBegin", "StatusUpdate", "SubagentEvent", "ContentPart"})
 _CODE_ONLY = frozenset(
-    {"context.append_loop_event", "usage.record", "turn.prompt", "config.update", "llm.request", "permission.set_mode"}
+    {"context.append_loop_event", "usage.record", "turn.prompt", "config.update", "permission.set_mode"}
 )
 
 
