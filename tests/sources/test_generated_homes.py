@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics.usage import aggregate_usage
 from tests.bench.agent_homes import COLUMNS, generate
 
 SOURCES = ("claude-code", "codex")
@@ -74,3 +75,47 @@ def test_the_truth_lies_beside_the_homes(homes):
     """What generate returns is what stands in NAME.truth.json."""
     out, truth = homes
     assert json.loads(out.with_name(f"{out.name}.truth.json").read_text()) == truth
+
+
+COUNTED = ("requests", "failed_requests", *(name for name in COLUMNS if name.endswith("_tokens") and "1h" not in name))
+
+
+def counted(homes, source, by):
+    """Group → what a report says of a home."""
+    out = homes[0]
+    env = {"HOME": str(out), "CLAUDE_CONFIG_DIR": str(out / "claude"), "CODEX_HOME": str(out / "codex")}
+    report = aggregate_usage(None, env=env, by=(by,), filters={"source": [source]})
+    return {row.keys[by]: Counter({name: getattr(row, name) for name in COUNTED}) for row in report.rows}
+
+
+def expected(homes, source, group):
+    """Group → the truth; a sub-agent's thread belongs to its parent's session, wherever that was itself made by one."""
+    truth = homes[1]["sources"][source]
+    parents = truth.get("parents") or {}
+    rows = {}
+    for name, row in truth[group].items():
+        while name in parents:
+            name = parents[name]
+        rows.setdefault(name, Counter()).update({column: row[column] for column in COUNTED})
+    return {name: row for name, row in rows.items() if any(row.values())}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(("by", "group"), [("day", "by_day"), ("session", "by_session")])
+def test_our_reports_equal_the_truth(homes, source, by, group):
+    """Every token on its day and in its session, whatever was copied, repeated, replayed or torn."""
+    assert counted(homes, source, by) == expected(homes, source, group)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_our_models_equal_the_truth(homes, source):
+    """The same by model; what failed has no model of its own in the truth."""
+
+    def by_tokens(rows):
+        return {
+            model: {name: row[name] for name in COUNTED if name.endswith("_tokens")}
+            for model, row in rows.items()
+            if row["output_tokens"]
+        }
+
+    assert by_tokens(counted(homes, source, "model")) == by_tokens(expected(homes, source, "by_model"))
