@@ -20,7 +20,8 @@ from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
-from sessionlog.sources.registry import choose_sources
+from sessionlog.sources.record import Problems
+from sessionlog.sources.registry import choose_sources, registry
 
 SCHEMA = "sessionlog.sources/1"
 DUE_DAYS = 7
@@ -87,13 +88,23 @@ class FoundSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceReport:
-    """All agents that are known, those with logs first."""
+    """All agents that are known, those with logs first.
+
+    Attributes:
+        sources: The agents.
+        problems: Sources of other packages that cannot be used.
+    """
 
     sources: tuple[FoundSource, ...]
+    problems: tuple[Problem, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.sources/1`."""
-        return {"schema": SCHEMA, "sources": [source.to_dict() for source in self.sources]}
+        return {
+            "schema": SCHEMA,
+            "sources": [source.to_dict() for source in self.sources],
+            "problems": {"count": len(self.problems), "first": [str(p) for p in self.problems[:10]]},
+        }
 
 
 def survey_sources(
@@ -127,17 +138,17 @@ def survey_sources(
             done += 1
             if progress is not None:
                 progress(done, total)
+        book.settle()
         found.append(_found(source, env, book, listed[source.id], now_ns))
         book.close()
-    return SourceReport(sources=tuple(sorted(found, key=lambda one: not one.files)))
+    return SourceReport(sources=tuple(sorted(found, key=lambda one: not one.files)), problems=registry().problems)
 
 
 def _take(book: Book, item: Log | Problem) -> None:
     if isinstance(item, Log):
         book.take(scan_or_explain(item))
     else:
-        book.problem_count += 1
-        book.problems.append(item)
+        book.note(Problems(count=1, first=(item,)))
 
 
 def _found(

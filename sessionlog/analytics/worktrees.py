@@ -13,29 +13,30 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable
 
 _MADE_BY_AGENTS = re.compile(r"(?P<main>.+?)[/\\]\.(?:claude[/\\]worktrees|worktrees)[/\\][^/\\]+(?P<rest>.*)\Z")
+_WINDOWS = re.compile(r"[A-Za-z]:[/\\]|\\\\")  # a log may have come from there
 _POINTER = re.compile(rb"gitdir: (.+)[/\\]\.git[/\\]worktrees[/\\][^/\\\r\n]+\s*\Z")
 
 
 def main_folder(project: str) -> str:
     """Return the folder of the main checkout for a folder in a worktree, any other folder as it is."""
-    if not os.path.isabs(project):
+    if not (os.path.isabs(project) or _WINDOWS.match(project)):
         return project
-    made = _MADE_BY_AGENTS.match(project)
-    if made is not None:
-        return made["main"] + made["rest"]
+    while made := _MADE_BY_AGENTS.match(project):  # a worktree may have been made in another one
+        project = made["main"] + made["rest"]
     folder = project
-    while True:
+    while os.path.isabs(folder):
         main = _pointed_at(os.path.join(folder, ".git"))
         if main is not None:
-            return os.path.normpath(os.path.join(main, os.path.relpath(project, folder)))
+            return os.path.normpath(os.path.join(folder, main, os.path.relpath(project, folder)))
         parent = os.path.dirname(folder)
         if parent == folder or os.path.isdir(os.path.join(folder, ".git")):
             return project
         folder = parent
+    return project
 
 
 def _pointed_at(path: str) -> str | None:
-    """The repository that a worktree's `.git` file names."""
+    """The repository that a worktree's `.git` file names, perhaps from where the file is."""
     if not os.path.isfile(path):
         return None
     try:

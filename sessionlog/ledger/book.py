@@ -7,10 +7,13 @@ told apart when they enter, too (see `copies`), so that reports are plain sums.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.copies import Copy, weigh, yields
+from sessionlog.ledger.copies import Copy, prefers, put_together, yields
+from sessionlog.ledger.costs import cost_of
 from sessionlog.ledger.histogram import bucket_of
 from sessionlog.ledger.rows import metadata_text, saturating_sum, storable
 from sessionlog.ledger.schema import INDEXES, LABEL, RECORD, SCHEMA, SESSION, TOOL, insert
@@ -24,7 +27,7 @@ _INSERT_SESSION = insert("sessions", ("id", *SESSION))
 _INSERT_LABEL = insert("labels", ("id", *LABEL))
 _INSERT_RECORD = insert("records", RECORD)
 _INSERT_TOOL = insert("tools", TOOL)
-_PLACE = ("session_id", "label_id", "log_id", "time_ns")
+_LABEL_ID = RECORD.index("label_id")
 
 
 class Book:
@@ -47,12 +50,15 @@ class Book:
         self._connection.executescript(SCHEMA)
         self._connection.execute("BEGIN")
         self._indexed = False
-        self._sessions: dict[tuple[str, str, str], tuple[int, ScannedSession]] = {}
+        self._sessions: dict[tuple[str, str, str], tuple[int, list[ScannedSession]]] = {}
+        self._told_anew: dict[int, list[ScannedSession]] = {}  # sessions whose row is not what their logs tell
+        self._names: list[str] = []
         self._labels: dict[tuple[str, ...], int] = {}
+        self._label_names: list[tuple[str, ...]] = []
         self._logs: list[str] = []
         self._families: dict[int, int | tuple[int, ...]] = {}  # hash → ids of records: a key itself takes 100 bytes
-        self._calls: dict[int, tuple[int, bool]] = {}
-        self._told_by: dict[str, list[int]] = {}
+        self._calls: dict[int, int] = {}
+        self._told_by: dict[int, set[str]] = {}
         self._new: list[tuple[Any, ...]] = []
         self._last_record = 0
 
@@ -63,7 +69,7 @@ class Book:
         for limit in scan.limits:
             source = scan.sessions[0].source if scan.sessions else ""
             known = self.limits.get((source, limit.name))
-            if known is None or known.time_ns <= limit.time_ns:
+            if known is None or _word(known) <= _word(limit):
                 self.limits[source, limit.name] = limit
         self.note(scan.problems)
 
@@ -78,140 +84,144 @@ class Book:
             self._tool(session, session_id, tool)
 
     def _enter(self, session: ScannedSession) -> int:
+        """Keep what a log tells of a session until a report asks for the whole of it; return its number."""
         name = (session.source, session.place, session.session_id)
         known = self._sessions.get(name)
         if known is None:
-            session_id, whole = len(self._sessions) + 1, merge_sessions(session, session)
-        else:
-            session_id, whole = known[0], merge_sessions(known[1], session)
-        self._sessions[name] = session_id, whole
-        row = (
-            session_id, whole.source, storable(whole.session_id), storable(whole.path), whole.parent, whole.part,
-            whole.start_ns, whole.last_ns, whole.status, whole.project, whole.harness, whole.route, whole.duration_ms,
-            whole.prompt, whole.error, metadata_text(whole.metadata), whole.counted,
-        )  # fmt: skip
-        self._connection.execute(_INSERT_SESSION, row)
+            known = self._sessions[name] = len(self._sessions) + 1, []
+            self._names.append(session.session_id)
+        session_id, told = known
+        told.append(replace(session, records=(), tools=()))
+        self._told_anew[session_id] = told
         return session_id
+
+    def _write_sessions(self) -> None:
+        for session_id, told in self._told_anew.items():
+            whole = merge_sessions(told)
+            row = (
+                session_id, whole.source, storable(whole.session_id), storable(whole.path), whole.parent, whole.part,
+                whole.start_ns, whole.last_ns, whole.status, whole.project, whole.harness, whole.route,
+                whole.duration_ms, whole.prompt, whole.error, metadata_text(whole.metadata), whole.counted,
+            )  # fmt: skip
+            self._connection.execute(_INSERT_SESSION, row)
+        self._told_anew.clear()
 
     def _record(self, session: ScannedSession, session_id: int, record: Record) -> None:
         """Enter a record, unless a better copy of it is known."""
+        row, label = self._row(session, session_id, record)
         if not record.key:
-            self._insert(session, session_id, record)
+            self._insert(row, record.told_by)
             return
         family = hash((session.source, record.family or record.key))
         known = self._families.get(family)
         if known is None:
-            self._families[family] = self._insert(session, session_id, record)
+            self._families[family] = self._insert(row, record.told_by)
             return
-        usage = record.usage
-        copy = Copy(record.key, record.standing, usage.output, usage.total, record.time_ns, session.path)
-        ids = (known,) if isinstance(known, int) else known
         self._flush()
-        copies = {row: self._copy(row) for row in ids}
-        same = next((row for row, other in copies.items() if other.key == copy.key), None)
-        if same is not None:
-            self._replace(session, session_id, record, same, copies[same], copy)
-        elif not any(yields(copy, other) for other in copies.values()):
-            weaker = {row for row, other in copies.items() if yields(other, copy)}
-            for row in weaker:
-                self._connection.execute("DELETE FROM records WHERE id = ?", (row,))
-            kept = tuple(row for row in ids if row not in weaker)
-            self._families[family] = (*kept, self._insert(session, session_id, record))
+        ids = (known,) if isinstance(known, int) else known
+        self._families[family] = self._among([self._copy(*self._stored(i)) for i in ids], row, label, record.told_by)
 
-    def _copy(self, row: int) -> Copy:
-        sql = "SELECT key, standing, output, input + cache_read + cache_write + output, time_ns, log_id FROM records"
-        [(key, standing, output, total, time_ns, log)] = self._connection.execute(f"{sql} WHERE id = ?", (row,))
-        return Copy(key, standing, output, total, time_ns, self._logs[log])
+    def _among(self, known: list[Copy], row: tuple[Any, ...], label: tuple[str, ...], told_by: str) -> tuple[int, ...]:
+        """Enter a record beside those of its family; return the ids of all that count then."""
+        new = self._copy(row, label)
+        same = next((copy for copy in known if copy["key"] == new["key"]), None)
+        others = [copy for copy in known if copy is not same]
+        best = new if same is None else put_together(same, new)
+        if any(yields(best, other) for other in others):
+            return tuple(other["id"] for other in others)
+        weaker = {other["id"] for other in others if yields(other, best)}
+        self._delete(weaker)
+        kept = [other["id"] for other in others if other["id"] not in weaker]
+        if same is None:
+            return (*kept, self._insert(row, told_by))
+        self._replace(same, new, best, told_by)
+        return (*kept, same["id"])
 
-    def _replace(
-        self, session: ScannedSession, session_id: int, record: Record, row: int, known: Copy, new: Copy
-    ) -> None:
-        """Put the better parts of a copy into the place of the one that is known."""
-        [values] = self._connection.execute("SELECT * FROM records WHERE id = ?", (row,))
-        old = dict(zip(RECORD, values, strict=True))
-        verdict = weigh(known, new)
-        fresh = dict(zip(RECORD, self._row(session, session_id, record, row), strict=True))
-        base, place = (fresh if verdict.counts else old), (fresh if verdict.place else old)
-        merged = {**base, **{name: place[name] for name in _PLACE}}
-        if old["session_id"] == fresh["session_id"]:
-            merged["active_ms"] = max(old["active_ms"], fresh["active_ms"])
-        self._connection.execute(_INSERT_RECORD, tuple(merged.values()))
+    def _replace(self, known: Copy, new: Copy, best: Copy, told_by: str) -> None:
+        """Put what counts of two copies into the place of the one that is known."""
+        tellers = self._told_by.pop(known["id"], set())
+        if known["standing"] != best["standing"]:  # what it was told by does not count any more
+            tellers = set()
+        if told_by and new["standing"] == best["standing"]:
+            tellers.add(told_by)
+        if tellers:
+            self._told_by[known["id"]] = tellers
+        label_id = self._label(tuple(best[name] for name in LABEL))
+        row = {**best, "id": known["id"], "label_id": label_id}
+        self._connection.execute(_INSERT_RECORD, tuple(row[name] for name in RECORD))
 
-    def _insert(self, session: ScannedSession, session_id: int, record: Record) -> int:
+    def _stored(self, row_id: int) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        [row] = self._connection.execute("SELECT * FROM records WHERE id = ?", (row_id,))
+        return row, self._label_names[row[_LABEL_ID] - 1]
+
+    def _copy(self, row: tuple[Any, ...], label: tuple[str, ...]) -> Copy:
+        values = dict(zip((*RECORD, *LABEL), (*row, *label), strict=True))
+        return {**values, "path": self._logs[values["log_id"]], "session": self._names[values["session_id"] - 1]}
+
+    def _insert(self, row: tuple[Any, ...], told_by: str) -> int:
         self._last_record += 1
-        self._new.append(self._row(session, session_id, record, self._last_record))
-        if record.told_by:
-            self._told_by.setdefault(record.told_by, []).append(self._last_record)
+        self._new.append((self._last_record, *row[1:]))
+        if told_by:
+            self._told_by[self._last_record] = {told_by}
         return self._last_record
+
+    def _delete(self, rows: Iterable[int]) -> None:
+        self._connection.executemany("DELETE FROM records WHERE id = ?", [(row,) for row in rows])
 
     def _flush(self) -> None:
         if self._new:
             self._connection.executemany(_INSERT_RECORD, self._new)
             self._new.clear()
 
-    def _row(self, session: ScannedSession, session_id: int, record: Record, row: int) -> tuple[Any, ...]:
+    def _row(self, session: ScannedSession, session_id: int, record: Record) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """A record's row, which has no id yet, and the names of its label."""
         usage = record.usage
-        recorded, estimate = record.cost_nano, None
-        if record.priced and not recorded:
-            estimate = self._estimate(record)
-            if recorded == 0 and estimate:
-                recorded = None  # a recorded 0 is free only where there is no list price
-            elif recorded == 0:
-                estimate = None
-        return (
-            row, session_id, self._label(session, record), len(self._logs) - 1, record.key, record.standing,
-            record.time_ns, record.requests, record.failed, usage.input, usage.output, usage.cache_read,
-            usage.cache_write, usage.cache_write_1h, usage.reasoning, recorded, estimate, record.priced,
-            record.latency_ms, None if record.failed else bucket_of(record.latency_ms), record.active_ms,
-        )  # fmt: skip
-
-    def _label(self, session: ScannedSession, record: Record) -> int:
+        recorded, estimate = cost_of(record, self.prices)
         label = (
             record.provider, record.model, record.response_model or "unknown", record.project or session.project,
             record.branch, record.version, record.agent, record.granularity, record.quality,
         )  # fmt: skip
+        row = (
+            0, session_id, self._label(label), len(self._logs) - 1, record.key, record.standing,
+            record.time_ns, record.requests, record.failed, usage.input, usage.output, usage.cache_read,
+            usage.cache_write, usage.cache_write_1h, usage.reasoning, recorded, estimate, record.priced,
+            record.latency_ms, None if record.failed else bucket_of(record.latency_ms), record.active_ms,
+        )  # fmt: skip
+        return row, label
+
+    def _label(self, label: tuple[str, ...]) -> int:
         known = self._labels.get(label)
         if known is None:
             known = self._labels[label] = len(self._labels) + 1
+            self._label_names.append(label)
             self._connection.execute(_INSERT_LABEL, (known, *label))
         return known
 
-    def _estimate(self, record: Record) -> int | None:
-        """The list price of the model that answered, else of the one asked for; tiers are for single requests.
-
-        An answer that names no tokens has used some: its price is unknown, not 0.
-        """
-        if record.requests and not record.failed and not record.usage:
-            return None
-        single = record.granularity == "request" and record.requests == 1
-        for model in (record.response_model, record.model):
-            if model is None:
-                continue
-            price = self.prices.price(record.provider, model, record.usage, record.time_ns, single=single)
-            if price is not None:
-                return price
-        return None
-
     def _tool(self, session: ScannedSession, session_id: int, tool: ToolUse) -> None:
-        """Enter a tool call; of two copies the finished one stays."""
+        """Enter a tool call; of two copies the finished one stays, then the earlier."""
         key = hash((session.source, tool.key))
-        row, finished = self._calls.get(key, (0, False))
-        if row and (finished or not tool.finished):
-            return
-        row = row or len(self._calls) + 1
-        self._calls[key] = row, tool.finished
-        values = (
-            row, session_id, tool.time_ns, tool.tool, tool.server, tool.agent, tool.project or session.project,
-            tool.finished, tool.failed, tool.duration_ms, bucket_of(tool.duration_ms), tool.output_bytes,
+        known = self._calls.get(key)
+        row = (
+            known or len(self._calls) + 1, session_id, len(self._logs) - 1, tool.time_ns, tool.tool, tool.server,
+            tool.agent, tool.project or session.project, tool.finished, tool.failed, tool.duration_ms,
+            bucket_of(tool.duration_ms), tool.output_bytes,
         )  # fmt: skip
-        self._connection.execute(_INSERT_TOOL, values)
+        if known is not None:
+            [values] = self._connection.execute("SELECT * FROM tools WHERE id = ?", (known,))
+            if not prefers(self._call(row), self._call(values)):
+                return
+        self._calls[key] = row[0]
+        self._connection.execute(_INSERT_TOOL, row)
+
+    def _call(self, row: tuple[Any, ...]) -> Copy:
+        values = dict(zip(TOOL, row, strict=True))
+        return {**values, "path": self._logs[values["log_id"]], "session": self._names[values["session_id"] - 1]}
 
     def settle(self) -> None:
         """Leave out what another known session tells better; call it when all logs are in."""
         known = {f"{source}:{session}" for source, _, session in self._sessions}
-        for teller, rows in self._told_by.items():
-            if teller in known:
-                self._connection.executemany("DELETE FROM records WHERE id = ?", [(row,) for row in rows])
+        self._flush()
+        self._delete(row for row, tellers in self._told_by.items() if not tellers.isdisjoint(known))
         self._told_by.clear()
 
     def note(self, problems: Problems) -> None:
@@ -225,6 +235,7 @@ class Book:
 
     def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+        self._write_sessions()
         if not self._indexed:
             self._indexed = True
             for statement in INDEXES.strip().split("\n"):
@@ -243,3 +254,8 @@ class Book:
 
     def __del__(self) -> None:
         self._connection.close()
+
+
+def _word(limit: Limit) -> tuple[int, int, float]:
+    """The latest word on a limit is the greatest; of words of one moment that of the later period, then of more use."""
+    return limit.time_ns, limit.resets_ns or 0, limit.used_percent

@@ -68,6 +68,7 @@ CREATE TABLE records (
 CREATE TABLE tools (
     id INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL REFERENCES sessions(id),
+    log_id INTEGER NOT NULL,
     time_ns INTEGER,
     tool TEXT NOT NULL,
     server TEXT NOT NULL,
@@ -98,7 +99,7 @@ RECORD = (
     "latency_bucket", "active_ms",
 )  # fmt: skip
 TOOL = (
-    "id", "session_id", "time_ns", "tool", "server", "agent", "project", "finished", "failed", "duration_ms",
+    "id", "session_id", "log_id", "time_ns", "tool", "server", "agent", "project", "finished", "failed", "duration_ms",
     "duration_bucket", "output_bytes",
 )  # fmt: skip
 """Columns in the order in which rows are written."""

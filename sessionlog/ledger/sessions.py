@@ -1,52 +1,49 @@
-"""What several logs tell of one session, put together: the facts of the whole, whichever log comes first."""
+"""What several logs tell of one session, put together: the facts of the whole, in whatever order they were read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sessionlog.sources.record import UNKNOWN, ScannedSession
 
 
-def merge_sessions(known: ScannedSession, more: ScannedSession) -> ScannedSession:
-    """Return one session's facts from two logs of it (records and tool calls are not facts; they are left out).
+def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
+    """Return one session's facts from all that its logs tell (records and tool calls are no facts; they are left out).
 
-    The main log speaks for the session and its sub-agents' logs only add times. Of two main logs the later tells how it
-    ended, the earlier how it began.
+    The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest tells
+    how it ended, the earliest how it began; of two scans of one log, the later one is given later.
     """
-    start_ns, last_ns = _least(known.start_ns, more.start_ns), _greatest(known.last_ns, more.last_ns)
-    if known.part != more.part:
-        main = more if known.part else known
-        return replace(main, start_ns=start_ns, last_ns=last_ns, records=(), tools=())
-    first, second = (known, more) if _begins_before(known, more) else (more, known)
-    late, early = (more, known) if (more.last_ns or 0) >= (known.last_ns or 0) else (known, more)
+    mains = [one for one in told if not one.part] or told
+    begun = sorted(mains, key=lambda one: (one.start_ns is None, one.start_ns or 0, _path(one)))
+    ended = sorted(mains, key=lambda one: (one.last_ns is not None, one.last_ns or 0, _path(one)))
+    metadata: dict[str, Any] = {}
+    for one in reversed(begun):
+        metadata |= one.metadata
     return replace(
-        first,
-        start_ns=start_ns,
-        last_ns=last_ns,
-        status=late.status,
-        error=late.error,
-        prompt=first.prompt or second.prompt,
-        project=first.project if first.project != UNKNOWN else second.project,
-        harness=first.harness if first.harness != UNKNOWN else second.harness,
-        route=first.route if first.route != UNKNOWN else second.route,
-        parent=first.parent or second.parent,
-        duration_ms=late.duration_ms if late.duration_ms is not None else early.duration_ms,
-        metadata={**second.metadata, **first.metadata},
-        counted=first.counted or second.counted,
+        begun[0],
+        start_ns=min((one.start_ns for one in told if one.start_ns is not None), default=None),
+        last_ns=max((one.last_ns for one in told if one.last_ns is not None), default=None),
+        status=ended[-1].status,
+        error=ended[-1].error,
+        prompt=_first(one.prompt for one in begun),
+        project=_first(one.project for one in begun) or UNKNOWN,
+        harness=_first(one.harness for one in begun) or UNKNOWN,
+        route=_first(one.route for one in begun) or UNKNOWN,
+        parent=_first(one.parent for one in begun),
+        duration_ms=next((one.duration_ms for one in reversed(ended) if one.duration_ms is not None), None),
+        metadata=metadata,
+        counted=any(one.counted for one in mains),
         records=(),
         tools=(),
     )
 
 
-def _begins_before(one: ScannedSession, other: ScannedSession) -> bool:
-    if one.start_ns is None or other.start_ns is None:
-        return other.start_ns is None
-    return (one.start_ns, one.path) <= (other.start_ns, other.path)
+def _first(names: Iterable[str]) -> str:
+    """The first that is told, empty for none."""
+    return next((name for name in names if name not in {"", UNKNOWN}), "")
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one, other)
-
-
-def _greatest(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else max(one, other)
+def _path(session: ScannedSession) -> bytes:
+    return session.path.encode("utf-8", "surrogatepass")

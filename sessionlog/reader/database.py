@@ -1,8 +1,14 @@
-"""Another program's SQLite database, opened for reading without leaving a trace beside it."""
+"""Another program's SQLite database, opened for reading without leaving a trace beside it.
+
+SQLite itself would make files beside a database with a write-ahead log, even to read it. So how it is opened depends on
+what lies there: a log in use is read through its writer's shared memory, a log that was left behind without that memory
+in a private copy, and without a log nothing needs to be made.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from urllib.parse import quote
 
@@ -12,25 +18,59 @@ from sessionlog.errors import LogNotReadable
 WAIT_SECONDS = 2.0
 """How long a writer's lock is waited for."""
 
+_PLAIN = "cache=private"
+"""As everybody opens it: readers wait for writers; neither an old journal nor a log is replayed into the file."""
 
-def open_database(path: str) -> sqlite3.Connection:
-    """Open a database read-only.
+_WAL_VERSION = slice(18, 19)  # of the header: 2 for databases with a write-ahead log, 1 for those with a journal
 
-    Without a write-ahead log beside it, it is opened as immutable, which makes no files at all; with one it is read
-    through the writer's own shared memory. Text that is not UTF-8 is mended.
+
+def open_database(path: str, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.Connection:
+    """Open a database read-only; text that is not UTF-8 is mended.
 
     Raises:
         LogNotReadable: Missing, not a regular file, no database, locked, or no permission.
     """
-    files.open_log(path).close()  # refuses devices and other people's links, as for any log
-    log = files.stat_path(f"{path}-wal")
-    mode = "immutable=1" if log is None or not log.st_size else "readonly_shm=1"
+    with files.open_log(path) as file:  # refuses devices and other people's links, as for any log
+        logged = file.read(20)[_WAL_VERSION] == b"\x02"
+    real = files.real_path(path)  # the write-ahead log lies beside the file that a link leads to
+    log, memory = (files.stat_path(f"{real}{suffix}") for suffix in ("-wal", "-shm"))
     try:
-        uri = f"file:{quote(os.path.abspath(path))}?mode=ro&{mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=WAIT_SECONDS)
+        if log is not None and (log.st_size or memory is not None):
+            return _connect_logged(real, wait_seconds)
+        return _connect(real, "immutable=1" if logged else _PLAIN, wait_seconds)
+    except (sqlite3.Error, OSError) as error:
+        raise LogNotReadable(f"{path}: {error}") from error
+
+
+def _connect_logged(path: str, wait_seconds: float) -> sqlite3.Connection:
+    try:
+        return _connect(path, "readonly_shm=1", wait_seconds)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:  # a lock, or damage
+            raise
+    return _connect_copy(path, wait_seconds)
+
+
+def _connect(path: str, mode: str, wait_seconds: float) -> sqlite3.Connection:
+    uri = f"file:{quote(os.fsencode(path))}?mode=ro&{mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=wait_seconds)
+    try:
         connection.execute("PRAGMA query_only = 1")
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-    except sqlite3.Error as error:
-        raise LogNotReadable(f"{path}: {error}") from error
+    except BaseException:
+        connection.close()
+        raise
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return connection
+
+
+def _connect_copy(path: str, wait_seconds: float) -> sqlite3.Connection:
+    """Read a log that was left behind without its writer's shared memory, from files that have no names any more."""
+    folder = files.temporary_directory("sessionlog-database-")
+    try:
+        copy = os.path.join(folder, "copy")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        return _connect(copy, _PLAIN, wait_seconds)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -7,17 +7,20 @@ the log is replaced whole or not at all. Whole events are kept byte for byte.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
 _PACKED = (".gz", ".zst")
 _PIECE = 1 << 20
+_NUMBER = re.compile(rb'"seq"\s*:', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +78,20 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
 
 
 def _survey(path: str, max_line: int) -> tuple[list[tuple[int, int]], int]:
-    """Return (start, end) of the damaged pieces, in order, and how many events there are beside them."""
+    """Return (start, end) of the damaged pieces, in order, and how many events of ours there are beside them."""
     spans: list[tuple[int, int]] = []
     events = 0
     for item in read_events(path, max_line=max_line):
         if not isinstance(item, Problem):
-            events += 1
+            events += _is_ours(item)
         elif is_repairable(item):
             spans.append((item.offset, item.offset + item.length))
     return spans, events
+
+
+def _is_ours(event: Event) -> bool:
+    """Whether only our writers number such an event: other agents' rows have a type and a time, too."""
+    return bool(event.session_id) and event.raw is not None and _NUMBER.search(event.raw) is not None
 
 
 def _quarantined(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:

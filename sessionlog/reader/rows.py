@@ -45,6 +45,7 @@ class Rows:
         self._name = os.path.basename(path)
         self._max_line = max_line
         self._tail = b""
+        self._endless = 0
         self._file, self._unpacked = open_unpacked(path)
         self.line, self.start, self.offset = line, offset, offset
         if offset and self._unpacked is None:
@@ -82,9 +83,9 @@ class Rows:
                     self._tail = piece
                     return
                 skipped = self._skip(len(piece))
-                if skipped < 0:
+                if not skipped:
                     return
-                yield self._problem("too_long", f"a line of {skipped} bytes is over the limit of {limit}", skipped)
+                yield self._too_long(skipped)
                 continue
             self._advance(len(piece))
             yield piece
@@ -95,13 +96,14 @@ class Rows:
         self.offset += length
 
     def _skip(self, length: int) -> int:
-        """Go past the rest of an over-long line; -1 when it has no end yet."""
+        """Go past the rest of an over-long line; 0 when it has no end yet."""
         while piece := self._file.readline(1 << 20):
             length += len(piece)
             if piece.endswith(b"\n"):
                 self._advance(length)
                 return length
-        return -1
+        self._endless = length
+        return 0
 
     def read(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
         """Yield the objects of the whole lines for which `wants` is true, and what is wrong with them."""
@@ -116,6 +118,10 @@ class Rows:
 
         `line` and `start` then tell its place; `offset` stays before it.
         """
+        if self._endless:
+            length, self._endless = self._endless, 0
+            self.line, self.start = self.line + 1, self.offset
+            yield self._too_long(length)
         if self._tail.strip(b"\x00\r "):
             tail, self._tail = self._tail, b""
             self.line, self.start = self.line + 1, self.offset
@@ -129,6 +135,9 @@ class Rows:
     def _torn(self, length: int) -> Problem:
         severity: Severity = "info" if is_young(self._path) else "damage"
         return self._problem("torn_tail", f"unfinished line, {length} bytes", length, severity=severity)
+
+    def _too_long(self, length: int) -> Problem:
+        return self._problem("too_long", f"a line of {length} bytes is over the limit of {self._max_line}", length)
 
     def all(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
         """Yield what `read` and `last` give, for readers that do not come again."""

@@ -48,21 +48,38 @@ def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
 
 
 def _walk(folder: str, wanted: Callable[[str], bool], seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
+    """Walk a folder in order; what is still to do is a stack, for folders nest deeper than Python calls."""
     if not _first_time(folder, seen):
         return
+    waiting = [_entries(folder)]
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+        elif isinstance(entry, Problem):
+            yield entry
+        elif entry.is_dir():
+            if _first_time(entry.path, seen):
+                waiting.append(_entries(entry.path))
+        elif wanted(entry.name) and _first_time(entry.path, seen):
+            yield entry.path
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str] | Problem]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
     except OSError as error:
-        yield Problem(path=folder, line=0, offset=0, kind="unreadable", detail=reason_of(error))
+        yield _unreadable(folder, error)
         return
     for entry in entries:
         try:
-            is_folder = entry.is_dir()
+            entry.is_dir()
         except OSError as error:
             if error.errno != errno.ELOOP:  # a link to itself is cut like any other loop
-                yield Problem(path=entry.path, line=0, offset=0, kind="unreadable", detail=reason_of(error))
+                yield _unreadable(entry.path, error)
             continue
-        if is_folder:
-            yield from _walk(entry.path, wanted, seen)
-        elif wanted(entry.name) and _first_time(entry.path, seen):
-            yield entry.path
+        yield entry
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    return Problem(path=path, line=0, offset=0, kind="unreadable", detail=reason_of(error))

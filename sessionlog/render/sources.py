@@ -38,7 +38,8 @@ _PROBLEMS = 3
 def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "") -> Iterator[Text]:
     """Yield the lines of the terminal view."""
     found = [source for source in report.sources if source.files or source.problem_count]
-    yield Text.assemble(("Sources", "title"), f" · {len(found)} of {len(report.sources)} agents have logs here")
+    having = sum(1 for source in report.sources if source.files)
+    yield Text.assemble(("Sources", "title"), f" · {having} of {len(report.sources)} agents have logs here")
     yield Text()
     if found:
         table = fit_table(_TABLE, [_row(source, tz) for source in found], width=width)
@@ -51,6 +52,8 @@ def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "")
     yield Text()
     for source in found:
         yield from _warnings(source, home)
+    for problem in report.problems:
+        yield Text(f"✘ {one_line(str(problem), 200)}", style="failed")
 
 
 def _row(source: FoundSource, tz: str) -> list[Cell]:
@@ -83,7 +86,7 @@ def _warnings(source: FoundSource, home: str) -> Iterator[Text]:
     name = one_line(source.source, 30)
     if source.due:
         what = counted(source.due, "log")
-        kept = one_line(home_path(source.kept_by, home), 120)
+        kept = one_line(" ".join(home_path(word, home) for word in source.kept_by.split(" ")), 120)
         yield Text(
             f"! {name} deletes {what} within {DUE_DAYS} days: it keeps them for {source.kept_days} days ({kept})",
             style="unfinished",

@@ -46,11 +46,12 @@ def check_foreign(log: Log) -> FileCheck:
 
     What a report skips is damage here too: the log is scanned as well as read.
     """
-    events = 0
+    events = counted = 0
     found: dict[tuple[int, int, str, str], Problem] = {}
     counts: Counter[str] = Counter()
     try:
-        problems = list(log.source.scan(log.path, None).problems.first)
+        scanned = log.source.scan(log.path, None).problems
+        counted, problems = scanned.count, list(scanned.first)
         for session_id in log.source.name_sessions(log.path):
             for item in log.source.read(log.path, session_id):
                 if isinstance(item, Problem):
@@ -70,7 +71,7 @@ def check_foreign(log: Log) -> FileCheck:
     return FileCheck(
         path=log.path,
         events=events,
-        damaged=len(damage),
+        damaged=max(counted, len(damage)),  # a scan names only the first
         damage=tuple(damage[:_MAX_KEPT]),
         notes=tuple(notes[:_MAX_KEPT]),
         counts=dict(counts),

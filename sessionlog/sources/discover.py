@@ -19,7 +19,7 @@ from sessionlog.sources.registry import all_sources, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
-_OURS = re.compile(rb'\{"session_id":"[^"\\]*","seq":\d')
+_OURS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE)
 _NATIVE = ("native", "fizeau")
 
 
@@ -28,8 +28,11 @@ def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
     seen: set[tuple[int, int]] = set()
     for source in sources:
         for place in source.locate(env):
-            if files.stat_path(place) is not None:
+            missing = _missing(place)
+            if missing is None:
                 yield from _once(source, source.list_logs(place), seen)
+            elif missing:
+                yield Problem(path=place, line=0, offset=0, kind="unreadable", detail=missing)
 
 
 def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
@@ -76,7 +79,7 @@ def recognise(path: str) -> Log | Problem:
             head = file.read(HEAD)
     except (LogNotReadable, MissingExtra, OSError):
         return Log(source=native, path=path) if ours else _unknown(path)
-    if ours and _OURS.match(head):
+    if ours and _OURS.search(head):
         return Log(source=native, path=path)
     for source in (*(s for s in all_sources() if s.id not in _NATIVE), native):
         if source.recognises(path, head):
@@ -84,6 +87,17 @@ def recognise(path: str) -> Log | Problem:
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
         return Log(source=native, path=path)
     return _unknown(path)
+
+
+def _missing(place: str) -> str | None:
+    """Why a place cannot be looked at, empty when there simply is none, None when it is there."""
+    try:
+        os.stat(place)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return ""
+    except OSError as error:
+        return files.reason_of(error)
+    return None
 
 
 def _unknown(path: str) -> Problem:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from sessionlog import files
 from sessionlog.errors import AmbiguousSession, LogNotReadable, MissingExtra, Problem
 from sessionlog.sources.discover import discover, recognise
-from sessionlog.sources.native import list_logs, session_id_of
+from sessionlog.sources.native import holds_events, list_logs, session_id_of
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.registry import all_sources, load_source
 
@@ -45,6 +45,8 @@ def log_at(path: str) -> Log:
     """
     log = recognise(path)
     if isinstance(log, Problem):
+        if holds_events(path):
+            return Log(source=load_source("native"), path=path)
         raise LogNotReadable(f"{path}: {log.detail}; `sessionlog sources` lists those that are known")
     return log
 

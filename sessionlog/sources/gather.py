@@ -132,6 +132,7 @@ class Gather:
         """Return what is known of the session; `more` are fields of `ScannedSession` beyond those kept here."""
         if self.records and self._active_ns >= 1_000_000:
             self.records[-1].active_ms += self._active_ns // 1_000_000
+            self._active_ns %= 1_000_000
         return ScannedSession(
             **{
                 "source": self._source, "session_id": self._session_id, "path": self._path, "start_ns": self.start_ns,
@@ -146,16 +147,19 @@ def first_words(value: Any) -> str:
     """The beginning of a text, on one line; a list of parts gives the texts of its parts."""
     if isinstance(value, list):
         value = " ".join(p["text"] for p in value if isinstance(p, Mapping) and isinstance(p.get("text"), str))
-    return " ".join(value[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH] if isinstance(value, str) else ""
+    return " ".join(value[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH].rstrip() if isinstance(value, str) else ""
 
 
 def text_size(value: Any) -> int:
     """Bytes of what a tool gave back: of a text, or of the texts of parts."""
-    if isinstance(value, str):
-        return len(value.encode("utf-8", "replace"))
-    if isinstance(value, list):
-        return sum(text_size(part.get("text", part.get("content"))) for part in value if isinstance(part, Mapping))
-    return 0
+    size, parts = 0, [value]  # not recursive: a hostile log nests them deeper than Python's stack
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            size += len(part.encode("utf-8", "replace"))
+        elif isinstance(part, list):
+            parts += [one.get("text", one.get("content")) for one in part if isinstance(one, Mapping)]
+    return size
 
 
 def server_of(name: str) -> tuple[str, str]:

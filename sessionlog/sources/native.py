@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from sessionlog.errors import Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
@@ -25,7 +25,7 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
 from sessionlog.settings import session_directory
 from sessionlog.sources.native_session import SessionScan
-from sessionlog.sources.protocol import Env, LogScan, Resume, Source
+from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
 
 ID = "native"
 MAX_SCAN_LINE = 64 << 20
@@ -67,7 +67,17 @@ def list_logs(place: str) -> Iterator[str | Problem]:
 
 def recognises(path: str, head: bytes) -> bool:
     """A line with the envelope's keys; whatever else stands in the file."""
-    return path.endswith(LOG_SUFFIXES) and _ENVELOPE.search(head) is not None
+    return path.endswith(LOG_SUFFIXES) and b'"type"' in head and _ENVELOPE.search(head) is not None
+
+
+def holds_events(path: str) -> bool:
+    """Whether a file that a person names is one of ours, whatever it is called."""
+    try:
+        file, _ = open_unpacked(path)
+        with file:
+            return _ENVELOPE.search(file.read(HEAD)) is not None
+    except (LogNotReadable, MissingExtra):
+        return False
 
 
 def scan(path: str, resume: Resume | None) -> LogScan:  # noqa: ARG001 - what an end says of its run needs all of it

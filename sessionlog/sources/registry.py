@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
-from sessionlog.errors import InvalidQuery
+from sessionlog.errors import InvalidQuery, Problem
 from sessionlog.sources.protocol import Source
 
 GROUP = "sessionlog.sources"
@@ -49,11 +50,48 @@ def load_source(source_id: str) -> Source:
     return source
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """What there is.
+
+    Attributes:
+        sources: Ours, then those that other packages add.
+        problems: Those that cannot be used: a broken package must not take the reports of other agents with it.
+    """
+
+    sources: tuple[Source, ...]
+    problems: tuple[Problem, ...] = ()
+
+
 @cache
+def registry() -> Registry:
+    """Return all sources; others cannot take the place of ours, nor of each other."""
+    known = {source_id: load_source(source_id) for source_id in OURS}
+    problems = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        added = _load(point)
+        if isinstance(added, Source) and added.id not in known:
+            known[added.id] = added
+            continue
+        detail = f"there is a source {added.id!r} already" if isinstance(added, Source) else added
+        problems.append(
+            Problem(path=f"plug-in {point.name} ({point.value})", line=0, offset=0, kind="unreadable", detail=detail)
+        )
+    return Registry(sources=tuple(known.values()), problems=tuple(problems))
+
+
+def _load(point: EntryPoint) -> Source | str:
+    """The source of another package, or why it is none."""
+    try:
+        added = point.load()
+    except Exception as error:  # noqa: BLE001 - whatever another package does when it is imported
+        return f"{type(error).__name__}: {error}"
+    return added if isinstance(added, Source) else f"a {type(added).__name__} is no Source"
+
+
 def all_sources() -> tuple[Source, ...]:
-    """Return ours and those that other packages add, which cannot take the place of ours."""
-    others = sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    return (*map(load_source, OURS), *(point.load() for point in others if point.name not in OURS))
+    """Return ours and those that other packages add."""
+    return registry().sources
 
 
 def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:

@@ -16,6 +16,7 @@ from sessionlog.events.tokens import TokenUsage
 
 Json = Any
 _MS = 1_000_000
+_SHORT = 60  # an output of one line is its own error text; a longer one is not said twice
 
 
 class Transcript:
@@ -157,10 +158,10 @@ class Transcript:
             duration_ms = (done_ns - called_ns) / _MS
         self._new.append({"role": "tool", "tool_call_id": call_id, "content": output})
         self._heard(ts)
-        text = output if isinstance(output, str) else None
+        said = output if isinstance(output, str) and 0 < len(output) <= _SHORT and "\n" not in output else "failed"
         data = {
             "tool": known_name, "id": call_id, "input": known_arguments, "output": output, "duration_ms": duration_ms,
-            "error": (text or "failed") if failed else None,
+            "error": said if failed else None,
         }  # fmt: skip
         return self.event("tool.call", ts, data)
 

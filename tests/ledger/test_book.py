@@ -7,8 +7,8 @@ import pytest
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import MAX_COUNT
 from sessionlog.sources.protocol import LogScan
-from sessionlog.sources.record import Problems
-from tests.ledger.entries import book_of, record, session
+from sessionlog.sources.record import Limit, Problems
+from tests.ledger.entries import NOON, book_of, record, session
 
 LARGEST = 2**63 - 1
 
@@ -118,3 +118,29 @@ def test_other_errors_of_a_query_are_raised():
     """Only an overflow is answered by saturating."""
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
         book_of().query("SELECT missing FROM records", {})
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_latest_word_on_a_limit_is_kept(turned):
+    """In whatever order the logs are read; of words of one moment that of the later period, then of more use."""
+    words = [
+        (NOON, 10, None),
+        (NOON + 2, 5, NOON + 9),
+        (NOON + 2, 7, NOON + 9),
+        (NOON + 2, 90, NOON + 3),
+        (NOON + 1, 99, None),
+    ]
+    book = book_of()
+    for time_ns, used, resets_ns in reversed(words) if turned else words:
+        limit = Limit(time_ns=time_ns, name="primary", used_percent=used, resets_ns=resets_ns)
+        book.take(LogScan(sessions=(session("s", source="codex"),), limits=(limit,)))
+    assert {name: limit.used_percent for name, limit in book.limits.items()} == {("codex", "primary"): 7}
+
+
+def test_a_session_is_one_row_however_many_logs_tell_of_it():
+    """The row is what all of them tell, also between two reports."""
+    book = book_of(session("s", last_ns=NOON + 5))
+    sql = "SELECT session, last_ns FROM sessions"
+    assert book.query(sql, {}) == [("s", NOON + 5)]
+    book.add(session("s", last_ns=NOON + 9, path="other.jsonl"))
+    assert book.query(sql, {}) == [("s", NOON + 9)]

@@ -1,11 +1,17 @@
 """From what a person types to one log: a path, an id, or the beginning of an id."""
 
+import os
+from dataclasses import replace
+from unittest.mock import patch
+
 import pytest
 
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.sources.discover import find_logs
-from sessionlog.sources.find import resolve_session
+from sessionlog.sources.find import log_at, resolve_log, resolve_session
 from tests.sources.logs import start, write_log
+from tests.sources.plugin.scribe import SOURCE
+from tests.sources.plugin.scrolls import POINT, installed, story, write_scroll
 
 
 @pytest.fixture
@@ -102,3 +108,91 @@ def test_a_packed_copy_beside_its_log_is_not_a_second_session(tmp_path):
         "/other/x.jsonl",
         "/x.jsonl",
     ]
+
+
+# --- logs of every agent
+
+
+@pytest.fixture
+def world(folder, tmp_path):
+    """Our sessions, and two scrolls of an agent that is installed as a plug-in: the environment."""
+    write_scroll(tmp_path / ".scribe" / "tale-of-two.scroll", *story())
+    write_scroll(tmp_path / ".scribe" / "tale-of-one.scroll", *story())
+    with installed(POINT):
+        yield {"HOME": str(tmp_path), "SESSIONLOG_DIR": folder}
+
+
+def found(target, folder, env):
+    """(source, file name, session) of what a text names."""
+    log, session = resolve_log(target, folder, env)
+    return log.source.id, os.path.basename(log.path), session
+
+
+@pytest.mark.parametrize(
+    ("target", "session"), [("tale-of-two", "tale-of-two"), ("tale-of-o", "tale-of-one"), ("f-one", "tale-of-one")]
+)
+def test_sessions_of_other_agents_have_ids_too(folder, world, target, session):
+    """Whole, by the beginning, or by the end."""
+    assert found(target, folder, world) == ("scribe", f"{session}.scroll", session)
+
+
+def test_our_own_sessions_come_first(folder, world, tmp_path):
+    """An id that fits one of ours is not looked for elsewhere."""
+    write_scroll(tmp_path / ".scribe" / "other.scroll", *story())
+    assert found("oth", folder, world) == ("native", "other.jsonl", None)
+
+
+def test_sessions_of_other_agents_may_be_ambiguous(folder, world):
+    """The error knows all of them."""
+    with pytest.raises(AmbiguousSession) as caught:
+        resolve_log("tale-of-", folder, world)
+    assert caught.value.candidates == ("tale-of-one", "tale-of-two")
+
+
+def test_other_agents_are_found_without_a_folder_of_ours(world):
+    """A user of other agents only has none."""
+    assert found("tale-of-two", None, world)[0] == "scribe"
+    assert found("tale-of-two", "/nonexistent", world)[0] == "scribe"
+
+
+def test_what_nobody_has_is_said_of_our_folder(folder, world):
+    """The message names what was typed and where was looked."""
+    with pytest.raises(LogNotReadable, match="nothing") as caught:
+        resolve_log("nothing", folder, world)
+    assert folder in str(caught.value)
+
+
+def test_a_log_that_cannot_be_opened_hides_no_other(folder, world, tmp_path):
+    """Its sessions have no names, the others have."""
+
+    def refuse(path):
+        raise LogNotReadable(f"{path}: database is locked")
+
+    write_scroll(tmp_path / ".scribe" / "a.scroll", *story())
+    name = SOURCE.name_sessions
+    odd = replace(SOURCE, name_sessions=lambda path: refuse(path) if path.endswith("/a.scroll") else name(path))
+    with patch("tests.sources.plugin.scribe.SOURCE", odd), installed(POINT):
+        assert found("tale-of-two", folder, world)[0] == "scribe"
+
+
+@pytest.mark.parametrize("name", ["x.scroll", "x.jsonl", "x", "x.txt"])
+def test_a_path_is_whose_its_content_is(folder, world, tmp_path, name):
+    """Its name and its place say nothing."""
+    path = write_scroll(tmp_path / name, *story())
+    assert found(path, folder, world) == ("scribe", name, None)
+    assert log_at(path).source.id == "scribe"
+    write_log(path, start())
+    assert found(path, folder, world) == ("native", name, None)
+
+
+def test_a_path_that_is_no_log_is_not_replayed(folder, world, tmp_path):
+    """The next step is to see which are known."""
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(LogNotReadable, match=r"notes\.txt: no log of a known agent; `sessionlog sources`"):
+        resolve_log(str(tmp_path / "notes.txt"), folder, world)
+
+
+def test_a_folder_is_no_log_of_any_agent(folder, world, tmp_path):
+    """Nor the beginning of an id."""
+    with pytest.raises(LogNotReadable, match="is a folder"):
+        resolve_log(str(tmp_path / ".scribe"), folder, world)

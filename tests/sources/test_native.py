@@ -16,12 +16,21 @@ from hypothesis import strategies as st
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.stream import read_events
 from sessionlog.ledger.load import scan_or_explain
+from sessionlog.reader.stream import read_events
 from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, session_id_of
 from sessionlog.sources.protocol import Log
 from tests.sources.logs import (
-    answered, as_line, asked, ended, event, progress, scan_log, scanned, start, write_log,
+    answered,
+    as_line,
+    asked,
+    ended,
+    event,
+    progress,
+    scan_log,
+    scanned,
+    start,
+    write_log,
 )  # fmt: skip
 
 TORN = b'{"session_id":"inside","seq":7,"type":"progress","ts":"2026-11-20T10:00:01Z","data":{"note":"cut he'

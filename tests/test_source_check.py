@@ -1,0 +1,204 @@
+"""check_source: a source that keeps its promises passes, and each broken promise fails by name."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.sources.protocol import LogScan, Resume
+from sessionlog.testing import check_source
+from tests.sources.plugin.scribe import SOURCE
+from tests.sources.plugin.scrolls import row, story, write_scroll
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Two scrolls, one of them with an open call and without an end; and something else."""
+    folder = tmp_path / "logs"
+    write_scroll(folder / "one.scroll", *story(answers=3))
+    write_scroll(folder / "deep" / "two.scroll", *story(answers=1, name="q", bye=None)[:-1])
+    (folder / "ink.ini").write_text("burn_after = 10")
+    return folder
+
+
+def check(logs, **changes):
+    return check_source(replace(SOURCE, **changes), logs, cuts=40, damages=20)
+
+
+def fails(logs, pattern, **changes):
+    with pytest.raises(AssertionError, match=pattern):
+        check(logs, **changes)
+
+
+def rescanned(path, resume, /, **changes):
+    """The scan, with something wrong in what it gives."""
+    return replace(SOURCE.scan(path, resume), **changes)
+
+
+def test_a_source_that_keeps_its_promises_passes(logs):
+    """And says how many logs it was tried on."""
+    assert check(logs) == 2
+
+
+def test_the_logs_stay_as_they_are(logs):
+    """It works on a copy, whatever it does to that."""
+
+    def state():
+        return {p: (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).digest()) for p in logs.rglob("*.*")}
+
+    before = state()
+    check(logs)
+    assert state() == before
+
+
+def test_a_source_may_read_from_the_start_each_time(logs):
+    """To go on is no duty; nor is it to read what cannot be opened."""
+    assert check(logs, scan=lambda path, _: rescanned(path, None, resume=None)) == 2
+
+    def choosy(path, resume):
+        if b"\n" not in Path(path).read_bytes():
+            raise LogNotReadable(f"{path}: not one line")
+        return SOURCE.scan(path, resume)
+
+    assert check(logs, scan=choosy) == 2
+
+
+# --- broken promises
+
+
+def test_a_folder_in_which_nothing_is_listed_is_no_success(logs):
+    """A test that tried nothing would pass for ever."""
+    fails(logs, "none of its files is listed", list_logs=lambda _: ())
+
+
+def test_a_folder_that_cannot_be_listed(logs):
+    """The problem is the message."""
+    one = Problem(path="/x", line=0, offset=0, kind="unreadable", detail="no")
+    fails(logs, "/x unreadable no: not listed", list_logs=lambda _: (one,))
+
+
+def test_a_listed_log_must_be_recognised(logs):
+    """Else a PATH to it would be nobody's."""
+    fails(logs, "listed, but not recognised", recognises=lambda path, head: "deep" not in path)
+
+
+def test_scan_and_events_must_agree_on_requests(logs):
+    """A response that is not told."""
+
+    def read(path, session_id):
+        told = False
+        for item in SOURCE.read(path, session_id):
+            if told or isinstance(item, Problem) or item.type != "llm.response":
+                yield item
+            told = told or (not isinstance(item, Problem) and item.type == "llm.response")
+
+    fails(logs, r"scan and events differ: .*'requests': \(\d, \d\)", read=read)
+
+
+def test_scan_and_events_must_agree_on_every_class(logs):
+    """The same sum in other classes is another number."""
+
+    def scan(path, resume):
+        found = SOURCE.scan(path, resume)
+        for session in found.sessions:
+            for record in session.records:
+                usage = record.usage
+                record.usage = replace(usage, input=usage.input - 1, cache_read=1)
+        return found
+
+    fails(logs, r"scan and events differ: .*'cache_read': \(\d, 0\)", scan=scan)
+
+
+def test_going_on_must_not_count_twice(logs):
+    """A source that forgets to skip what it has read; keys would hide it, so there are none."""
+
+    def scan(path, resume):
+        found = SOURCE.scan(path, None)
+        for session in found.sessions:
+            for record in session.records:
+                record.key = ""
+        return replace(found, resume=resume or found.resume)
+
+    fails(logs, "and resumed, the records differ", scan=scan)
+
+
+def test_going_on_must_not_lose_anything(logs):
+    """Neither records, nor facts, nor calls that were open."""
+
+    def forgetful(path, resume):
+        return SOURCE.scan(path, resume and replace(resume, state={}))
+
+    fails(logs, "and resumed, the (records|sessions|tools) differ", scan=forgetful)
+    fails(logs, "and resumed, the records differ", scan=lambda p, r: SOURCE.scan(p, r) if r is None else LogScan())
+
+
+def test_going_on_must_not_pass_an_unfinished_line(logs):
+    """The rest of the line would be read as a line of its own."""
+
+    def scan(path, resume):
+        size = Path(path).stat().st_size
+        return rescanned(path, resume, resume=replace(SOURCE.scan(path, resume).resume, offset=size + 1))
+
+    fails(logs, r"cut at \d+, it would resume at \d+", scan=scan)
+
+    def eager(path, resume):
+        size = Path(path).stat().st_size
+        return rescanned(path, resume, resume=replace(SOURCE.scan(path, resume).resume, offset=size))
+
+    fails(logs, "cut at byte .* and resumed, the (records|sessions|tools) differ", scan=eager)
+
+
+@pytest.mark.parametrize("state", [{"seen": {1, 2}}, {"a": float("nan")}])
+def test_where_to_go_on_must_be_json(logs, state):
+    """It is stored between two reports."""
+    fails(
+        logs,
+        "cannot be stored as JSON",
+        scan=lambda path, resume: rescanned(path, resume, resume=Resume(offset=0, state=state)),
+    )
+
+
+def test_where_to_go_on_is_given_back_as_json_has_it(logs):
+    """A tuple comes back as a list, a number as a key as a text."""
+
+    def scan(path, resume):
+        if resume is not None:
+            assert isinstance(resume.state, Mapping)
+            if not isinstance(resume.state["pair"], tuple):
+                return LogScan()
+        found = SOURCE.scan(path, resume)
+        return replace(found, resume=replace(found.resume, state={**found.resume.state, "pair": (1, 2)}))
+
+    fails(logs, "and resumed, the records differ", scan=scan)
+
+
+@pytest.mark.parametrize("name", ["scan", "read", "recognises", "name_sessions"])
+def test_damage_must_not_raise(logs, name):
+    """The message shows the log and the error."""
+    whole = {path.read_bytes() for path in logs.rglob("*.scroll")}
+    function = getattr(SOURCE, name)
+
+    def strict(path, *more):
+        content = Path(path).read_bytes()
+        if content not in whole and not any(log.startswith(content) for log in whole):
+            raise KeyError("at")
+        return function(path, *more)
+
+    fails(logs, r"damage raised KeyError\('at'\)", **{name: strict})
+
+
+def test_damage_must_not_raise_half_way(logs):
+    """What is read lazily is read to its end."""
+
+    def read(path, session_id):
+        for item in SOURCE.read(path, session_id):
+            match item:
+                case Problem():
+                    raise ValueError(item.kind)
+            yield item
+
+    write_scroll(logs / "one.scroll", *story(answers=3), row("bye", "11:00:00", how="success"))
+    fails(logs, "damage raised ValueError", read=read)
