@@ -154,7 +154,7 @@ def aggregate_tools(
         merge_worktrees=merge_worktrees,
     )
     key, turned = _order(sort or "calls", selection.by)
-    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
+    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress, tools=True)
     try:
         report = fold_tools(book, selection)
     finally:

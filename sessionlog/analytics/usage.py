@@ -153,11 +153,22 @@ def open_book(
     filters: Mapping[str, Sequence[str]] | None,
     env: Mapping[str, str] | None,
     progress: Progress | None,
+    tools: bool = False,
 ) -> Book:
-    """Scan the logs that a report asks for: those that exist of the given paths, or all that can be found."""
+    """Scan the logs that a report asks for: those that exist of the given paths, or all that can be found.
+
+    Tool calls are entered only with `tools`.
+    """
     wanted = (filters or {}).get("source", ())
     sources = [wanted] if isinstance(wanted, str) else wanted
-    return load_book(log_paths(paths), prices or PriceBook.load(), env=env, sources=tuple(sources), progress=progress)
+    return load_book(
+        log_paths(paths),
+        prices or PriceBook.load(),
+        env=env,
+        sources=tuple(sources),
+        tools=tools,
+        progress=progress,
+    )
 
 
 def log_paths(paths: Paths) -> list[str] | None:

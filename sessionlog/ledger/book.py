@@ -23,6 +23,7 @@ from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems, Record, ScannedSession, ToolUse
 
 _MAX_NAMED = 100
+_MANY = 4096
 _INSERT_SESSION = insert("sessions", ("id", *SESSION))
 _INSERT_LABEL = insert("labels", ("id", *LABEL))
 _INSERT_RECORD = insert("records", RECORD)
@@ -40,8 +41,10 @@ class Book:
         limits: (source, name) → the latest word on a rate limit.
     """
 
-    def __init__(self, prices: PriceBook) -> None:
+    def __init__(self, prices: PriceBook, *, tools: bool = True) -> None:
+        """Make an empty book; without `tools` it leaves tool calls out, half of the work of entering a log."""
         self.prices = prices
+        self._keeps_tools = tools
         self.problems: list[Problem] = []
         self.problem_count = 0
         self.unrecognised = 0
@@ -59,7 +62,8 @@ class Book:
         self._families: dict[int, int | tuple[int, ...]] = {}  # hash → ids of records: a key itself takes 100 bytes
         self._calls: dict[int, int] = {}
         self._told_by: dict[int, set[str]] = {}
-        self._new: list[tuple[Any, ...]] = []
+        self._new: list[tuple[Any, ...]] = []  # rows that wait: thousands at once are written faster
+        self._new_calls: list[tuple[Any, ...]] = []
         self._last_record = 0
 
     def take(self, scan: LogScan) -> None:
@@ -79,9 +83,10 @@ class Book:
         self._logs.append(session.path)
         for record in session.records:
             self._record(session, session_id, record)
-        self._flush()
-        for tool in session.tools:
+        for tool in session.tools if self._keeps_tools else ():
             self._tool(session, session_id, tool)
+        if len(self._new) + len(self._new_calls) > _MANY:
+            self._flush()
 
     def _enter(self, session: ScannedSession) -> int:
         """Keep what a log tells of a session until a report asks for the whole of it; return its number."""
@@ -169,9 +174,10 @@ class Book:
         self._connection.executemany("DELETE FROM records WHERE id = ?", [(row,) for row in rows])
 
     def _flush(self) -> None:
-        if self._new:
-            self._connection.executemany(_INSERT_RECORD, self._new)
-            self._new.clear()
+        self._connection.executemany(_INSERT_RECORD, self._new)
+        self._connection.executemany(_INSERT_TOOL, self._new_calls)
+        self._new.clear()
+        self._new_calls.clear()
 
     def _row(self, session: ScannedSession, session_id: int, record: Record) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """A record's row, which has no id yet, and the names of its label."""
@@ -207,11 +213,12 @@ class Book:
             bucket_of(tool.duration_ms), tool.output_bytes,
         )  # fmt: skip
         if known is not None:
+            self._flush()
             [values] = self._connection.execute("SELECT * FROM tools WHERE id = ?", (known,))
             if not prefers(self._call(row), self._call(values)):
                 return
         self._calls[key] = row[0]
-        self._connection.execute(_INSERT_TOOL, row)
+        self._new_calls.append(row)
 
     def _call(self, row: tuple[Any, ...]) -> Copy:
         values = dict(zip(TOOL, row, strict=True))
@@ -235,6 +242,7 @@ class Book:
 
     def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+        self._flush()
         self._write_sessions()
         if not self._indexed:
             self._indexed = True

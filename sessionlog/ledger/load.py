@@ -23,6 +23,7 @@ def load_book(
     *,
     env: Mapping[str, str] | None = None,
     sources: Sequence[str] = (),
+    tools: bool = True,
     progress: Progress | None = None,
 ) -> Book:
     """Scan the logs under `paths`, or of every agent on this machine, into a book in memory.
@@ -32,12 +33,13 @@ def load_book(
         prices: What has no recorded cost is estimated with.
         env: The environment, which says where agents write; the process's when None.
         sources: Glob patterns of source ids; all when empty.
+        tools: Whether tool calls are wanted too.
         progress: Called after every log.
 
     Raises:
         InvalidQuery: A pattern fits no source.
     """
-    book = Book(prices)
+    book = Book(prices, tools=tools)
     chosen = choose_sources(sources)
     env = os.environ if env is None else env
     items = list(discover(env, chosen) if paths is None else find_logs(paths, env, chosen))
