@@ -48,7 +48,7 @@ def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "")
     yield Text("looked in", style="note")
     longest = max(len(source.source) for source in report.sources)
     for source in report.sources:
-        yield _places(source, longest, home)
+        yield from _places(source, longest, width, home)
     yield Text()
     for source in found:
         yield from _warnings(source, home)
@@ -73,13 +73,21 @@ def _day(time_ns: int | None, tz: str) -> str:
     return UNKNOWN if time_ns is None else day_key(time_ns, resolve_zone(tz))
 
 
-def _places(source: FoundSource, longest: int, home: str) -> Text:
-    """The places that are there; those that are not only when none is."""
+def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterator[Text]:
+    """The places that are there, as many on a line as fit; those that are not only when none is."""
     there = [path for path, exists in source.places if exists]
-    shown = there or [path for path, _ in source.places]
-    text = " · ".join(one_line(home_path(path, home), 120) for path in shown) or "wherever a PATH names one"
-    mark = "✔" if there else UNKNOWN
-    return Text(f"  {mark} {one_line(source.source, 30).ljust(longest)}  {text}", style="" if there else "note")
+    shown = [one_line(home_path(path, home), 120) for path in there or [path for path, _ in source.places]]
+    style = "" if there else "note"
+    line = f"  {'✔' if there else UNKNOWN} {one_line(source.source, 30).ljust(longest)}"
+    indent = " " * len(line)
+    gap = "  "
+    for place in shown or ["wherever a PATH names one"]:
+        if gap != "  " and len(line) + len(gap) + len(place) > width:
+            yield Text(line, style=style)
+            line, gap = indent, "  "
+        line += gap + place
+        gap = " · "
+    yield Text(line, style=style)
 
 
 def _warnings(source: FoundSource, home: str) -> Iterator[Text]:
