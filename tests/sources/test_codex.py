@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
 from sessionlog.sources import codex
@@ -79,6 +80,16 @@ def test_the_home_is_where_the_environment_says(tmp_path):
     assert places[:3] == ["/c/sessions", "/c/archived_sessions", "/c"]
     assert str(claw / "sessions") in places
     assert next(iter(locate({"HOME": "/h"}))) == "/h/.codex/sessions"
+
+
+@pytest.mark.parametrize("name", ["OPENCLAW_DIR", "OPENCLAW_STATE_DIR", "HOME"])
+def test_openclaw_may_have_several_homes(name, tmp_path):
+    """A list of them, a state folder, profiles beside the first one."""
+    claw = tmp_path / ".openclaw-work/agents/a/agent/codex-home"
+    claw.mkdir(parents=True)
+    given = {"OPENCLAW_DIR": f"/none, {tmp_path}/.openclaw-work", "OPENCLAW_STATE_DIR": "~/.openclaw-work"}
+    env = {"HOME": str(tmp_path)} | ({name: given[name]} if name in given else {})
+    assert str(claw / "sessions") in list(locate(env))
 
 
 @pytest.mark.parametrize("home", ["exec-streams"], indirect=True)
@@ -303,3 +314,13 @@ def test_a_scan_goes_on_from_anywhere(home):
 def test_odd_logs_keep_the_promises_too(home):
     """At some places of each."""
     assert check_source(SOURCE, home, cuts=30, damages=40) > 0
+
+
+def test_an_archive_that_nobody_can_unpack_is_named(tmp_path):
+    """No rollouts found is not the same as one that cannot be read."""
+    archive = tmp_path / f".codex/sessions/2026/11/10/rollout-2026-11-10T10-00-00-{A}.jsonl.zst"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"not packed at all")
+    report = aggregate_usage(None, env={"HOME": str(tmp_path)}, filters={"source": ["codex"]})
+    assert report.rows == ()
+    assert [problem.path for problem in report.problems] == [str(archive)]

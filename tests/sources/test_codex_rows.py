@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.sources.codex import rows as codex_rows
-from sessionlog.sources.codex.rows import RolloutRows, feed, feed_plainly
+from sessionlog.sources.codex import lane
+from sessionlog.sources.codex.lane import feed
+from sessionlog.sources.codex.rows import RolloutRows, feed_plainly, take_line
 from sessionlog.sources.codex.scan import Rollout
 from tests.sources.homes import CASES
 
@@ -37,6 +38,7 @@ def account(path, way, *, max_line=1 << 26):
         place = rows.offset, rows.line
         tail = list(rows.last())
     return {
+        "begun": rollout.begun,
         "state": state,
         "session": rollout.session(),
         "limits": rollout.limits,
@@ -57,6 +59,9 @@ def assert_equal(content, folder, **options):
     return plain
 
 
+TURN = b"019a0000-0009-7000-8000-000000000001"
+
+
 def respell(row, **options):
     """The same row in another spelling."""
     return json.dumps(json.loads(row), **options).encode()
@@ -67,6 +72,14 @@ def turned(row):
     value = json.loads(row)
     value["payload"] = dict(reversed(value["payload"].items()))
     return json.dumps(dict(reversed(value.items())), separators=(",", ":")).encode()
+
+
+def begun_with(row, *names):
+    """The same row with these keys of its payload first."""
+    value = json.loads(row)
+    payload = value["payload"]
+    value["payload"] = {name: payload[name] for name in (*names, *payload) if name in payload}
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def swap(old, new):
@@ -99,6 +112,13 @@ CHANGES = [
     swap(b'"output":"', b'"output":"Exit code: 3\\n'),
     swap(b'"arguments":"', b'"namespace":"mcp__docs__","arguments":"'),
     swap(b'"name":"', b'"name":"mcp__docs__'),
+    lambda row: begun_with(row, "type", "call_id", "name", "input"),
+    lambda row: begun_with(row, "type", "id", "status", "name", "arguments", "input", "call_id"),
+    swap(b'"type":"function_call",', b'"type":"function_call","id":"fc_1",'),
+    swap(b'"type":"function_call', b'"type":"custom_tool_call'),
+    swap(b'"type":"custom_tool_call', b'"type":"function_call'),
+    swap(b'"}}', b'","namespace":"mcp__docs__"}}'),
+    lambda row: row.replace(b'"}}', b'\\"}}') if b"_call" in row else row,
     swap(b'"type":"message",', b'"type":"message","id":"msg_1",'),
     swap(b'"info":{', b'"info":{"model":"gpt-x",'),
     swap(b'"input_tokens":', b'"input_tokens":-'),
@@ -117,6 +137,23 @@ CHANGES = [
     swap(b"T10:00:", b"T09:00:"),
     swap(b"2026-11", b"2026-13"),
     swap(b'"role":"assistant"', b'"role":"user"'),
+    swap(b'"role":"user"', b'"role":"usher"'),
+    swap(b'"input_tokens":', b'"input_tokens":0'),
+    swap(b'"total_tokens":', b'"total_tokens":-'),
+    swap(b'"reasoning_output_tokens":', b'"reasoning_output_tokens":1'),
+    swap(b'"turn_id":"0', b'"turn_id":"f'),
+    swap(b'"turn_id":"0', b'"turn_id":"\xff'),
+    swap(b'"turn_id":"0', b'"turn_id":"\\u0030'),
+    swap(b'"cwd":"/w/api"', b'"cwd":"/w/web"'),
+    swap(b'"model":"', b'"model":"\xff'),
+    swap(b'"model":"', b'"type":"reasoning","model":"'),
+    swap(b'"type":"turn_context","payload":{', b'"type":"turn_context","payload":{"turn_id":"' + TURN + b'",'),
+    lambda row: row[:-1] + b',"type":"compacted"}',
+    swap(b'"type":"task_complete"', b'"type":"task_completed"'),
+    swap(b'"type":"task_complete"', b'"type":"task_started"'),
+    swap(b'"type":"task_complete"', b'"type":"error","message":"no quota"'),
+    swap(b'"type":"task_started"', b'"type":"stream_error","message":"lost"'),
+    swap(b'"last_agent_message":', b'"said":'),
 ]
 
 
@@ -142,23 +179,70 @@ def test_over_long_lines_are_named_alike(tmp_path):
     assert found["place"] == (len(ROWS[1]) + 1, 1)
 
 
-def test_canonical_rows_are_not_decoded(tmp_path, monkeypatch):
-    """Calls, outputs, counters and the agent's words never reach the decoder."""
+def decoded_kinds(path, monkeypatch):
+    """The kinds of the rows that the fast lane decodes."""
     decoded = []
-    monkeypatch.setattr(codex_rows, "take_line", lambda _rollout, _rows, line: decoded.append(line))
-    path = tmp_path / NAME
-    path.write_bytes(b"\n".join(rows_of("one-session")) + b"\n")
+
+    def take(rollout, rows, line):
+        row = json.loads(line)
+        decoded.append(row["payload"].get("type", row["type"]))
+        take_line(rollout, rows, line)
+
+    monkeypatch.setattr(lane, "take_line", take)
     account(path, feed)
-    kinds = [json.loads(line)["payload"].get("type", json.loads(line)["type"]) for line in decoded]
-    assert kinds == [
-        "session_meta",
-        "task_started",
-        "turn_context",
-        "message",
-        "message",
-        "user_message",
-        "task_complete",
+    return decoded
+
+
+def test_canonical_rows_are_not_decoded(tmp_path, monkeypatch):
+    """Only what begins a thread is: its meta row, the user's first words and its counter, and where that begins anew."""
+    rows = [row if b"token_count" in row else begun_with(row, "type", "turn_id") for row in rows_of("one-session")]
+    path = tmp_path / NAME
+    path.write_bytes(b"\n".join(rows) + b"\n")
+    begun = ["session_meta", "message", "message", "token_count"]
+    assert decoded_kinds(path, monkeypatch) == begun
+    path.write_bytes(b"\n".join(rows + rows[1:]) + b"\n")
+    assert decoded_kinds(path, monkeypatch) == [*begun, "token_count"]
+
+
+def test_the_context_of_a_turn_is_that_of_its_own_row(tmp_path):
+    """Turns that say the same are read once; a turn that says something else is read anew."""
+    turns = []
+    for second, (model, folder) in enumerate([("a", "/w"), ("a", "/w"), ("b", "/w"), ("a", "/w"), ("a", "/x")]):
+        turns += turn_rows(second, model, folder)
+    found = assert_equal(rows_of("one-session")[0] + b"\n" + b"\n".join(turns) + b"\n", tmp_path)
+    places = [(record.model, record.project) for record in found["session"].records]
+    assert places == [("a", "/w"), ("a", "/w"), ("b", "/w"), ("a", "/w"), ("a", "/x")]
+
+
+def turn_rows(second, model, folder):
+    """A turn's context and its counter."""
+    total = dict.fromkeys(
+        ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"), second + 1
+    )
+    info = {"total_token_usage": {**total, "total_tokens": 2}, "last_token_usage": {**total, "total_tokens": 2}}
+    payloads = {
+        "turn_context": {
+            "turn_id": f"019a0000-0009-7000-8000-00000000000{second}",
+            "cwd": folder,
+            "model": model,
+            "x": {},
+        },
+        "event_msg": {"type": "token_count", "info": {**info, "model_context_window": 1}, "rate_limits": None},
+    }
+    return [
+        json.dumps(
+            {"timestamp": f"2026-11-10T10:00:0{second}.000Z", "type": type_, "payload": payload}, separators=(",", ":")
+        ).encode()
+        for type_, payload in payloads.items()
     ]
+
+
+@pytest.mark.parametrize("kind", ["turn", "counter"])
+def test_a_rollout_of_canonical_rows_alone_has_begun(tmp_path, kind):
+    """Also without a row that must be decoded: as when its beginning was lost."""
+    turn, counter = turn_rows(1, "a", "/w")
+    found = assert_equal((turn if kind == "turn" else counter) + b"\n", tmp_path)
+    assert found["begun"]
 
 
 def test_a_quoted_row_is_text(tmp_path):

@@ -12,8 +12,8 @@ mcp_tool_call_end, …), `compacted`. Until September 2025: a header `{"id", "ti
 counts.
 
 Traps:
-- Counters are running totals and are repeated; see codex_counters. Input includes cached tokens, output reasoning.
-- Forks and sub-agents begin with their parent's rows, under new dates or their own; see codex_thread. Copies with their
+- Counters are running totals and are repeated; see counters. Input includes cached tokens, output reasoning.
+- Forks and sub-agents begin with their parent's rows, under new dates or their own; see thread. Copies with their
   own dates bear the key of the original, thread and time and total, and count only where no rollout has made the same
   count at the same moment; under new dates they are only the counter's start.
 - The same thread may lie in `sessions` and in the archive, plain and packed: its id names it, keys hold no path.
@@ -43,7 +43,8 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.codex.events import read_rows
 from sessionlog.sources.codex.exec import exec_sessions, read_exec, scan_exec
-from sessionlog.sources.codex.rows import RolloutRows, feed
+from sessionlog.sources.codex.lane import feed
+from sessionlog.sources.codex.rows import RolloutRows
 from sessionlog.sources.codex.scan import ID, Rollout
 from sessionlog.sources.codex.thread import thread_of
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
@@ -67,13 +68,20 @@ def locate(env: Env) -> Iterable[str]:
     home = env.get("HOME") or os.path.expanduser("~")
     codex = env.get("CODEX_HOME") or os.path.join(home, ".codex")
     yield from _places(codex)
-    claws = (os.path.join(home, name) for name in _CLAWS)
-    for claw in dict.fromkeys(filter(None, (env.get("OPENCLAW_DIR"), *claws))):
+    for claw in _claws(env, home):
         agents = os.path.join(claw, "agents")
         for agent in _names(agents):
             place = os.path.join(agents, agent, "agent", "codex-home")
             if os.path.isdir(place):
                 yield from _places(place)
+
+
+def _claws(env: Env, home: str) -> Iterable[str]:
+    """The state folders of OpenClaw: those that are named, its own, its profiles', and those of its former names."""
+    named = map(str.strip, (*env.get("OPENCLAW_DIR", "").split(","), env.get("OPENCLAW_STATE_DIR", "")))
+    profiles = (name for name in _names(home) if name.startswith(f"{_CLAWS[0]}-"))
+    own = (os.path.join(home, name) for name in (*_CLAWS, *profiles))
+    return dict.fromkeys((*(home + path[1:] if path.startswith("~") else path for path in named if path), *own))
 
 
 def _places(home: str) -> Iterator[str]:

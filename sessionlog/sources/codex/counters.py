@@ -104,12 +104,10 @@ def _plus(a: Vector, b: Vector) -> Vector:
 def usage_of(vector: Vector) -> TokenUsage:
     """Spell a counter's difference in disjoint classes."""
     given, cached, output, reasoning, written = vector
-    cached = min(cached, given)
-    written = min(written, given - cached)
+    if cached > given or written > given - cached or reasoning > output:  # a part is never more than the whole
+        cached = min(cached, given)
+        written = min(written, given - cached)
+        reasoning = min(reasoning, output)
     return TokenUsage(
-        input=given - cached - written,
-        output=output,
-        cache_read=cached,
-        cache_write=written,
-        reasoning=min(reasoning, output),
+        input=given - cached - written, output=output, cache_read=cached, cache_write=written, reasoning=reasoning
     )

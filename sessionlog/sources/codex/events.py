@@ -166,8 +166,8 @@ class RolloutEvents:
         }  # fmt: skip
         yield self._open().start(
             began, provider=thread.provider, model=self._model(None),
-            work_dir=None if thread.project == UNKNOWN else thread.project, prompt=self.rollout.prompt or None,
-            system_prompt=self._instructions, metadata=metadata,
+            work_dir=None if thread.project == UNKNOWN else thread.project, system_prompt=self._instructions,
+            metadata=metadata,
         )  # fmt: skip
 
     def end(self) -> Iterator[Event]:

@@ -1,7 +1,7 @@
 """One Codex rollout, row by row: its responses, tool calls, outcome and rate limits.
 
-`Rollout.take` is the reference: it takes a decoded row. The fast lane (codex_rows.py) calls the same accounts with what
-it finds in a row's bytes, so both give the same by construction. Rows that account for nothing move only the session's
+`Rollout.take` is the reference: it takes a decoded row. The fast lane (lane.py) calls the same accounts with what it
+finds in a row's bytes, so both give the same by construction. Rows that account for nothing move only the session's
 last time.
 """
 
@@ -21,6 +21,7 @@ from sessionlog.sources.record import UNKNOWN, Limit, Record, ScannedSession, St
 ID = "codex"
 
 _MS = 1_000_000
+_REAL, _SIDE = Standing.REAL, Standing.SIDE  # looking a member up takes longer than reading a name
 _FACTS = (
     "start_ns", "last_ns", "moment_ns", "active_ns", "asked_ns", "status", "prompt", "error", "at_fault", "trouble",
     "ordinal",
@@ -74,7 +75,7 @@ class Rollout:
         for name in _FACTS:
             if name in state:
                 setattr(self, name, state[name])
-        self._rows = {"session_meta": self._session_meta, "turn_context": self._turn_context}
+        self._rows = {"session_meta": self._session_meta, "turn_context": self.turn_context}
         self._acts: dict[str, Callable[[Row, int | None], None]] = {
             "token_count": self._token_count,
             "user_message": self._user_message,
@@ -149,25 +150,26 @@ class Rollout:
         if time_ns is not None and (self.last_ns is None or time_ns > self.last_ns):
             self.last_ns = time_ns
 
-    def touch(self, time_ns: int | None) -> bool:
-        """Account for a row's time; False when the row is a copy of another thread's."""
+    def touch(self, time_ns: int | None, *, own: bool = False) -> bool:
+        """Account for a row's time; False when the row is a copy of another thread's and not known to be `own`."""
         thread = self.thread
-        if (thread.history or time_ns is None or thread.first_ns is None or time_ns < thread.first_ns) and (
-            thread.whose(time_ns) is not None
+        if (
+            (thread.history or time_ns is None or thread.first_ns is None or time_ns < thread.first_ns)
+            and not own
+            and thread.whose(time_ns) is not None
         ):
             return False
-        if time_ns is not None:
-            self._mark(time_ns)
-        return True
-
-    def _mark(self, time_ns: int) -> None:
-        if self.start_ns is None or time_ns < self.start_ns:
-            self.start_ns = time_ns
+        moment_ns = self.moment_ns  # of the row before: the same for most
+        if time_ns is None or time_ns == moment_ns:
+            return True
         if self.last_ns is None or time_ns > self.last_ns:
             self.last_ns = time_ns
-        if self.moment_ns is not None and 0 < time_ns - self.moment_ns <= ACTIVE_GAP_NS:
-            self.active_ns += time_ns - self.moment_ns
+        if self.start_ns is None or time_ns < self.start_ns:
+            self.start_ns = time_ns
+        elif moment_ns is not None and 0 < time_ns - moment_ns <= ACTIVE_GAP_NS:
+            self.active_ns += time_ns - moment_ns
         self.moment_ns = time_ns
+        return True
 
     def tally(
         self, own: bool, time_ns: int | None, total: Vector | None, last: Vector | None, model: str | None = None
@@ -175,53 +177,71 @@ class Rollout:
         """Account for a counter of a row that is the thread's own, or not; False when it tells nothing new."""
         counter = total or last or NOTHING
         self.counter, used = advance(self.counter, total, last, inherits=self.thread.inherits)
-        if used is None:
-            return False
-        copied_from = "" if own else self.thread.whose(time_ns)
-        if not own and not copied_from:
-            return False  # history under a new date: the parent's file tells it
-        if time_ns is None:
-            self.ordinal += 1
-            family = f"#{self.ordinal}:"
-        else:
-            family = f"{time_ns}:"
-        family += f"{counter[0]}.{counter[1]}.{counter[2]}.{counter[3]}"
-        record = self._record(time_ns, usage_of(used))
-        record.key = f"{copied_from or self.thread.id}:{family}"
-        if time_ns is not None:
-            record.family = family
-        if model and record.model == UNKNOWN:
-            record.model = model
-        if not own:
-            record.standing = Standing.SIDE
-        else:
+        return used is not None and self.respond(own, time_ns, counter, used, model)
+
+    def respond(self, own: bool, time_ns: int | None, counter: Vector, used: Vector, model: str | None = None) -> bool:
+        """Account for a response that moved the counter; False when the parent's file tells it."""
+        thread = self.thread
+        latency_ms, standing, teller = None, _REAL, thread.id
+        if own:
             if self.asked_ns is not None and time_ns is not None and time_ns >= self.asked_ns:
-                record.latency_ms = (time_ns - self.asked_ns) / _MS
+                latency_ms = (time_ns - self.asked_ns) / _MS
             self.asked_ns = None
             self.at_fault = False
             self.trouble = []
-        self._add(record)
-        return True
-
-    def _record(self, time_ns: int | None, usage: TokenUsage) -> Record:
-        thread = self.thread
-        return Record(
-            time_ns=time_ns, provider=thread.provider, model=thread.model, response_model=None, usage=usage,
-            cost_nano=None, project=thread.cwd, branch=thread.branch, version=thread.version, agent=thread.agent,
+        else:
+            teller = thread.whose(time_ns) or ""
+            if not teller:
+                return False  # history under a new date
+            standing = _SIDE
+        moment: int | str | None = time_ns
+        if moment is None:
+            self.ordinal += 1
+            moment = f"#{self.ordinal}"
+        given, cached, output, reasoning, _ = counter
+        family = f"{moment}:{given}.{cached}.{output}.{reasoning}"
+        active_ms, self.active_ns = self.active_ns // _MS, self.active_ns % _MS
+        self.records.append(
+            Record(
+                time_ns=time_ns, provider=thread.provider,
+                model=model if model and thread.model == UNKNOWN else thread.model, response_model=None,
+                usage=usage_of(used), cost_nano=None, latency_ms=latency_ms, active_ms=active_ms,
+                key=f"{teller}:{family}", family="" if time_ns is None else family, standing=standing,
+                project=thread.cwd, branch=thread.branch, version=thread.version, agent=thread.agent,
+            )
         )  # fmt: skip
-
-    def _add(self, record: Record) -> None:
-        record.active_ms, self.active_ns = self.active_ns // _MS, self.active_ns % _MS
-        self.records.append(record)
+        return True
 
     def _fail(self, time_ns: int | None, message: str) -> None:
         """Account for a request that was given up: it used nothing that is known, and it has no price."""
+        thread = self.thread
         self.ordinal += 1
-        record = self._record(time_ns, TokenUsage())
-        record.failed, record.priced = True, False
-        record.key = f"{self.thread.id}:{self.ordinal if time_ns is None else time_ns}:failed"
         self.status, self.error, self.trouble, self.at_fault = "error", message, [], True
-        self._add(record)
+        active_ms, self.active_ns = self.active_ns // _MS, self.active_ns % _MS
+        self.records.append(
+            Record(
+                time_ns=time_ns, provider=thread.provider, model=thread.model, response_model=None, usage=TokenUsage(),
+                cost_nano=None, failed=True, priced=False, active_ms=active_ms,
+                key=f"{thread.id}:{self.ordinal if time_ns is None else time_ns}:failed", project=thread.cwd,
+                branch=thread.branch, version=thread.version, agent=thread.agent,
+            )
+        )  # fmt: skip
+
+    def asked(self, time_ns: int | None) -> None:
+        """Account for something that the next response answers."""
+        if self.touch(time_ns):
+            self.asked_ns = time_ns
+
+    def started(self, time_ns: int | None) -> None:
+        """Account for the start of a turn."""
+        if self.touch(time_ns):
+            self.status, self.error, self.at_fault, self.trouble = None, "", False, []
+            self.asked_ns = time_ns
+
+    def completed(self, time_ns: int | None) -> None:
+        """Account for the end of a turn that went well."""
+        if self.touch(time_ns):
+            self.status, self.error = "success", ""
 
     def called(self, call_id: str, name: str, server: str, time_ns: int | None) -> None:
         """Account for a tool call."""
@@ -238,12 +258,10 @@ class Rollout:
         is_first = not self.thread.named
         self.thread.introduce(meta, time_ns)
         time_ns = self.thread.began_ns if time_ns is None else time_ns
-        if not is_first:
-            self.touch(time_ns)
-        elif time_ns is not None:
-            self._mark(time_ns)
+        self.touch(time_ns, own=is_first)
 
-    def _turn_context(self, context: Row, time_ns: int | None) -> None:
+    def turn_context(self, context: Row, time_ns: int | None) -> None:
+        """Account for a turn's model and folder."""
         self.thread.turn(context, time_ns)
         self.thread.model = read_name(context.get("model")) or self.thread.model
         if self.touch(time_ns):
@@ -254,9 +272,7 @@ class Rollout:
 
     def _task_started(self, event: Row, time_ns: int | None) -> None:
         self.thread.turn(event, time_ns)
-        if self.touch(time_ns):
-            self.status, self.error, self.at_fault, self.trouble = None, "", False, []
-            self.asked_ns = time_ns
+        self.started(time_ns)
 
     def _user_message(self, event: Row, time_ns: int | None) -> None:
         if self.touch(time_ns):
@@ -283,12 +299,13 @@ class Rollout:
                 self.limits[limit.name] = limit
 
     def _task_complete(self, event: Row, time_ns: int | None) -> None:
-        if not self.touch(time_ns):
-            return
         if self.trouble:
-            self._fail(*self.trouble)
-        elif not (self.at_fault and not event.get("last_agent_message")):
-            self.status, self.error = "success", ""
+            if self.touch(time_ns):
+                self._fail(*self.trouble)
+        elif self.at_fault and not event.get("last_agent_message"):
+            self.touch(time_ns)
+        else:
+            self.completed(time_ns)
 
     def _turn_aborted(self, _: Row, time_ns: int | None) -> None:
         if self.touch(time_ns):

@@ -31,7 +31,7 @@ _FIRST_LINES = re.compile(
     rb"(?:Chunk ID: [^\\]{0,80}\\n)?(?:Wall time: [^\\]{0,40}\\n)?"
     rb"(?:Process exited with code|Exit code:) (-?\d{1,10})(?:\\n|\Z)"
 )
-_FIRST_LETTERS = frozenset(b"CWPE{")
+FIRST_LETTERS = frozenset(b"CWPE{")
 _METADATA = re.compile(rb'\\"metadata\\": ?\{(?:[^{}]{0,40}, ?)?\\"exit_code\\": ?(-?\d{1,10})[,}]')
 _TAIL = 200
 _CALLS = {
@@ -65,7 +65,7 @@ def logged_text(line: bytes) -> tuple[bytes, int] | None:
 
 def ends_of(text: bytes, start: int, end: int) -> bytes:
     """Return what may tell an exit code: both ends of a text, joined."""
-    if end <= start or text[start] not in _FIRST_LETTERS:
+    if end <= start or text[start] not in FIRST_LETTERS:
         return b""
     return text[start:end] if end - start <= 2 * _TAIL else text[start : start + _TAIL] + text[end - _TAIL : end]
 
