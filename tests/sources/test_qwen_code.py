@@ -43,9 +43,11 @@ def one(path):
 
 
 def test_places():
-    """Chats are under the projects (earlier tmp) of ~/.qwen, QWEN_RUNTIME_DIR, or the folders of QWEN_DATA_DIR."""
+    """Chats are under the projects (earlier tmp) of ~/.qwen, QWEN_HOME, QWEN_RUNTIME_DIR, or those of QWEN_DATA_DIR."""
     assert list(locate({"HOME": "/h"})) == ["/h/.qwen/projects", "/h/.qwen/tmp"]
     assert list(locate({"HOME": "/h", "QWEN_RUNTIME_DIR": "/r"})) == ["/r/projects", "/r/tmp"]
+    assert list(locate({"HOME": "/h", "QWEN_HOME": "/q"})) == ["/q/projects", "/q/tmp"]
+    assert list(locate({"HOME": "/h", "QWEN_DATA_DIR": "/h/.qwen/projects/"})) == ["/h/.qwen/projects/"]
     given_two = list(locate({"QWEN_DATA_DIR": "/a,/b", "QWEN_RUNTIME_DIR": "/r"}))
     assert given_two == ["/a/projects", "/a/tmp", "/b/projects", "/b/tmp"]
 

@@ -1,8 +1,8 @@
 """qwen-code: Qwen Code.
 
-Where: `$QWEN_DATA_DIR` (a comma list), else `$QWEN_RUNTIME_DIR`, else `~/.qwen`: `projects/<cwd with ->/chats/<session
-id>.jsonl` (early versions `tmp/<hash>/chats/`), and `projects/<p>/subagents/<session id>/agent-<id>.jsonl` for
-sub-agents that kept a transcript.
+Where: `$QWEN_DATA_DIR` (a comma list; an entry may be `projects` itself), else `$QWEN_RUNTIME_DIR`, else `$QWEN_HOME`,
+else `~/.qwen`: `projects/<cwd with ->/chats/<session id>.jsonl` (early versions `tmp/<hash>/chats/`), and
+`projects/<p>/subagents/<session id>/agent-<id>.jsonl` for sub-agents that kept a transcript.
 
 Rows, appended only: `uuid`, `parentUuid`, `sessionId`, `timestamp`, `type` (user, assistant, tool_result, system),
 `cwd`, `version`, `gitBranch`; `message` (a content of Google's API, see `google_parts`), for answers `model` and
@@ -58,16 +58,19 @@ from sessionlog.sources.record import MAIN, UNKNOWN, Record, Standing, read_name
 _HEADER_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _KEYS = (b'"message"', b'"usageMetadata"', b'"uiEvent"', b'"endedAt"', b'"parentSessionId"', b'"authType"', b"\\u00")
 _OURS = re.compile(r"[/\\](chats|subagents)[/\\]")
+_CHATS = ("projects", "tmp")
 _REMEMBERED = 8  # telemetry comes just before its answer
 
 
 def locate(env: Env) -> Iterator[str]:
     """The folders where chats are kept."""
-    given = env.get("QWEN_DATA_DIR") or env.get("QWEN_RUNTIME_DIR") or ""
+    given = env.get("QWEN_DATA_DIR") or env.get("QWEN_RUNTIME_DIR") or env.get("QWEN_HOME") or ""
     home = env.get("HOME") or os.path.expanduser("~")
     for part in [part.strip() for part in given.split(",") if part.strip()] or [os.path.join(home, ".qwen")]:
-        for name in ("projects", "tmp"):
-            yield os.path.join(part, name)
+        if os.path.basename(part.rstrip("/\\")) in _CHATS:
+            yield part
+        else:
+            yield from (os.path.join(part, name) for name in _CHATS)
 
 
 def list_logs(place: str) -> Iterator[str | Problem]:

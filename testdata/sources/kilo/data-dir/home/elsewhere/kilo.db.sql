@@ -1,0 +1,11 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_1','p1',NULL,'/w/api','A title','1.2.10',1767312000000,1767312000000);
+INSERT INTO session VALUES('ses_2','p1',NULL,'/w/api','A title','1.2.10',1767312009000,1767312009000);
+INSERT INTO session VALUES('ses_3','p1','ses_1','/w/api','A title','1.2.10',1767312002000,1767312002000);
+INSERT INTO message VALUES('msg_a','ses_1',1767312001000,1767312001000,'{"role":"assistant","modelID":"gpt-5.2","providerID":"openai","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":10,"output":5,"reasoning":4,"cache":{"read":3,"write":0}},"time":{"created":1767312001000,"completed":1767312001500},"finish":"stop"}');
+INSERT INTO message VALUES('msg_b','ses_2',1767312001000,1767312001000,'{"role":"assistant","modelID":"gpt-5.2","providerID":"openai","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":10,"output":5,"reasoning":4,"cache":{"read":3,"write":0}},"time":{"created":1767312001000,"completed":1767312001500},"finish":"stop"}');
+INSERT INTO message VALUES('msg_c','ses_2',1767312009500,1767312009500,'{"role":"assistant","modelID":"gpt-5.2","providerID":"openai","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":20,"output":6,"reasoning":4,"cache":{"read":3,"write":0}},"time":{"created":1767312009500,"completed":1767312010000},"finish":"stop"}');
+INSERT INTO message VALUES('msg_d','ses_3',1767312002500,1767312002500,'{"role":"assistant","modelID":"gpt-5.2","providerID":"openai","mode":"build","agent":"build","path":{"cwd":"/w/api","root":"/w/api"},"cost":0,"tokens":{"input":40,"output":7,"reasoning":4,"cache":{"read":3,"write":0}},"time":{"created":1767312002500,"completed":1767312003000},"finish":"stop"}');
