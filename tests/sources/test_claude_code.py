@@ -185,7 +185,7 @@ def test_tools_have_results():
         "toolu_3": ("", True, False, 1000, 2),
         "toolu_4": ("", False, False, None, 0),
     }
-    assert sessions(log("streamed-rows"))[ONE].tools[0].output_bytes == len('a\nb "c" é'.encode())
+    assert sessions(log("streamed-rows"))[ONE].tools[0].output_bytes == len(r"a\nb \"c\" é".encode())
 
 
 def test_forks_remember_where_they_come_from(tmp_path):

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.sources.claude_code.lines import LONG
-from sessionlog.sources.claude_code.lines import take as take_long
+from sessionlog.sources.claude_code.lane import Lane
 from sessionlog.sources.claude_code.scan import Scan, scan_log
 from sessionlog.sources.protocol import Resume
 
 CASES = Path(__file__).parents[2] / "testdata" / "sources" / "claude-code"
 ONE, TWO = (f"{d * 8}-{d * 4}-4{d * 3}-8{d * 3}-{d * 12}" for d in "12")
-TEXTS = ("ok", 'a\nb "c" é λ \\ end', '{"parentUuid":null,"isSidechain":true}', "x" * LONG, '"}]},"uuid":"x"' * 600)
+USAGES = ("server_tool_use", "service_tier", "cache_creation", "inference_geo", "iterations", "speed")
+SPLIT = {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 20}
 RARE = ("isMeta", "costUSD", "durationMs", "isApiErrorMessage", "forkedFrom", "agentType")
 
 
@@ -33,27 +33,50 @@ def row(second, body, *, session=ONE, side=False, tail=None, **more):
     return {**head, **more, **body, "uuid": "1" * 36, "timestamp": stamp(second), **(tail or {})}
 
 
-def answer(second, number, block, output, stop, **options):
-    """A row of a response."""
+def answer(second, number, blocks, output, stop, *, shape=0, **options):
+    """A row of a response; the bits of `shape` choose among the ways in which versions of the CLI tell usage."""
     usage = {
-        "input_tokens": 3, "cache_creation_input_tokens": number % 7 * 10, "cache_read_input_tokens": 100,
-        "cache_creation": {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 20}, "output_tokens": output,
-        "service_tier": "standard",
+        "input_tokens": 3, "cache_creation_input_tokens": number % 7 * 10, "cache_read_input_tokens": 100 + shape % 3,
+        **({"cache_creation": dict(SPLIT)} if shape & 1 else {}), "output_tokens": output,
     }  # fmt: skip
+    told = ({"web_search_requests": 0}, "standard", dict(SPLIT), "not_available", [], "fast")
+    usage |= {name: value for bit, (name, value) in enumerate(zip(USAGES, told, strict=True), 1) if shape >> bit & 1}
     message = {
-        "model": "claude-opus-4-5", "id": f"msg_{number}", "type": "message", "role": "assistant", "content": [block],
+        "model": f"claude-opus-4-{number % 2}", "id": f"msg_{number}", "type": "message", "role": "assistant", "content": blocks,
         "stop_reason": stop, "stop_sequence": None, "usage": usage,
     }  # fmt: skip
-    return row(second, {"message": message, "requestId": f"req_{number}", "type": "assistant"}, **options)
+    request = {} if shape & 128 else {"requestId": f"req_{number}"}
+    return row(second, {"message": message, **request, "type": "assistant"}, **options)
 
 
-def result(second, number, text, failed, **options):
+def result(second, number, text, failed, *, again=None, **options):
     """A row with a tool's result, told twice."""
     part = {"tool_use_id": f"toolu_{number}", "type": "tool_result", "content": text}
     if failed is not None:
         part["is_error"] = failed
     message = {"type": "user", "message": {"role": "user", "content": [part]}}
-    return row(second, message, tail={"toolUseResult": {"stdout": text}}, **options)
+    tail = {} if again == "" else {"toolUseResult": again or {"stdout": text, "stderr": "", "interrupted": False}}
+    return row(second, message, tail=tail, **options)
+
+
+def block_of(kind, number, text):
+    """A block of content."""
+    if kind == "text":
+        return {"type": "text", "text": text}
+    if kind == "thinking":
+        return {"type": "thinking", "thinking": text, "signature": "U" * 40}
+    given = (
+        {"command": text} if number % 2 else {"todos": [{"content": text, "type": "tool_use"}], "U": {"parentUuid": 1}}
+    )
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": "mcp__a__b" if number == 3 else "Bash", "input": given}
+
+
+WHOLE = orjson.dumps(answer(5, 2, [block_of("tool", 2, "x")], 70, "end_turn")).decode()
+RESULT = orjson.dumps(result(6, 2, "x", None)).decode()
+TEXTS = (
+    "ok", "", 'a\nb "c" é λ \\ end', "x" * 7000, '"}]},"uuid":"x"' * 300, WHOLE, RESULT, f"a {RESULT}\n{WHOLE}\n", "\x1b[0m,",
+    '{"parentUuid":null,"isSidechain":true}', "end{", 'x","y', "<command-name>x", "[Request interrupted by user]", "Do it",
+)  # fmt: skip
 
 
 @st.composite
@@ -67,16 +90,23 @@ def rows(draw):
         if draw(st.booleans()):
             options["agentId"] = "a1"
         text = draw(st.sampled_from(TEXTS))
-        kind = draw(st.sampled_from(("text", "call", "call", "result", "result", "prompt", "progress", "snapshot")))
+        kind = draw(
+            st.sampled_from(("call", "call", "call", "result", "result", "prompt", "progress", "snapshot", "turn"))
+        )
         stop = draw(st.sampled_from((None, "end_turn", "tool_use")))
         output = draw(st.sampled_from((0, 2, 10, 11, 500)))
-        if kind == "text":
-            found.append(answer(second, number, {"type": "text", "text": text}, output, stop, **options))
-        elif kind == "call":
-            block = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": text}}
-            found.append(answer(second, number, block, output, stop, **options))
+        if kind == "call":
+            kinds = draw(st.lists(st.sampled_from(("text", "thinking", "tool", "tool")), min_size=1, max_size=2))
+            blocks = [block_of(one, (number + place) % 5, text) for place, one in enumerate(kinds)]
+            shape = draw(st.integers(0, 255))
+            found.append(answer(second, number, blocks, output, stop, shape=shape, **options))
         elif kind == "result":
-            found.append(result(second, number, text, draw(st.sampled_from((None, True, False))), **options))
+            read = {"type": "text", "file": {"filePath": "/x", "content": text}}
+            again = draw(st.sampled_from((None, None, "", read, f"Error: {text}", {"structuredPatch": [text]})))
+            failed = draw(st.sampled_from((None, True, False)))
+            found.append(result(second, number, text, failed, again=again, **options))
+        elif kind == "turn":
+            found.append(row(second, {"type": "system", "subtype": "turn_duration", "durationMs": 7}, **options))
         elif kind == "prompt":
             message = {"type": "user", "message": {"role": "user", "content": text}}
             found.append(row(second, message, **options))
@@ -139,7 +169,7 @@ def written(row, chance):
     return line + b"\n"
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(found=rows(), seed=st.integers(0, 2**32))
 def test_skipping_and_decoding_give_the_same_account(found, seed, tmp_path_factory):
     """Sessions, records, tools, problems and the state to go on are equal, whatever the rows look like."""
@@ -155,26 +185,41 @@ def test_both_lanes_agree_on_the_cases(path):
     assert scan_log(str(path), None) == scan_log(str(path), None, fast=False)
 
 
-def test_long_results_are_not_decoded(tmp_path):
-    """The lane for long rows takes what it is there for, and refuses what merely resembles it."""
-    scan = Scan(str(tmp_path / f"{ONE}.jsonl"), None)
-    line = orjson.dumps(result(1, 1, "y\n" * LONG, None)) + b"\n"
-    assert take_long(scan, line)
-    assert scan.account.asked[0] is not None
-    assert not take_long(
-        scan, line.replace(b'"content":"', b'"content":["', 1).replace(b'"}]},"uuid"', b'"]}]},"uuid"')
-    )
-    assert not take_long(scan, line[:-1])
-    assert not take_long(scan, line[:5000] + line)
-    assert not take_long(scan, line[:-200] + line)
-    assert not take_long(scan, line.replace(b'":', b'": '))
+def taken(rows, path):
+    """Which of these rows are not decoded."""
+    scan = Scan(str(path), None)
+    lane = Lane(scan.account, scan.head)
+    return [lane.take(line) for line in rows]
+
+
+def test_usual_rows_are_not_decoded(tmp_path):
+    """The lane takes what it is there for: with every way of telling usage, and texts that quote whole rows."""
+    path = tmp_path / f"{ONE}.jsonl"
+    rows = [answer(n % 60, 1, [block_of("tool", 1, WHOLE)], 5, "tool_use", shape=n) for n in range(256)]
+    rows += [result(7, 1, text, failed) for text in (WHOLE, RESULT, "ok", "") for failed in (None, True, False)]
+    rows += [answer(8, 1, [block_of(kind, 1, RESULT)], 5, None) for kind in ("text", "thinking")]
+    assert all(taken([orjson.dumps(row) + b"\n" for row in rows], path))
+
+
+def test_what_merely_resembles_a_usual_row_is_decoded(tmp_path):
+    """Unfinished, spaced and glued rows, and rows that say more, are refused."""
+    path = tmp_path / f"{ONE}.jsonl"
+    call = orjson.dumps(answer(1, 1, [block_of("tool", 1, "x" * 900)], 5, None)) + b"\n"
+    told = orjson.dumps(result(2, 1, "y\n" * 900, None)) + b"\n"
+    two = orjson.dumps(answer(1, 1, [block_of("text", 1, "x"), block_of("tool", 1, "x")], 5, None)) + b"\n"
+    odd = [two, told.replace(b'"content":"', b'"content":["', 1).replace(b'"}]},"uuid"', b'"]}]},"uuid"')]
+    odd += [told[:-2] + b',"forkedFrom":{"sessionId":"x"}}\n', call[:-2] + b',"costUSD":1}\n']
+    for line in (call, told):
+        odd += [line[:-1], line[:-1] + b"\r\n", line.replace(b'":', b'": ')]
+        odd += [line[:cut] + other for cut in range(1, len(line) - 1, 7) for other in (call, told)]
+    assert not any(taken(odd, path))
 
 
 def test_a_scan_goes_on_where_it_ended(tmp_path):
     """Responses and calls that are open at the end of a scan are finished by the next one."""
-    first = [answer(1, 1, {"type": "text", "text": "x"}, 2, None)]
+    first = [answer(1, 1, [block_of("text", 1, "x")], 2, None)]
     block = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
-    then = [answer(4, 1, block, 50, "tool_use"), result(9, 1, "ok", None)]
+    then = [answer(4, 1, [block], 50, "tool_use"), result(9, 1, "ok", None)]
     path = tmp_path / f"{ONE}.jsonl"
     lines = [orjson.dumps(row) + b"\n" for row in first + then]
     path.write_bytes(lines[0] + lines[1][:90])
@@ -194,7 +239,7 @@ def test_a_scan_goes_on_where_it_ended(tmp_path):
 def test_limits_of_memory_hold(tmp_path):
     """Only a few open responses and calls are kept for the next scan, however many there are."""
     block = {"type": "tool_use", "name": "Bash", "input": {}}
-    lines = [answer(n, n, {**block, "id": f"toolu_{n}"}, 5, None, session=f"s-{n}") for n in range(300)]
+    lines = [answer(n, n, [{**block, "id": f"toolu_{n}"}], 5, None, session=f"s-{n}") for n in range(300)]
     path = tmp_path / "many.jsonl"
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in lines))
     scan = scan_log(str(path), None)

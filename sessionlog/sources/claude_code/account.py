@@ -12,8 +12,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import orjson
+
+from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.gather import ACTIVE_GAP_NS, server_of
+from sessionlog.sources.claude_code.shapes import Counts, counts_of
+from sessionlog.sources.gather import ACTIVE_GAP_NS
 from sessionlog.sources.record import UNKNOWN, Quality, Record, ScannedSession, Standing, ToolUse, read_name
 
 SOURCE_ID = "claude-code"
@@ -21,6 +25,9 @@ PROVIDER = "anthropic"
 
 OPEN_ANSWERS = 4
 """Responses that may still get rows: one, and those of sub-agents that are echoed meanwhile."""
+
+ENDS = frozenset({"end_turn", "stop_sequence"})
+"""Why a response that ends a turn has stopped."""
 
 _KEPT_CALLS = 64
 _KEPT_SESSIONS = 16
@@ -34,6 +41,7 @@ _KEPT = (
     "active_ns", "visible",
 )  # fmt: skip
 _MS = 1_000_000
+_ECHO = int(Standing.ECHO)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
@@ -56,14 +64,6 @@ class Head(NamedTuple):
     version: str
     agent: str
 
-    @property
-    def told_project(self) -> str:
-        """The working folder; empty when it is not known."""
-        return "" if self.project == UNKNOWN else self.project
-
-
-Counts = tuple[int, int, int, int, int, int]
-"""The tokens that one row tells: output, total, input, cache_read, cache_write, cache_write_1h. The greatest counts."""
 
 NOTHING: Counts = (0, 0, 0, 0, 0, 0)
 
@@ -82,19 +82,21 @@ class Answer:
         model: Who answered.
         stop: Why it stopped; None while it has not.
         counts: The greatest that a row told.
+        output: The greatest output that a row told; -1 when none has told any.
+        told: The end of the row that told it, when its numbers have not been read yet.
         cost_nano: The recorded cost.
         latency_ms: The recorded time of the call.
         failed: It is an error notice.
         active_ns: The session's active time since the response before.
         visible: Bytes of what it said, as far as they were counted.
-        unread: Contents of rows whose visible bytes are counted only if that matters.
+        unread: Contents of rows, or whole rows, whose visible bytes are counted only if that matters.
         given: It is part of what this scan gives.
         open: Rows can still be put to it.
     """
 
     __slots__ = (
         "active_ns", "asked_ns", "cost_nano", "counts", "failed", "family", "given", "head", "key", "last_ns",
-        "latency_ms", "model", "open", "standing", "stop", "time_ns", "unread", "visible",
+        "latency_ms", "model", "open", "output", "standing", "stop", "time_ns", "told", "unread", "visible",
     )  # fmt: skip
 
     def __init__(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> None:
@@ -104,6 +106,8 @@ class Answer:
         self.model: str | None = None
         self.stop: str | None = None
         self.counts = NOTHING
+        self.output = -1
+        self.told: re.Match[bytes] | None = None
         self.cost_nano: int | None = None
         self.latency_ms: float | None = None
         self.failed = False
@@ -119,6 +123,17 @@ class Answer:
                 self.time_ns = time_ns
             if self.last_ns is None or time_ns > self.last_ns:
                 self.last_ns = time_ns
+
+    def tell(self, counts: Counts) -> None:
+        """Take the numbers of a row."""
+        self.counts = max(self.counts, counts)
+        self.output = max(self.output, counts[0])
+
+    def settle(self) -> None:
+        """Read the numbers that wait."""
+        if self.told is not None:
+            self.counts = max(self.counts, counts_of(self.told))
+            self.told = None
 
     def latency(self) -> float | None:
         """Milliseconds from the question to the last row."""
@@ -176,8 +191,7 @@ class Account:
         self.active_ns = 0
         self.asked: list[int | None] = [None, None]
         self._open: dict[tuple[str, int], Answer] = {}
-        self._calls: dict[str, ToolUse] = {}
-        self._callers: dict[str, str] = {}
+        self._calls: dict[str, tuple[ToolUse, str]] = {}
         if state:
             self._restore(state)
 
@@ -212,86 +226,85 @@ class Account:
 
     def answer(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> Answer:
         """Return the open response of that key, or open a new one."""
-        name = (key, standing)
+        name = (key, int(standing))  # an enum's own hash is a call into Python
         known = self._open.get(name)
         if known is not None:
             known.given = True
             known.at(time_ns)
             return known
         new = self._open[name] = Answer(key, family, standing, head, time_ns)
-        if standing != Standing.ECHO:
+        if standing != _ECHO:
             new.asked_ns = self.asked[head.side]
             new.active_ns, self.active_ns = self.active_ns, 0
         if len(self._open) > OPEN_ANSWERS:
             self._close(self._open.pop(next(iter(self._open))))
         return new
 
-    def call(self, head: Head, session: Session, key: str, name: str, time_ns: int | None) -> None:
+    def call(self, head: Head, session: Session, key: str, tool: str, server: str, time_ns: int | None) -> None:
         """Take a tool call; one that is known is a copy."""
         tools = session.tools
         if key in tools or key in self._calls:
             return
-        tool, server = server_of(name)
-        tools[key] = self._calls[key] = ToolUse(
-            key=key, time_ns=time_ns, tool=tool, server=server, agent=head.agent, project=head.told_project
-        )
-        self._callers[key] = head.session_id
+        project = "" if head.project == UNKNOWN else head.project
+        use = ToolUse(key=key, time_ns=time_ns, tool=tool, server=server, agent=head.agent, project=project)
+        tools[key] = use
+        self._calls[key] = use, head.session_id
 
     def result(self, key: str, time_ns: int | None, *, failed: bool, output_bytes: int) -> None:
         """Take a tool's result; one whose call is not in the log is left out."""
-        use = self._calls.pop(key, None)
-        if use is None:
+        known = self._calls.pop(key, None)
+        if known is None:
             return
+        use, session_id = known
         use.finished, use.failed, use.output_bytes = True, failed, output_bytes
         if use.time_ns is not None and time_ns is not None and time_ns >= use.time_ns:
             use.duration_ms = (time_ns - use.time_ns) / _MS
-        session_id = self._callers.pop(key)
-        self.sessions.setdefault(session_id, Session()).tools[key] = use
+        self.session(session_id).tools[key] = use
 
     def _close(self, answer: Answer) -> None:
         answer.open = False
         if answer.given:
-            session = self.sessions.setdefault(answer.head.session_id, Session())
-            session.records.append(self._record(answer))
+            self.session(answer.head.session_id).records.append(self._record(answer))
 
     def _record(self, answer: Answer) -> Record:
+        if answer.told is not None:
+            answer.settle()
         output, total, input_, cache_read, cache_write, cache_write_1h = answer.counts
-        head = answer.head
+        model, failed = answer.model, answer.failed
+        _, _, project, branch, version, agent = answer.head
+        exact = answer.stop is not None or output > FEW_TOKENS or failed
         return Record(
             time_ns=answer.time_ns,
             provider=PROVIDER,
-            model=answer.model or UNKNOWN,
-            response_model=None if answer.failed else answer.model,
+            model=model or UNKNOWN,
+            response_model=None if failed else model,
             usage=TokenUsage(
                 input=input_, output=output, cache_read=cache_read, cache_write=cache_write,
                 cache_write_1h=cache_write_1h,
             ),
             cost_nano=answer.cost_nano,
             latency_ms=answer.latency(),
-            failed=answer.failed,
+            failed=failed,
             active_ms=0 if self._part else answer.active_ns // _MS,
-            quality=self._quality(answer),
-            priced=not answer.failed or total > 0,
+            quality="exact" if exact else self._quality(answer),
+            priced=not failed or total > 0,
             key=answer.key,
             family=answer.family,
             standing=answer.standing,
-            project=head.told_project,
-            branch=head.branch,
-            version=head.version,
-            agent=head.agent,
+            project="" if project == UNKNOWN else project,
+            branch=branch,
+            version=version,
+            agent=agent,
         )  # fmt: skip
 
     def _quality(self, answer: Answer) -> Quality:
         """Whether the final count reached the log: some versions of the CLI never wrote it."""
-        output = answer.counts[0]
-        if answer.stop is not None or output > FEW_TOKENS or answer.failed:
-            return "exact"
         self._read_unread(answer)
-        return "partial" if answer.visible > _LONGEST_TOKEN * output else "exact"
+        return "partial" if answer.visible > _LONGEST_TOKEN * answer.counts[0] else "exact"
 
     def _read_unread(self, answer: Answer) -> None:
         if answer.counts[0] <= FEW_TOKENS:
-            answer.visible += sum(map(self._measure, answer.unread))
+            answer.visible += sum(self._measure(_content_of(unread)) for unread in answer.unread)
         answer.unread = []
 
     def settle(self) -> None:
@@ -307,6 +320,7 @@ class Account:
     def state(self) -> dict[str, Any]:
         """What a later scan needs to go on, as JSON."""
         for answer in self._open.values():
+            answer.settle()
             self._read_unread(answer)
         return {
             **{name: getattr(self, name) for name in _FACTS},
@@ -315,8 +329,8 @@ class Account:
                 [list(a.head), list(a.counts), *(getattr(a, name) for name in _KEPT)] for a in self._open.values()
             ],
             "calls": [
-                [self._callers[use.key], use.key, use.time_ns, use.tool, use.server, use.agent, use.project]
-                for use in list(self._calls.values())[-_KEPT_CALLS:]
+                [session_id, use.key, use.time_ns, use.tool, use.server, use.agent, use.project]
+                for use, session_id in list(self._calls.values())[-_KEPT_CALLS:]
             ],
             "sessions": [[i, s.start_ns, s.last_ns] for i, s in list(self.sessions.items())[-_KEPT_SESSIONS:]],
         }
@@ -331,11 +345,11 @@ class Account:
             answer = Answer("", "", Standing.REAL, Head(*head), None)
             for name, value in zip(_KEPT, kept, strict=True):
                 setattr(answer, name, value)
-            answer.counts, answer.given = tuple(counts), False
-            self._open[answer.key, answer.standing] = answer
+            answer.counts, answer.output, answer.given = tuple(counts), counts[0], False
+            self._open[answer.key, int(answer.standing)] = answer
         for session_id, key, time_ns, tool, server, agent, project in state["calls"]:
             use = ToolUse(key=key, time_ns=time_ns, tool=tool, server=server, agent=agent, project=project)
-            self._calls[key], self._callers[key] = use, session_id
+            self._calls[key] = use, session_id
 
     def finish(self) -> tuple[ScannedSession, ...]:
         """Return the sessions, the log's own first; to be called once, at the end."""
@@ -363,3 +377,15 @@ class Account:
 def names_of(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
     """The names that a row has under these keys, `unknown` for the missing ones."""
     return (read_name(row.get(name)) or UNKNOWN for name in names)
+
+
+def _content_of(unread: Any) -> Any:
+    """What a row says, when it was kept whole."""
+    if not isinstance(unread, bytes):
+        return unread
+    try:
+        return orjson.loads(unread)["message"]["content"]
+    except ValueError:  # letters that JSON does not allow, inside a text
+        pass
+    rows = (item[0] for item in find_objects(unread) if not isinstance(item, Flaw))
+    return next((row["message"]["content"] for row in rows if isinstance(row.get("message"), dict)), None)

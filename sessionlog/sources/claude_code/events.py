@@ -15,7 +15,8 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.reader.rows import Row, Rows
 from sessionlog.sources.claude_code.account import PROVIDER, Head
-from sessionlog.sources.claude_code.scan import Scan, decode, embedded, is_wrapped, key_of, scan_log
+from sessionlog.sources.claude_code.rows import TranscriptRows
+from sessionlog.sources.claude_code.scan import Scan, embedded, is_wrapped, key_of, scan_log
 from sessionlog.sources.record import UNKNOWN, Record, ScannedSession, Standing, read_name
 from sessionlog.sources.transcript import Transcript
 
@@ -38,9 +39,9 @@ def read_session(path: str, session_id: str | None) -> Iterator[Event | Problem]
     sessions = scan_log(path, None).sessions
     lent = [session for session in sessions[1:] if session.session_id == session_id]
     reader = _Reader(path, lent or sessions, only=session_id if lent else None)
-    with Rows(path) as rows:
+    with TranscriptRows(path) as rows:
         for line in rows.lines():
-            for item in [line] if isinstance(line, Problem) else decode(rows, line):
+            for item in [line] if isinstance(line, Problem) else rows.decode(line):
                 yield from reader.take(item, rows)
         for item in rows.last():
             yield from reader.take(item, rows)

@@ -1,41 +1,46 @@
 """Scanning a Claude Code log for reports.
 
 Two lanes with one result: rows as the CLI writes them are measured by their anchored beginnings and ends, without
-decoding what was said (`claude_code_lines`); whatever differs in any way is decoded, here.
+decoding what was said (`lane`); whatever differs in any way is decoded, here.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.events.damaged import without_surrogates
 from sessionlog.events.money import read_usd
+from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import read_count
 from sessionlog.reader.rows import Row, Rows
-from sessionlog.sources.claude_code.account import FEW_TOKENS, Account, Answer, Counts, Head, names_of
-from sessionlog.sources.claude_code.lines import LONG
-from sessionlog.sources.claude_code.lines import take as take_long
-from sessionlog.sources.claude_code.usual import ENDS, SYNTHETIC, UsualAnswers, time_of
-from sessionlog.sources.gather import Findings, first_words, text_size
+from sessionlog.sources.claude_code.account import ENDS, FEW_TOKENS, Account, Answer, Head, names_of
+from sessionlog.sources.claude_code.lane import Lane
+from sessionlog.sources.claude_code.rows import TranscriptRows
+from sessionlog.sources.claude_code.shapes import Counts
+from sessionlog.sources.gather import Findings, first_words, server_of, text_size
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import UNKNOWN, Standing, read_name
+
+SYNTHETIC = "<synthetic>"
+"""The model of notices that the CLI words itself."""
 
 SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log tells."""
 
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
-_HEADS = re.compile(rb'(?<!\\)\{"parentUuid"')
 _WRAPPED = re.compile(
     r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
     r"|Caveat: The messages below|\[Request interrupted)"
 )
+_RESULT = re.compile(rb'"type":"tool_result","content":("[^"\\]*+(?:\\.[^"\\]*+)*+")', re.DOTALL)
 _INTERRUPTED = "[Request interrupted"
 _HEAD_KEYS = ("sessionId", "cwd", "gitBranch", "version", "isSidechain", "agentType", "attributionAgent")
 _REMEMBERED = 256
@@ -70,16 +75,6 @@ def kind_of_agent(path: str) -> str | None:
     return read_name(told.get("agentType")) if isinstance(told, dict) else None
 
 
-def decode(rows: Rows, line: bytes) -> Iterator[Row | Problem]:
-    """Yield the rows of a line; behind a torn row others may be glued to it, and they are whole."""
-    for item in rows.decode(line):
-        yield item
-        if isinstance(item, Problem) and item.kind == "not_json":
-            places = [*(match.start() for match in _HEADS.finditer(line, 1)), len(line)]
-            for start, end in pairwise(places):
-                yield from (row for row in rows.decode(line[start:end]) if not isinstance(row, Problem))
-
-
 class Scan:
     """The scan of one log, row by row."""
 
@@ -93,7 +88,7 @@ class Scan:
         self.findings = Findings()
         self._heads: dict[tuple[Any, ...], Head] = {}
 
-    def take(self, item: Row | Problem, rows: Rows) -> None:
+    def take(self, item: Row | Problem, rows: TranscriptRows) -> None:
         """Account for one row."""
         if isinstance(item, Problem):
             self.findings.note(item)
@@ -102,19 +97,11 @@ class Scan:
         if kind == "assistant" or (kind is None and isinstance(message, dict) and "usage" in message):
             self._assistant(item, message if isinstance(message, dict) else {}, rows)
         elif kind == "user":
-            self._user(item, message if isinstance(message, dict) else {})
+            self._user(item, message if isinstance(message, dict) else {}, rows)
         elif kind == "system":
             self._begin(item)
         elif kind == "progress":
             self._progress(item, rows)
-
-    def take_result(self, row: dict[str, Any], key: str, *, failed: bool, output_bytes: int) -> None:
-        """Account for a user's row that is one tool result; `row` has only its beginning and its time."""
-        head, time_ns = self._begin(row)
-        self.account.result(key, time_ns, failed=failed, output_bytes=output_bytes)
-        self._heard(head, time_ns)
-        if not head.side:
-            self.account.status = None
 
     def _heard(self, head: Head, time_ns: int | None) -> None:
         if time_ns is not None:
@@ -168,9 +155,8 @@ class Scan:
         for number, part in enumerate(content if isinstance(content, list) else ()):
             if isinstance(part, dict) and part.get("type") == "tool_use":
                 key = read_name(part.get("id")) or f"{rows.place}#{number}"
-                account.call(
-                    head, account.session(head.session_id), key, read_name(part.get("name")) or UNKNOWN, time_ns
-                )
+                name = read_name(part.get("name")) or UNKNOWN
+                account.call(head, account.session(head.session_id), key, *server_of(name), time_ns)
 
     def _answer(
         self, row: Mapping[str, Any], message: Mapping[str, Any], rows: Rows, head: Head, time_ns: int | None,
@@ -191,7 +177,7 @@ class Scan:
         answer.stop = read_name(message.get("stop_reason"))
         answer.failed = failed
         counts = self._counts(usage, rows)
-        answer.counts = max(answer.counts, counts)
+        answer.tell(counts)
         if counts[0] <= FEW_TOKENS:
             answer.unread.append(message.get("content"))
         self._cost(row, answer, rows)
@@ -226,10 +212,10 @@ class Scan:
         if cost_nano is not None:
             answer.cost_nano = max(answer.cost_nano or 0, cost_nano)
         latency_ms = row.get("durationMs")
-        if type(latency_ms) in (int, float) and 0 < latency_ms < 1 << 40:
+        if isinstance(latency_ms, int | float) and latency_ms is not True and 0 < latency_ms < 1 << 40:
             answer.latency_ms = max(answer.latency_ms or 0.0, float(latency_ms))
 
-    def _user(self, row: Row, message: Mapping[str, Any]) -> None:
+    def _user(self, row: Row, message: Mapping[str, Any], rows: TranscriptRows) -> None:
         head, time_ns = self._begin(row)
         account, content = self.account, message.get("content")
         results = 0
@@ -238,7 +224,7 @@ class Scan:
                 results += 1
                 key = read_name(part.get("tool_use_id")) or ""
                 failed = part.get("is_error") is True
-                account.result(key, time_ns, failed=failed, output_bytes=text_size(part.get("content")))
+                account.result(key, time_ns, failed=failed, output_bytes=logged_size(part.get("content"), rows.text))
         self._heard(head, time_ns)
         if head.side:
             return
@@ -271,7 +257,7 @@ def moment_of(row: Mapping[str, Any]) -> int | None:
     """Return a row's time; exporters write numbers, whose unit their size tells."""
     told = row.get("timestamp")
     if isinstance(told, str):
-        return time_of(told)
+        return parse_time(told)
     if isinstance(told, bool) or not isinstance(told, int | float) or not 1e9 <= told < 1e19:
         return None
     unit = next(unit for unit in (10**9, 10**6, 10**3, 1) if told * unit < 10**19)
@@ -337,6 +323,29 @@ def visible_size(content: Any) -> int:
     return size
 
 
+def logged_size(content: Any, line: bytes) -> int:
+    """Bytes of what a tool gave back, as the log tells it: with JSON's escapes, which the fast lane does not undo."""
+    if isinstance(content, str):
+        for told in _RESULT.findall(line):
+            if _text_of(told) == content:
+                return len(told) - 2
+    size, parts = 0, [content]  # not recursive: a hostile log nests them deeper than Python's stack
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            size += len(orjson.dumps(part)) - 2
+        elif isinstance(part, list):
+            parts += [one.get("text", one.get("content")) for one in part if isinstance(one, dict)]
+    return size
+
+
+def _text_of(told: bytes) -> Any:
+    try:
+        return without_surrogates(json.loads(told.decode("utf-8", "replace"), strict=False))
+    except ValueError:
+        return None
+
+
 def scan_log(path: str, resume: Resume | None, *, fast: bool = True) -> LogScan:
     """Scan a log, or what was appended to it.
 
@@ -346,21 +355,10 @@ def scan_log(path: str, resume: Resume | None, *, fast: bool = True) -> LogScan:
     """
     start = resume or Resume(offset=0)
     scan = Scan(path, resume)
-    usual = UsualAnswers(scan.account, scan.head)
-    with Rows(path, offset=start.offset, line=start.line) as rows:
-        for line in rows.lines():
-            if isinstance(line, Problem):
-                scan.take(line, rows)
-            elif not (fast and len(line) > LONG and take_long(scan, line)):
-                try:
-                    row = orjson.loads(line)
-                except ValueError:
-                    row = None
-                if not isinstance(row, dict):
-                    for item in decode(rows, line):
-                        scan.take(item, rows)
-                elif not (fast and row.get("type") == "assistant" and usual.take(row, rows)):
-                    scan.take(row, rows)
+    with TranscriptRows(path, offset=start.offset, line=start.line) as rows:
+        for line in rows.others(Lane(scan.account, scan.head).take) if fast else rows.lines():
+            for item in [line] if isinstance(line, Problem) else rows.decode(line):
+                scan.take(item, rows)
         scan.account.settle()
         kept = Resume(offset=rows.offset, line=rows.line, state=scan.account.state())
         for item in rows.last():
