@@ -28,7 +28,15 @@ def _estimate(record: Record, prices: PriceBook) -> int | None:
     for model in (record.response_model, record.model):
         if model is None:
             continue
-        price = prices.price(record.provider, model, record.usage, record.time_ns, single=single)
+        price = prices.price(
+            record.provider,
+            model,
+            record.usage,
+            record.time_ns,
+            service_tier=record.service_tier or None,
+            speed=record.speed or None,
+            single=single,
+        )
         if price is not None:
             return price
     return None

@@ -66,6 +66,8 @@ class Record:
         branch: The git branch.
         version: The version of the agent program.
         agent: `main`, or the kind of sub-agent that made the call.
+        speed: A kind of request with a price of its own, such as `fast`; empty for the standard one.
+        service_tier: The same of its tier, such as `flex`, `priority` or `batch`.
     """
 
     time_ns: int | None
@@ -89,6 +91,8 @@ class Record:
     branch: str = UNKNOWN
     version: str = UNKNOWN
     agent: str = MAIN
+    speed: str = ""
+    service_tier: str = ""
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: see Record

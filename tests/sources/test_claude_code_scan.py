@@ -39,7 +39,7 @@ def answer(second, number, blocks, output, stop, *, shape=0, **options):
         "input_tokens": 3, "cache_creation_input_tokens": number % 7 * 10, "cache_read_input_tokens": 100 + shape % 3,
         **({"cache_creation": dict(SPLIT)} if shape & 1 else {}), "output_tokens": output,
     }  # fmt: skip
-    told = ({"web_search_requests": 0}, "standard", dict(SPLIT), "not_available", [], "fast")
+    told = ({"web_search_requests": 0}, "standard", dict(SPLIT), "not_available", [], "standard")
     usage |= {name: value for bit, (name, value) in enumerate(zip(USAGES, told, strict=True), 1) if shape >> bit & 1}
     message = {
         "model": f"claude-opus-4-{number % 2}", "id": f"msg_{number}", "type": "message", "role": "assistant", "content": blocks,
@@ -199,6 +199,18 @@ def test_usual_rows_are_not_decoded(tmp_path):
     rows += [result(7, 1, text, failed) for text in (WHOLE, RESULT, "ok", "") for failed in (None, True, False)]
     rows += [answer(8, 1, [block_of(kind, 1, RESULT)], 5, None) for kind in ("text", "thinking")]
     assert all(taken([orjson.dumps(row) + b"\n" for row in rows], path))
+
+
+@pytest.mark.parametrize("odd", [{"speed": "fast"}, {"service_tier": "priority"}])
+def test_requests_with_a_price_of_their_own_are_decoded(tmp_path, odd):
+    """What they cost depends on more than their tokens."""
+    row = answer(1, 1, [block_of("text", 1, "x")], 5, "end_turn")
+    row["message"]["usage"] = row["message"]["usage"] | odd
+    path = tmp_path / f"{ONE}.jsonl"
+    assert taken([orjson.dumps(row) + b"\n"], path) == [False]
+    path.write_bytes(orjson.dumps(row) + b"\n")
+    [record] = scan_log(str(path), None).sessions[0].records
+    assert {name: getattr(record, name) for name in odd} == odd
 
 
 def test_what_merely_resembles_a_usual_row_is_decoded(tmp_path):

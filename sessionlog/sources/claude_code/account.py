@@ -38,7 +38,7 @@ _LONGEST_TOKEN = 16
 _FACTS = ("status", "prompt", "error", "parent", "project", "model", "moment_ns", "active_ns", "asked")
 _KEPT = (
     "key", "family", "standing", "time_ns", "last_ns", "asked_ns", "model", "stop", "cost_nano", "latency_ms", "failed",
-    "active_ns", "visible",
+    "active_ns", "visible", "speed", "service_tier",
 )  # fmt: skip
 _MS = 1_000_000
 _ECHO = int(Standing.ECHO)
@@ -87,6 +87,8 @@ class Answer:
         cost_nano: The recorded cost.
         latency_ms: The recorded time of the call.
         failed: It is an error notice.
+        speed: How fast it was asked to be, where that has a price of its own.
+        service_tier: The same of its tier.
         active_ns: The session's active time since the response before.
         visible: Bytes of what it said, as far as they were counted.
         unread: Contents of rows, or whole rows, whose visible bytes are counted only if that matters.
@@ -96,7 +98,8 @@ class Answer:
 
     __slots__ = (
         "active_ns", "asked_ns", "cost_nano", "counts", "failed", "family", "given", "head", "key", "last_ns",
-        "latency_ms", "model", "open", "output", "standing", "stop", "time_ns", "told", "unread", "visible",
+        "latency_ms", "model", "open", "output", "service_tier", "speed", "standing", "stop", "time_ns", "told",
+        "unread", "visible",
     )  # fmt: skip
 
     def __init__(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> None:
@@ -111,6 +114,7 @@ class Answer:
         self.cost_nano: int | None = None
         self.latency_ms: float | None = None
         self.failed = False
+        self.speed = self.service_tier = ""
         self.active_ns = 0
         self.visible = 0
         self.unread: list[Any] = []
@@ -295,6 +299,8 @@ class Account:
             branch=branch,
             version=version,
             agent=agent,
+            speed=answer.speed,
+            service_tier=answer.service_tier,
         )  # fmt: skip
 
     def _quality(self, answer: Answer) -> Quality:

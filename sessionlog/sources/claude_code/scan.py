@@ -178,6 +178,9 @@ class Scan:
         answer.failed = failed
         counts = self._counts(usage, rows)
         answer.tell(counts)
+        if isinstance(usage, dict):
+            answer.speed = special(usage.get("speed")) or answer.speed
+            answer.service_tier = special(usage.get("service_tier")) or answer.service_tier
         if counts[0] <= FEW_TOKENS:
             answer.unread.append(message.get("content"))
         self._cost(row, answer, rows)
@@ -251,6 +254,12 @@ class Scan:
         if time_ns is None:
             time_ns = moment_of(row)
         self._answer(inner, message, rows, head, time_ns, Standing.ECHO, failed=failed)
+
+
+def special(kind: Any) -> str:
+    """Return a kind of request that may have a price of its own; "" for the standard one."""
+    name = read_name(kind)
+    return name if name and name != "standard" else ""
 
 
 def moment_of(row: Mapping[str, Any]) -> int | None:

@@ -45,12 +45,12 @@ ENDING = re.compile(
     rb'\}\],"stop_reason":(?:null|"([a-z_]++)"),"stop_sequence":(?:null|"[^"\\]*+"),"usage":\{"input_tokens":' + _COUNT
     + rb',"cache_creation_input_tokens":' + _COUNT + rb',"cache_read_input_tokens":' + _COUNT
     + rb",(?:" + _SPLIT + rb',)?"output_tokens":' + _COUNT
-    + rb'(?:,"server_tool_use":(?:null|\{[^{}]*+\}))?(?:,"service_tier":(?:null|"[a-z_]*+"))?(?:,' + _SPLIT
+    + rb'(?:,"server_tool_use":(?:null|\{[^{}]*+\}))?(?:,"service_tier":(?:null|"standard"))?(?:,' + _SPLIT
     + rb')?(?:,"inference_geo":(?:null|"[^"\\]*+"))?(?:,"iterations":(?:null|\[[^][]*+\]))?'
-    rb'(?:,"speed":(?:null|"[a-z_]*+"))?\}(?:,"c(?:ontainer|ontext_management)":null)*+\},(?:"requestId":"' + _NAME
+    rb'(?:,"speed":(?:null|"standard"))?\}(?:,"c(?:ontainer|ontext_management)":null)*+\},(?:"requestId":"' + _NAME
     + rb'",)?"type":"assistant","uuid":"[^"\\]*+","timestamp":"[^"\\]{24}"\}\n\Z'
 )  # fmt: skip
-"""From the end of an assistant's content to the end of its row."""
+"""From the end of an assistant's content to the end of its row; not of one with prices of its own."""
 
 STOP, OUTPUT, REQUEST = 1, 7, 10
 NUMBERS = (2, 3, 4, 5, 6, 8, 9)
