@@ -326,6 +326,20 @@ def temporary_directory(prefix: str) -> str:
     return tempfile.mkdtemp(prefix=prefix)
 
 
+def copy_file(path: str, copy: str) -> None:
+    """Copy a file's bytes into a new file, in a private folder of ours."""
+    import shutil  # noqa: PLC0415 - 5 ms that a logger never needs
+
+    shutil.copyfile(path, copy)
+
+
+def remove_directory(path: str) -> None:
+    """Remove a folder that `temporary_directory` made, with all that is in it."""
+    import shutil  # noqa: PLC0415 - see copy_file
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def stat_path(path: str) -> os.stat_result | None:
     """Return the state of the file a path names, None when there is none."""
     try:

@@ -58,7 +58,7 @@ class SourceCheck:
                 self._try(log)
             return len(logs)
         finally:
-            shutil.rmtree(copy, ignore_errors=True)
+            files.remove_directory(copy)
 
     def _try(self, log: str) -> None:
         whole = self._source.scan(log, None)

@@ -61,7 +61,8 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     built = typer.Typer(
         name="sessionlog",
         help="The flight recorder and the meter for AI agents.\n\nExample: sessionlog usage --since 7d",
-        epilog="Start with `sessionlog demo`. Logs are looked for in $SESSIONLOG_DIR or the state folder of your user.",
+        epilog="Start with `sessionlog demo`. Without a PATH the logs of every agent on this machine are read: "
+        "`sessionlog sources` says where they are looked for.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -15,14 +15,15 @@ import typer
 
 from sessionlog import files
 from sessionlog.cli.output import UNREADABLE, fail, note, print_json, print_text
-from sessionlog.errors import InvalidPrices
+from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.events.times import parse_time
 from sessionlog.ledger.load import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.settings import Settings, load_settings, parse_prices
-from sessionlog.sources.discover import discover, find_logs
+from sessionlog.sources.discover import discover, find_logs, recognise
+from sessionlog.sources.native import holds_events
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
 
@@ -86,12 +87,17 @@ class Reporting:
     env: Mapping[str, str]
 
 
-def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None) -> Reporting:
-    """Settle what a report reads; a named path that does not exist ends the command with exit code 3."""
+def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None, anything: bool = False) -> Reporting:
+    """Settle what a report reads; a named path that is not there, or is no log, ends the command with exit code 3.
+
+    With `anything` files that are no log of a known agent are let through: `check` says what is in them.
+    """
     settings = load_settings()
-    missing = [path for path in paths or () if files.stat_path(path) is None]
-    if missing:
-        fail(f"{missing[0]}: no such file or folder", UNREADABLE)
+    for path in paths or ():
+        if files.stat_path(path) is None:
+            fail(f"{path}: no such file or folder", UNREADABLE)
+        if not anything and not os.path.isdir(path) and isinstance(recognise(path), Problem) and not holds_events(path):
+            fail(f"{path}: no log of a known agent; `sessionlog sources` lists those that are known", UNREADABLE)
     return Reporting(
         settings=settings,
         paths=tuple(paths) if paths else None,
@@ -231,7 +237,8 @@ def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, wh
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if there and what != "sessions":
-        return f"no {what} in {places}; `sessionlog sessions` lists what is there"
+        path = "" if where.paths is None else " PATH"
+        return f"no {what} in {places}; `sessionlog sessions{path}` lists what is there"
     if where.paths is not None:
         odd = f" ({counted(unrecognised, 'file')} of no known agent)" if unrecognised else ""
         return f"no sessions in {places}{odd}; `sessionlog check PATH` says what is there"

@@ -57,10 +57,15 @@ def load_book(
 
 
 def scan_or_explain(log: Log, resume: Resume | None = None) -> LogScan:
-    """Scan one log of many: one that cannot be opened is a problem among the others."""
+    """Scan one log of many: one that cannot be opened, or that its source fails on, is a problem among the others."""
     try:
         return log.source.scan(log.path, resume)
     except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{log.path}: ")
-        problem = Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)
-        return LogScan(problems=Problems(count=1, first=(problem,)))
+        return _explained(log, "unreadable", str(error).removeprefix(f"{log.path}: "))
+    except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the reports of all others
+        return _explained(log, "source_failed", f"{log.source.id}: {type(error).__name__}: {error}")
+
+
+def _explained(log: Log, kind: str, detail: str) -> LogScan:
+    problem = Problem(path=log.path, line=0, offset=0, kind=kind, detail=detail)
+    return LogScan(problems=Problems(count=1, first=(problem,)))

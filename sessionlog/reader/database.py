@@ -8,12 +8,14 @@ in a private copy, and without a log nothing needs to be made.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from urllib.parse import quote
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable
+
+LARGEST_COPY = 4 << 30
+"""Bytes of a database that are copied where it cannot be read in its place."""
 
 WAIT_SECONDS = 2.0
 """How long a writer's lock is waited for."""
@@ -66,11 +68,14 @@ def _connect(path: str, mode: str, wait_seconds: float) -> sqlite3.Connection:
 
 def _connect_copy(path: str, wait_seconds: float) -> sqlite3.Connection:
     """Read a log that was left behind without its writer's shared memory, from files that have no names any more."""
+    status = files.stat_path(path)
+    if status is not None and status.st_size > LARGEST_COPY:
+        raise LogNotReadable(f"{path}: its writer is gone, and {status.st_size} bytes are too many for a private copy")
     folder = files.temporary_directory("sessionlog-database-")
     try:
         copy = os.path.join(folder, "copy")
         for suffix in ("", "-wal"):
-            shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+            files.copy_file(f"{path}{suffix}", f"{copy}{suffix}")
         return _connect(copy, _PLAIN, wait_seconds)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        files.remove_directory(folder)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from sessionlog.errors import Problem
 from sessionlog.render.escape import one_line
 
+_LONGEST = 44
+
 
 def counted(count: int, thing: str) -> str:
     """A number and its noun, `1 log` or `2 logs`."""
@@ -15,8 +17,11 @@ def counted(count: int, thing: str) -> str:
 
 
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
-    """Say how much was skipped, where the first of it is, and who shows it."""
-    first = ", ".join(one_line(_place(problem), 60) for problem in problems[:2])
+    """Say how much was skipped, where the first of it is, and who shows it; what cannot be opened is not damaged."""
+    if problems and count <= len(problems) and all(problem.kind == "unreadable" for problem in problems):
+        first = ", ".join(one_line(f"{_place(problem)}: {problem.detail}", 80) for problem in problems[:2])
+        return f"{counted(count, 'place')} could not be read ({first}{', …' if count > 2 else ''})"
+    first = ", ".join(_ending(one_line(_place(problem), 400)) for problem in problems[:2])
     them = "it" if count == 1 else "them"
     more = ", …" if count > 2 else ""
     return f"{counted(count, 'damaged piece')} skipped ({first}{more}): `sessionlog check` shows {them}"
@@ -25,6 +30,11 @@ def damage_note(count: int, problems: Sequence[Problem]) -> str:
 def limit_note(count: int, thing: str) -> str:
     """Say how much a limit left out."""
     return f"{counted(count, f'more {thing}')} (--limit)"
+
+
+def _ending(text: str) -> str:
+    """A long name's end, where the line number is."""
+    return text if len(text) <= _LONGEST else f"…{text[1 - _LONGEST :]}"
 
 
 def _place(problem: Problem) -> str:

@@ -44,6 +44,8 @@ def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "")
     if found:
         table = fit_table(_TABLE, [_row(source, tz) for source in found], width=width)
         yield from table.lines
+        if table.hidden:
+            yield Text(f"hidden columns: {', '.join(table.hidden)} (in --json and --csv)", style="note")
         yield Text()
     yield Text("looked in", style="note")
     longest = max(len(source.source) for source in report.sources)

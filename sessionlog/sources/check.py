@@ -6,7 +6,7 @@ Only our own logs are looked at more closely (numbering, clocks, permissions, se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.reader.check import FileCheck, check_log
@@ -23,13 +23,22 @@ _MAX_KEPT = 1000
 
 
 def check_sources(
-    paths: Iterable[str] | None, env: Mapping[str, str], *, secrets: bool = False, max_line: int = MAX_LINE
+    paths: Iterable[str] | None,
+    env: Mapping[str, str],
+    *,
+    secrets: bool = False,
+    max_line: int = MAX_LINE,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[str, FileCheck]]:
     """Yield (source id, what was found) for each log under `paths`, or of every agent found.
 
     A `.jsonl` file in a folder that no agent is known to write is named in a note; files of other kinds are not.
+    `progress` is called with (files done, files in all).
     """
-    for item in discover(env, all_sources()) if paths is None else find_logs(paths, env):
+    items = list(discover(env, all_sources()) if paths is None else find_logs(paths, env))
+    for done, item in enumerate(items):
+        if progress is not None:
+            progress(done, len(items))
         if isinstance(item, Log):
             if item.source.id in OURS:
                 yield item.source.id, check_log(item.path, secrets=secrets, max_line=max_line)
@@ -61,6 +70,9 @@ def check_foreign(log: Log) -> FileCheck:
     except (LogNotReadable, MissingExtra) as error:
         detail = str(error).removeprefix(f"{log.path}: ")
         problems = [Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)]
+    except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the check of all others
+        detail = f"{log.source.id}: {type(error).__name__}: {error}"
+        problems = [Problem(path=log.path, line=0, offset=0, kind="source_failed", detail=detail)]
     for problem in problems:
         key = (problem.line, problem.offset, problem.kind, problem.detail)
         if key not in found:

@@ -19,7 +19,9 @@ from sessionlog.sources.registry import all_sources, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
-_OURS = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE)
+_OURS = re.compile(
+    rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE | re.IGNORECASE
+)
 _NATIVE = ("native", "fizeau")
 
 
@@ -42,6 +44,7 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
     """
     chosen = {source.id for source in sources or all_sources()}
     seen: set[tuple[int, int]] = set()
+    folders: dict[str, Log | None] = {}
     names: set[str] = set()  # beside `x.jsonl`, a packed `x.jsonl.gz` is its copy
     for path in paths:
         if not os.path.isdir(path):
@@ -59,10 +62,12 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
                 yield item
             elif _key(item) not in seen and _first(item, names):
                 log = recognise(item)
+                if isinstance(log, Problem) and item.endswith(".json"):
+                    log = _folder_of(item, folders) or log
                 if isinstance(log, Problem):
                     yield log
                 elif log.source.id in chosen:
-                    yield from _once(log.source, [item], seen)
+                    yield from _once(log.source, [log.path], seen)
 
 
 def recognise(path: str) -> Log | Problem:
@@ -82,11 +87,24 @@ def recognise(path: str) -> Log | Problem:
     if ours and _OURS.search(head):
         return Log(source=native, path=path)
     for source in (*(s for s in all_sources() if s.id not in _NATIVE), native):
-        if source.recognises(path, head):
+        if _knows(source, path, head):
             return Log(source=source, path=path)
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
         return Log(source=native, path=path)
     return _unknown(path)
+
+
+def recognise_folder(path: str) -> Log | None:
+    """Return the log that a folder of small files is; None for any other folder."""
+    return next((Log(source=s, path=path) for s in all_sources() if s.id not in _NATIVE and _knows(s, path, b"")), None)
+
+
+def _knows(source: Source, path: str, head: bytes) -> bool:
+    """Ask a source; one that fails does not know the file, and must not keep others from being asked."""
+    try:
+        return source.recognises(path, head)
+    except Exception:  # noqa: BLE001 - a package's mistake is not the user's
+        return False
 
 
 def _missing(place: str) -> str | None:
@@ -104,6 +122,14 @@ def _unknown(path: str) -> Problem:
     return Problem(
         path=path, line=0, offset=0, kind="unknown_format", detail="no log of a known agent", severity="info"
     )
+
+
+def _folder_of(path: str, folders: dict[str, Log | None]) -> Log | None:
+    """The log that a file's folder is."""
+    folder = os.path.dirname(path)
+    if folder not in folders:
+        folders[folder] = recognise_folder(folder)
+    return folders[folder]
 
 
 def _first(path: str, names: set[str]) -> bool:

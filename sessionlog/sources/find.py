@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from sessionlog import files
 from sessionlog.errors import AmbiguousSession, LogNotReadable, MissingExtra, Problem
-from sessionlog.sources.discover import discover, recognise
+from sessionlog.sources.discover import discover, recognise, recognise_folder
 from sessionlog.sources.native import holds_events, list_logs, session_id_of
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.registry import all_sources, load_source
@@ -23,14 +23,19 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
         LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
         AmbiguousSession: Several sessions match.
     """
+    folder = recognise_folder(target) if os.path.isdir(target) else None
+    if folder is not None:
+        return folder, None
     if files.stat_path(target) is not None and not os.path.isdir(target):
         return log_at(target), None
     try:
         return Log(source=load_source("native"), path=resolve_session(target, directory)), None
-    except LogNotReadable:
+    except LogNotReadable as error:
         found = {} if os.path.isdir(target) else _elsewhere(target, env)
-        if not found:
+        if not found and os.path.isdir(target):
             raise
+        if not found:
+            raise LogNotReadable(f"{error}, nor one of another agent") from error
     matches = _matching(target, found)
     if len(matches) > 1:
         raise AmbiguousSession(target, tuple(matches))

@@ -39,7 +39,8 @@ _MODEL_FIRST = re.compile(
 )
 _ANOTHER = b'"session_id"'  # inside a text its quotes are escaped
 _WHOLE = (b"}\n", b"}\r\n")
-_ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:')
+_ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
+_TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
 
 
@@ -67,7 +68,8 @@ def list_logs(place: str) -> Iterator[str | Problem]:
 
 def recognises(path: str, head: bytes) -> bool:
     """A line with the envelope's keys; whatever else stands in the file."""
-    return path.endswith(LOG_SUFFIXES) and b'"type"' in head and _ENVELOPE.search(head) is not None
+    ours = b'"type"' in head.lower() and _ENVELOPE.search(head) is not None
+    return path.endswith(LOG_SUFFIXES) and (ours or _TORN_FIRST.match(head) is not None)
 
 
 def holds_events(path: str) -> bool:

@@ -99,7 +99,7 @@ def test_one_form_at_a_time(cli, calls):
 def test_sessions_without_tools_are_no_error(cli, logs, form):
     """Every form has an empty shape; the note says that there are logs, and who lists them."""
     ran = cli("tools", logs, *form)
-    assert (ran.code, ran.err) == (0, f"no tool calls in {logs}; `sessionlog sessions` lists what is there\n")
+    assert (ran.code, ran.err) == (0, f"no tool calls in {logs}; `sessionlog sessions PATH` lists what is there\n")
     assert ran.out
 
 

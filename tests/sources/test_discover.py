@@ -1,15 +1,23 @@
 """Discovery: every log once and with its source, on whatever way it was reached, and no silence about the others."""
 
 import os
+import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import Problem
+from sessionlog.ledger.load import scan_or_explain
 from sessionlog.reader.walk import walk_files
+from sessionlog.sources.check import check_foreign
 from sessionlog.sources.discover import discover, find_logs, recognise
-from sessionlog.sources.registry import all_sources, choose_sources
+from sessionlog.sources.find import resolve_log
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources, choose_sources, load_source
+from tests.sources.homes import build_home, truth_of
 from tests.sources.logs import answered, start, write_log
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import POINT, installed, story, write_scroll
@@ -274,3 +282,49 @@ def test_a_log_that_cannot_be_opened_is_ours_to_name(tmp_path):
     """Its name says that it is a log; of others nobody knows."""
     assert recognise(str(tmp_path / "gone.jsonl")).source.id == "native"
     assert recognise(str(tmp_path / "gone.db")).kind == "unknown_format"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"SESSION_ID":"s","Seq":0,"Type":"session.start","TS":"2026-11-20T10:00:00Z"}\n',
+        b'{"session_id":"x","se',
+    ],
+    ids=["keys-in-any-case", "torn-first-line"],
+)
+def test_odd_logs_of_ours_are_ours(tmp_path, content):
+    """However the original spelled them, and however little of them is left."""
+    (tmp_path / "s.jsonl").write_bytes(content)
+    assert [(log.source.id, log.path) for log in find_logs([str(tmp_path)], {})] == [
+        ("native", str(tmp_path / "s.jsonl"))
+    ]
+
+
+def test_a_log_that_is_a_folder_is_found_under_any_path(tmp_path):
+    """Some agents keep a small file for each message: a backup of them is as good as the original."""
+    home = build_home("opencode/legacy-files", tmp_path)
+    backup = tmp_path / "backup"
+    shutil.copytree(home / ".local" / "share" / "opencode", backup)
+    found = [item for item in find_logs([str(backup)], {}) if isinstance(item, Log)]
+    assert {log.source.id for log in found} == {"opencode"}
+    report = aggregate_usage(str(backup))
+    assert report.totals.requests == sum(row["requests"] for row in truth_of("opencode/legacy-files")["rows"])
+    log, _ = resolve_log(found[0].path, None, {})
+    assert log == found[0]
+
+
+def test_a_source_that_fails_costs_only_its_own_log(tmp_path, monkeypatch):
+    """The report names it and goes on."""
+    (tmp_path / "s.jsonl").write_bytes(
+        b'{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-20T10:00:00Z"}\n'
+    )
+
+    def fail(*_):
+        raise ZeroDivisionError("oops")
+
+    broken = replace(load_source("native"), scan=fail, read=fail)
+    log = Log(source=broken, path=str(tmp_path / "s.jsonl"))
+    assert [str(p).split(" ", 1)[1] for p in scan_or_explain(log).problems.first] == [
+        "source_failed native: ZeroDivisionError: oops"
+    ]
+    assert check_foreign(log).counts == {"source_failed": 1}
