@@ -7,20 +7,20 @@ told apart when they enter, too (see `copies`), so that reports are plain sums.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.copies import Copy, prefers, put_together, yields
+from sessionlog.ledger.copies import Copy, prefers, put_together
 from sessionlog.ledger.costs import cost_of
 from sessionlog.ledger.histogram import bucket_of
-from sessionlog.ledger.rows import metadata_text, saturating_sum, storable
+from sessionlog.ledger.rows import metadata_text, saturating_sum, storable, within_64_bits
 from sessionlog.ledger.schema import INDEXES, LABEL, RECORD, SCHEMA, SESSION, TOOL, insert
 from sessionlog.ledger.sessions import merge_sessions
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
-from sessionlog.sources.record import Limit, Problems, Record, ScannedSession, ToolUse
+from sessionlog.sources.record import Limit, Problems, Record, ScannedSession, Standing, ToolUse
 
 _MAX_NAMED = 100
 _MANY = 4096
@@ -28,7 +28,9 @@ _INSERT_SESSION = insert("sessions", ("id", *SESSION))
 _INSERT_LABEL = insert("labels", ("id", *LABEL))
 _INSERT_RECORD = insert("records", RECORD)
 _INSERT_TOOL = insert("tools", TOOL)
-_LABEL_ID = RECORD.index("label_id")
+_DELETE = "DELETE FROM {} WHERE id = ?"
+_LABEL_ID, _KEY, _STANDING = (RECORD.index(name) for name in ("label_id", "key", "standing"))
+_ALL_REAL = 0
 
 
 class Book:
@@ -43,13 +45,13 @@ class Book:
 
     def __init__(self, prices: PriceBook, *, tools: bool = True) -> None:
         """Make an empty book; without `tools` it leaves tool calls out, half of the work of entering a log."""
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self.prices = prices
         self._keeps_tools = tools
         self.problems: list[Problem] = []
         self.problem_count = 0
         self.unrecognised = 0
         self.limits: dict[tuple[str, str], Limit] = {}
-        self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self._connection.executescript(SCHEMA)
         self._connection.execute("BEGIN")
         self._indexed = False
@@ -59,8 +61,12 @@ class Book:
         self._labels: dict[tuple[str, ...], int] = {}
         self._label_names: list[tuple[str, ...]] = []
         self._logs: list[str] = []
-        self._families: dict[int, int | tuple[int, ...]] = {}  # hash → ids of records: a key itself takes 100 bytes
+        # By hash, as a name itself takes 100 bytes. A family of one is known by the record's id, and only where there
+        # are more of them is each in `_keys`: the ids of weaker ones are kept, REAL ones need no list (`_ALL_REAL`).
+        self._families: dict[int, int | list[int]] = {}
+        self._keys: dict[int, int] = {}
         self._calls: dict[int, int] = {}
+        self._calls_told_by: dict[int, set[str]] = {}
         self._told_by: dict[int, set[str]] = {}
         self._new: list[tuple[Any, ...]] = []  # rows that wait: thousands at once are written faster
         self._new_calls: list[tuple[Any, ...]] = []
@@ -101,14 +107,17 @@ class Book:
         return session_id
 
     def _write_sessions(self) -> None:
+        rows = []
         for session_id, told in self._told_anew.items():
             whole = merge_sessions(told)
-            row = (
-                session_id, whole.source, storable(whole.session_id), storable(whole.path), whole.parent, whole.part,
-                whole.start_ns, whole.last_ns, whole.status, whole.project, whole.harness, whole.route,
-                whole.duration_ms, whole.prompt, whole.error, metadata_text(whole.metadata), whole.counted,
-            )  # fmt: skip
-            self._connection.execute(_INSERT_SESSION, row)
+            status = None if whole.status is None else storable(whole.status)
+            rows.append((
+                session_id, whole.source, storable(whole.session_id), storable(whole.path), storable(whole.parent),
+                whole.part, whole.start_ns, whole.last_ns, status, storable(whole.project), storable(whole.harness),
+                storable(whole.route), whole.duration_ms, storable(whole.prompt), storable(whole.error),
+                metadata_text(whole.metadata), whole.counted,
+            ))  # fmt: skip
+        self._write(_INSERT_SESSION, rows)
         self._told_anew.clear()
 
     def _record(self, session: ScannedSession, session_id: int, record: Record) -> None:
@@ -117,30 +126,52 @@ class Book:
         if not record.key:
             self._insert(row, record.told_by)
             return
-        family = hash((session.source, record.family or record.key))
+        name = session.source, record.family or record.key
+        family = hash(name)
         known = self._families.get(family)
         if known is None:
             self._families[family] = self._insert(row, record.told_by)
             return
-        self._flush()
-        ids = (known,) if isinstance(known, int) else known
-        self._families[family] = self._among([self._copy(*self._stored(i)) for i in ids], row, label, record.told_by)
+        alone = isinstance(known, int) and known != _ALL_REAL
+        row_id = known if isinstance(known, int) and alone else self._keys.get(hash((*name, row[_KEY])))
+        copy = None if row_id is None else self._stored(row_id)
+        if copy is not None and copy["key"] == row[_KEY]:
+            self._families[family] = self._again(known, copy, self._copy(row, label), record.told_by)
+        else:
+            self._families[family] = self._beside(name, known, copy if alone else None, row, record.told_by)
 
-    def _among(self, known: list[Copy], row: tuple[Any, ...], label: tuple[str, ...], told_by: str) -> tuple[int, ...]:
-        """Enter a record beside those of its family; return the ids of all that count then."""
-        new = self._copy(row, label)
-        same = next((copy for copy in known if copy["key"] == new["key"]), None)
-        others = [copy for copy in known if copy is not same]
-        best = new if same is None else put_together(same, new)
-        if any(yields(best, other) for other in others):
-            return tuple(other["id"] for other in others)
-        weaker = {other["id"] for other in others if yields(other, best)}
-        self._delete(weaker)
-        kept = [other["id"] for other in others if other["id"] not in weaker]
-        if same is None:
-            return (*kept, self._insert(row, told_by))
+    def _again(self, family: int | list[int], same: Copy, new: Copy, told_by: str) -> int | list[int]:
+        """Enter a copy of a record that is known; return its family."""
+        best = put_together(same, new)
         self._replace(same, new, best, told_by)
-        return (*kept, same["id"])
+        if isinstance(family, int) or best["standing"] < Standing.REAL:
+            return family
+        self._delete("records", (row_id for row_id in family if row_id != same["id"]))
+        row_id: int = same["id"]
+        return row_id
+
+    def _beside(
+        self, name: tuple[str, str], family: int | list[int], only: Copy | None, row: tuple[Any, ...], told_by: str
+    ) -> int | list[int]:
+        """Enter a record under a key that is new in its family, of which `only` may be the only one; return the family.
+
+        One that is not REAL does not count beside a REAL one, whichever of them was first.
+        """
+        weaker = row[_STANDING] < Standing.REAL
+        others_weaker = isinstance(family, list) if only is None else only["standing"] < Standing.REAL
+        if weaker and not others_weaker:
+            return family
+        if others_weaker and not weaker:
+            self._delete("records", [family] if isinstance(family, int) else family)
+            return self._insert(row, told_by)
+        row_id = self._keys[hash((*name, row[_KEY]))] = self._insert(row, told_by)
+        if only is not None:
+            self._keys[hash((*name, only["key"]))] = only["id"]
+        if not weaker:
+            return _ALL_REAL
+        ids = [family] if isinstance(family, int) else family
+        ids.append(row_id)
+        return ids
 
     def _replace(self, known: Copy, new: Copy, best: Copy, told_by: str) -> None:
         """Put what counts of two copies into the place of the one that is known."""
@@ -153,11 +184,13 @@ class Book:
             self._told_by[known["id"]] = tellers
         label_id = self._label(tuple(best[name] for name in LABEL))
         row = {**best, "id": known["id"], "label_id": label_id}
-        self._connection.execute(_INSERT_RECORD, tuple(row[name] for name in RECORD))
+        self._write(_INSERT_RECORD, [tuple(row[name] for name in RECORD)])
 
-    def _stored(self, row_id: int) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-        [row] = self._connection.execute("SELECT * FROM records WHERE id = ?", (row_id,))
-        return row, self._label_names[row[_LABEL_ID] - 1]
+    def _stored(self, row_id: int) -> Copy | None:
+        """A record that was entered; None when it had to go: `_keys` still knows it then."""
+        self._flush()
+        row = self._connection.execute("SELECT * FROM records WHERE id = ?", (row_id,)).fetchone()
+        return None if row is None else self._copy(row, self._label_names[row[_LABEL_ID] - 1])
 
     def _copy(self, row: tuple[Any, ...], label: tuple[str, ...]) -> Copy:
         values = dict(zip((*RECORD, *LABEL), (*row, *label), strict=True))
@@ -170,12 +203,19 @@ class Book:
             self._told_by[self._last_record] = {told_by}
         return self._last_record
 
-    def _delete(self, rows: Iterable[int]) -> None:
-        self._connection.executemany("DELETE FROM records WHERE id = ?", [(row,) for row in rows])
+    def _delete(self, table: str, rows: Iterable[int]) -> None:
+        self._flush()
+        self._connection.executemany(_DELETE.format(table), [(row,) for row in rows])
+
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        try:
+            self._connection.executemany(statement, rows)
+        except OverflowError:  # rare enough to look at each number only then; rows that are in are entered again
+            self._connection.executemany(statement, [within_64_bits(row) for row in rows])
 
     def _flush(self) -> None:
-        self._connection.executemany(_INSERT_RECORD, self._new)
-        self._connection.executemany(_INSERT_TOOL, self._new_calls)
+        self._write(_INSERT_RECORD, self._new)
+        self._write(_INSERT_TOOL, self._new_calls)
         self._new.clear()
         self._new_calls.clear()
 
@@ -188,7 +228,7 @@ class Book:
             record.branch, record.version, record.agent, record.granularity, record.quality,
         )  # fmt: skip
         row = (
-            0, session_id, self._label(label), len(self._logs) - 1, record.key, record.standing,
+            0, session_id, self._label(label), len(self._logs) - 1, storable(record.key), record.standing,
             record.time_ns, record.requests, record.failed, usage.input, usage.output, usage.cache_read,
             usage.cache_write, usage.cache_write_1h, usage.reasoning, recorded, estimate, record.priced,
             record.latency_ms, None if record.failed else bucket_of(record.latency_ms), record.active_ms,
@@ -200,7 +240,7 @@ class Book:
         if known is None:
             known = self._labels[label] = len(self._labels) + 1
             self._label_names.append(label)
-            self._connection.execute(_INSERT_LABEL, (known, *label))
+            self._connection.execute(_INSERT_LABEL, (known, *map(storable, label)))
         return known
 
     def _tool(self, session: ScannedSession, session_id: int, tool: ToolUse) -> None:
@@ -208,10 +248,12 @@ class Book:
         key = hash((session.source, tool.key))
         known = self._calls.get(key)
         row = (
-            known or len(self._calls) + 1, session_id, len(self._logs) - 1, tool.time_ns, tool.tool, tool.server,
-            tool.agent, tool.project or session.project, tool.finished, tool.failed, tool.duration_ms,
-            bucket_of(tool.duration_ms), tool.output_bytes,
+            known or len(self._calls) + 1, session_id, len(self._logs) - 1, tool.time_ns, storable(tool.tool),
+            storable(tool.server), storable(tool.agent), storable(tool.project or session.project), tool.finished,
+            tool.failed, tool.duration_ms, bucket_of(tool.duration_ms), tool.output_bytes,
         )  # fmt: skip
+        if tool.told_by:
+            self._calls_told_by.setdefault(row[0], set()).add(tool.told_by)
         if known is not None:
             self._flush()
             [values] = self._connection.execute("SELECT * FROM tools WHERE id = ?", (known,))
@@ -227,9 +269,9 @@ class Book:
     def settle(self) -> None:
         """Leave out what another known session tells better; call it when all logs are in."""
         known = {f"{source}:{session}" for source, _, session in self._sessions}
-        self._flush()
-        self._delete(row for row, tellers in self._told_by.items() if not tellers.isdisjoint(known))
-        self._told_by.clear()
+        for table, told_by in (("records", self._told_by), ("tools", self._calls_told_by)):
+            self._delete(table, (row for row, tellers in told_by.items() if not tellers.isdisjoint(known)))
+            told_by.clear()
 
     def note(self, problems: Problems) -> None:
         """Keep damage of the logs for the report: all of it as a number, the first by name."""
@@ -242,6 +284,7 @@ class Book:
 
     def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+        parameters = {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}
         self._flush()
         self._write_sessions()
         if not self._indexed:
@@ -261,7 +304,8 @@ class Book:
         self._connection.close()
 
     def __del__(self) -> None:
-        self._connection.close()
+        if hasattr(self, "_connection"):  # also a book that could not be made is thrown away
+            self._connection.close()
 
 
 def _word(limit: Limit) -> tuple[int, int, float]:

@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessionlog.sources.record import Standing
-
 Copy = Mapping[str, Any]
 """A row of `records` with its label's names, and with the `path` of its log and the `session` by name."""
 
@@ -36,11 +34,6 @@ def put_together(known: Copy, new: Copy) -> Copy:
         return max(known, new, key=lambda copy: copy["standing"])
     counts, place = max(known, new, key=_weight), min(known, new, key=_age)
     return {**counts, **{name: place[name] for name in _PLACE}}
-
-
-def yields(one: Copy, other: Copy) -> bool:
-    """Whether `one` does not count because of `other`, which is of its family and has another key."""
-    return bool(one["standing"] < Standing.REAL <= other["standing"])
 
 
 def prefers(one: Copy, other: Copy) -> bool:

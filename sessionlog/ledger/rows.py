@@ -13,8 +13,19 @@ _SATURATED = 2**63 - 1
 
 
 def storable(name: str) -> str:
-    """A file's name may hold bytes that are no text, and SQLite takes only text: they stay visible and distinct."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Names may hold what is no text (bytes of a file's name, half a character), and SQLite takes only text.
+
+    What is none stays visible and distinct.
+    """
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row whose numbers SQLite can hold: those beyond 64 bits become the largest or the least that it knows."""
+    return tuple(
+        max(-_SATURATED, min(_SATURATED, value)) if isinstance(value, int) and abs(value) > _SATURATED else value
+        for value in row
+    )
 
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:

@@ -108,10 +108,12 @@ class Gather:
         record.active_ms, self._active_ns = self._active_ns // 1_000_000, self._active_ns % 1_000_000
         self.records.append(record)
 
-    def call(self, key: str, time_ns: int | None, name: str, *, server: str = "", agent: str = "main") -> None:
+    def call(
+        self, key: str, time_ns: int | None, name: str, *, server: str = "", agent: str = "main", told_by: str = ""
+    ) -> None:
         """Take a tool call; its result may come much later."""
-        self._open[key] = [time_ns, name, server, agent]
-        self.tools[key] = ToolUse(key=key, time_ns=time_ns, tool=name, server=server, agent=agent)
+        self._open[key] = [time_ns, name, server, agent, told_by]
+        self.tools[key] = ToolUse(key=key, time_ns=time_ns, tool=name, server=server, agent=agent, told_by=told_by)
 
     def result(
         self, key: str, time_ns: int | None, *, failed: bool, output_bytes: int, duration_ms: float | None = None
@@ -120,12 +122,12 @@ class Gather:
         known = self._open.pop(key, None)
         if known is None:
             return
-        called_ns, name, server, agent = known
+        called_ns, name, server, agent, told_by = known
         if duration_ms is None and called_ns is not None and time_ns is not None and time_ns >= called_ns:
             duration_ms = (time_ns - called_ns) / 1_000_000
         self.tools[key] = ToolUse(
             key=key, time_ns=called_ns, tool=name, server=server, agent=agent, finished=True, failed=failed,
-            duration_ms=duration_ms, output_bytes=output_bytes,
+            duration_ms=duration_ms, output_bytes=output_bytes, told_by=told_by,
         )  # fmt: skip
 
     def session(self, **more: Any) -> ScannedSession:

@@ -111,6 +111,7 @@ class ToolUse:
         duration_ms: From call to result; None when the log does not tell.
         output_bytes: Length of the text that it gave back to the model, as UTF-8; with the escapes of JSON where a log
             is so large that it is measured without being decoded (Claude Code, Codex).
+        told_by: As in Record.
     """
 
     key: str
@@ -123,6 +124,7 @@ class ToolUse:
     failed: bool = False
     duration_ms: float | None = None
     output_bytes: int = 0
+    told_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ import pytest
 
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import MAX_COUNT
+from sessionlog.ledger.book import Book
 from sessionlog.sources.protocol import LogScan
-from sessionlog.sources.record import Limit, Problems
+from sessionlog.sources.record import Limit, Problems, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
 LARGEST = 2**63 - 1
@@ -73,6 +74,74 @@ def test_names_that_are_no_text_stay_distinct():
     book = book_of(*[session(f"bad-{name}", path=f"/logs/bad-{name}.jsonl") for name in ("\udcff", "\udcfe", "ü")])
     names = [name for (name,) in book.query("SELECT session FROM sessions", {})]
     assert names == ["bad-\\udcff", "bad-\\udcfe", "bad-ü"]
+
+
+HALF = "a\ud83d"
+"""Half of a character, as JSON may hold it and SQLite may not."""
+
+
+@pytest.mark.parametrize("name", ["provider", "model", "response_model", "project", "branch", "version", "agent"])
+def test_half_a_character_in_a_label_stays_visible(name):
+    """Whatever a log puts into a name, and however often: copies of it are one response."""
+    entries = [record(key="k", **{name: HALF}), record(key="k", output=9, **{name: HALF})]
+    assert book_of(session("s", *entries)).query(f"SELECT DISTINCT {name} FROM labels", {}) == [("a\\ud83d",)]
+
+
+def test_half_a_character_can_be_asked_for():
+    """The words of a question may be no text, either."""
+    book = book_of(session("s", project=HALF))
+    assert book.query("SELECT COUNT(*) FROM sessions WHERE project = :project", {"project": HALF}) == [(1,)]
+
+
+def test_half_a_character_in_a_key_stays_visible():
+    """A copy is recognised all the same, alone and in a family."""
+    for family in ("", "f"):
+        book = book_of(session("s", *[record(key=key, family=family) for key in (HALF, "b", HALF, HALF)]))
+        assert book.query("SELECT key FROM records ORDER BY id", {}) == [("a\\ud83d",), ("b",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("parent", "parent"), ("project", "project"), ("harness", "harness"), ("route", "route"), ("prompt", "prompt"),
+        ("error", "error"), ("status", "end_status"),
+    ],
+)  # fmt: skip
+def test_half_a_character_in_a_session_stays_visible(name, column):
+    """A prompt is cut anywhere."""
+    assert stored(column, **{name: HALF}) == "a\\ud83d"
+    assert stored("end_status", status=None) is None
+
+
+@pytest.mark.parametrize("name", ["tool", "server", "agent", "project"])
+def test_half_a_character_in_a_tool_call_stays_visible(name):
+    """A model may call tools by any name."""
+    use = ToolUse(**({"key": HALF, "time_ns": NOON, "tool": "bash"} | {name: HALF}))
+    book = book_of(session("s", tools=(use, use)))
+    assert book.query(f"SELECT {name} FROM tools", {}) == [("a\\ud83d",)]
+
+
+@pytest.mark.parametrize(("number", "kept"), [(10**30, LARGEST), (-(10**30), -LARGEST), (2**63, LARGEST)])
+def test_numbers_beyond_64_bits_are_bent(number, kept):
+    """They cost nothing else: not the other rows that are written with them."""
+    use = ToolUse(key="c", time_ns=number, tool="bash", duration_ms=number, output_bytes=number)
+    odd = record(time_ns=number, key="k", active_ms=number)
+    entries = [record(), odd, record(time_ns=number, key="k", output=9, active_ms=number), record()]
+    book = book_of(session("s", *entries, tools=(use, use), start_ns=number, last_ns=number, duration_ms=number))
+    assert book.query("SELECT time_ns, active_ms FROM records ORDER BY id", {}) == [
+        (NOON, 0), (kept, kept), (NOON, 0),
+    ]  # fmt: skip
+    assert book.query("SELECT time_ns, output_bytes FROM tools", {}) == [(kept, kept)]
+    assert book.query("SELECT start_ns, last_ns, duration_ms FROM sessions", {}) == [(kept, kept, kept)]
+
+
+def test_a_book_that_could_not_be_made_is_thrown_away_quietly(monkeypatch):
+    """What went wrong is raised alone."""
+    monkeypatch.setattr("sessionlog.ledger.book.SCHEMA", "no SQL")
+    with pytest.raises(sqlite3.OperationalError):
+        Book(None)
+    with pytest.raises(TypeError):
+        Book()
 
 
 def nested(depth):

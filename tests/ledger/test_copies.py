@@ -129,6 +129,29 @@ def test_real_rows_of_one_family_are_responses_of_their_own():
     assert [row[0] for row in counted(entries)] == ["a", "b"]
 
 
+def test_a_family_that_grows_strong_leaves_out_all_that_was_weak():
+    """Also a weak copy under a key that counted before, and not one that becomes REAL itself afterwards."""
+    weak = {"family": "f", "standing": Standing.SIDE}
+    entries = [(name, name, {"key": name, **weak}) for name in "abc"]
+    entries += [("d", "d", {"key": "d", "family": "f"}), ("e", "e", {"key": "a", **weak})]
+    assert [row[0] for row in counted(entries)] == ["d"]
+    entries += [(name, name, {"key": name, "family": "f"}) for name in "ab"]
+    assert [row[0] for row in counted(entries)] == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize("standing", list(Standing))
+def test_a_great_family_is_entered_without_reading_it(standing):
+    """A trace may hold thousands of calls: each is compared with copies of itself alone."""
+    reads = []
+    book = book_of()
+    book._connection.set_trace_callback(lambda sql: reads.append(sql) if sql.startswith("SELECT") else None)
+    book.add(session("s", *[record(key=str(n), family="f", standing=standing) for n in range(300)]))
+    assert len(reads) <= 1
+    book.add(session("t", *[record(key=str(n), family="f", standing=standing) for n in range(300)]))
+    assert len(reads) <= 301
+    assert book.query("SELECT COUNT(*) FROM records", {}) == [(300,)]
+
+
 def test_copies_in_different_agents_logs_are_no_copies():
     """A key names a response within its source."""
     book = book_of(*[session("s", record(key="k"), source=source) for source in ("one", "two")])
@@ -162,6 +185,16 @@ def test_of_two_copies_of_a_call_the_finished_one_counts():
     uses = [("fork", use()), ("late", use(time_ns=NOON + 9, finished=True, failed=True)), ("own", use(finished=True))]
     for order in permutations(uses):
         assert calls(order) == [("own", 1, 0, NOON)]
+
+
+@pytest.mark.parametrize(("known", "left"), [("s1", ["t"]), ("s2", ["c", "t"])])
+def test_a_call_that_a_known_session_tells_better_does_not_count(known, left):
+    """As with responses: whichever copy says so, and only where that session is known."""
+    uses = [("a", use(finished=True)), ("b", use(told_by="native:s1")), (known, use("t"))]
+    for order in permutations(uses):
+        book = book_of(*[session(name, tools=(one,)) for name, one in order])
+        book.settle()
+        assert book.query("SELECT COUNT(*) FROM tools", {}) == [(len(left),)]
 
 
 @LAW

@@ -1,5 +1,6 @@
 """Agents side by side: in one home, in copies of it, on two ways to it. Each response counts once, for the agent that made it."""
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from tests.sources.homes import build_home, environment, truth_of
 
@@ -45,6 +47,49 @@ def test_agents_that_ask_each_other_are_counted_once(case, tmp_path):
     found = {f"{one.source}:{one.session}": one.to_dict() for one in list_sessions(None, env=env, now=NOW).sessions}
     truth = truth_of(case)["sessions"]
     assert {name: {key: found[name][key] for key in truth.get(name, {})} for name in found} == truth
+
+
+THREAD = "019a0000-0001-7000-8000-000000000001"
+
+
+def codex_rows():
+    clock = "2026-11-10T10:00:00.000Z"
+    call = {"call_id": "c1", "name": "shell", "arguments": "{}"}
+    yield {"timestamp": clock, "type": "session_meta", "payload": {"id": THREAD, "timestamp": clock, "cwd": "/w"}}
+    yield {"timestamp": clock, "type": "response_item", "payload": {"type": "function_call", **call}}
+    given = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+    yield {"timestamp": clock, "type": "response_item", "payload": given}
+
+
+def openclaw_rows(session):
+    clock = "2026-11-10T10:00:03.000Z"
+    yield {"type": "session", "version": 3, "id": session, "timestamp": clock, "cwd": "/w"}
+    calls = [("c1", f"codex-app-server:{THREAD}:1"), ("c2", None)]
+    for call, mirrored in calls:
+        content = [{"type": "toolCall", "id": call, "name": "shell", "arguments": {}}]
+        told = {"role": "assistant", "provider": "openai-codex", "model": "gpt-5", "content": content}
+        if mirrored:
+            told["idempotencyKey"] = mirrored
+        yield {"type": "message", "id": f"m-{call}", "timestamp": clock, "message": told}
+        given = {"role": "toolResult", "toolCallId": call, "toolName": "shell", "content": "ok"}
+        yield {"type": "message", "id": f"r-{call}", "timestamp": clock, "message": given}
+
+
+def write_rows(path, rows):
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize(("known", "calls"), [(True, {"codex": 1, "openclaw": 1}), (False, {"openclaw": 2})])
+def test_tool_calls_of_a_mirrored_thread_are_counted_once(known, calls, tmp_path):
+    """OpenClaw repeats what Codex did for it: that counts in the thread's own log, what only OpenClaw tells counts there."""
+    session = "7d0c2a8e-1111-4111-8111-111111111111"
+    write_rows(tmp_path / f".openclaw/agents/main/sessions/{session}.jsonl", openclaw_rows(session))
+    if known:
+        day = tmp_path / ".codex/sessions/2026/11/10"
+        write_rows(day / f"rollout-2026-11-10T10-00-00-{THREAD}.jsonl", codex_rows())
+    report = aggregate_tools(None, env={"HOME": str(tmp_path)}, by=("source", "tool"), now=NOW)
+    assert {row.keys["source"]: row.calls for row in report.rows} == calls
 
 
 def test_all_agents_in_one_home(tmp_path):

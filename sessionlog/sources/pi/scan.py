@@ -143,7 +143,7 @@ class MessageScan:
         for call_id, name, _ in calls_of(message):
             tool, server = server_of(name)
             self._calls[call_id] = f"{key}/{call_id}"
-            self.gather.call(self._calls[call_id], time_ns, tool, server=server, agent=self.agent)
+            self.gather.call(self._calls[call_id], time_ns, tool, server=server, agent=self.agent, told_by=told_by)
 
     def _result(self, row: Row, message: Row, time_ns: int | None, line: int, place: str) -> None:
         known = self._calls.pop(read_name(message.get("toolCallId")) or "", None)
