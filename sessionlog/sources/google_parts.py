@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sessionlog.events.times import parse_time
+from sessionlog.sources.epoch import epoch_ns
 
 Json = Any
-_MAGNITUDES = ((10**17, 1), (10**14, 10**3), (10**11, 10**6), (10**8, 10**9))
 
 
 class Call(NamedTuple):
@@ -105,9 +105,4 @@ def read_duration(value: Json) -> float | None:
 
 def read_moment(value: Json) -> int | None:
     """Return nanoseconds for RFC 3339 text, or for a number since 1970 in a unit that its magnitude tells."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return parse_time(value)
-    if not 0 < value < 9.2e18:  # NaN is not, either
-        return None
-    factor = next((factor for least, factor in _MAGNITUDES if value >= least), None)
-    return None if factor is None else int(value * factor)
+    return parse_time(value) if isinstance(value, str) else epoch_ns(value)

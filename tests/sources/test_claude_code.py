@@ -1,3 +1,4 @@
+import json
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.sources.claude_code import SOURCE
-from sessionlog.sources.claude_code.scan import scan_log
+from sessionlog.sources.claude_code.scan import moment_of, scan_log
 
 CASES = Path(__file__).parents[2] / "testdata" / "sources" / "claude-code"
 ONE, TWO, THREE = (f"{d * 8}-{d * 4}-4{d * 3}-8{d * 3}-{d * 12}" for d in "123")
@@ -255,3 +256,21 @@ def test_damage_is_named_and_passed_over():
     problems = [item for item in SOURCE.read(log("torn-rows"), None) if isinstance(item, Problem)]
     assert [(problem.line, problem.kind) for problem in problems] == [(3, "not_json"), (4, "not_json")]
     assert SOURCE.scan(log("torn-rows"), None).problems.count == 2
+
+
+@pytest.mark.parametrize("odd", [9.3e9 * 10, 2**63, 9.9e18, 10**400, True])
+def test_times_beyond_64_bits_are_none(odd):
+    """A number that gives no instant of 64 bits is no time."""
+    assert moment_of({"timestamp": odd}) is None
+
+
+@pytest.mark.parametrize("odd", [[], {}, ["assistant"]])
+def test_odd_types_break_nothing(tmp_path, odd):
+    """Rows and parts whose type is a list say nothing."""
+    path = tmp_path / "s.jsonl"
+    message = {"id": "m", "usage": {"output_tokens": 1}, "content": [{"type": odd}]}
+    rows = [json.dumps({"type": type_, "message": message}) for type_ in (odd, "assistant")]
+    path.write_text("\n".join(rows) + "\n")
+    assert not SOURCE.recognises(str(path), rows[0].encode())
+    told = [item.type for item in SOURCE.read(str(path), None) if isinstance(item, Event)]
+    assert told.count("llm.response") == 1

@@ -10,6 +10,8 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
 from sessionlog.sources import codex
 from sessionlog.sources.codex import SOURCE, list_logs, locate, name_sessions, read, recognises, scan
+from sessionlog.sources.codex.limits import read_limits
+from sessionlog.sources.codex.thread import read_moment
 from sessionlog.sources.record import Standing
 from sessionlog.testing import check_source
 from tests.sources.homes import build_home, cases_of
@@ -324,3 +326,27 @@ def test_an_archive_that_nobody_can_unpack_is_named(tmp_path):
     report = aggregate_usage(None, env={"HOME": str(tmp_path)}, filters={"source": ["codex"]})
     assert report.rows == ()
     assert [problem.path for problem in report.problems] == [str(archive)]
+
+
+@pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400])
+def test_times_beyond_64_bits_are_none(odd):
+    """A number that gives no instant of 64 bits is no time."""
+    assert read_moment(odd) is None
+
+
+def test_a_limit_ends_no_later_than_time_does():
+    """Seconds until a reset may be odd."""
+    window = {"used_percent": 1, "resets_in_seconds": 9e11}
+    [limit] = read_limits({"primary": window}, at("10:00:00"))
+    assert limit.resets_ns == 2**63 - 1
+
+
+@pytest.mark.parametrize("odd", [[], {}, ["message"]])
+def test_an_item_of_an_odd_type_says_nothing(tmp_path, odd):
+    """A type may be a list; the rest of the rollout reads as ever."""
+    said = row("10:00:02.000", "response_item", type="message", role="assistant", content="hello")
+    path = write(
+        tmp_path / f"rollout-2026-11-10T10-00-00-{A}.jsonl", meta(), row("10:00:01", "response_item", type=odd), said
+    )
+    events = [item for item in read(path, None) if isinstance(item, Event)]
+    assert [event.data["content"] for event in events if event.type == "llm.delta"] == ["hello"]

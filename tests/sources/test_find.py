@@ -7,8 +7,12 @@ from unittest.mock import patch
 import pytest
 
 from sessionlog.errors import AmbiguousSession, LogNotReadable
-from sessionlog.sources.discover import find_logs
+from sessionlog.analytics.sessions import list_sessions
+from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.find import log_at, resolve_log, resolve_session
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources
+from tests.sources.homes import all_cases, build_home, environment
 from tests.sources.logs import start, write_log
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import POINT, installed, story, write_scroll
@@ -196,3 +200,24 @@ def test_a_folder_is_no_log_of_any_agent(folder, world, tmp_path):
     """Nor the beginning of an id."""
     with pytest.raises(LogNotReadable, match="is a folder"):
         resolve_log(str(tmp_path / ".scribe"), folder, world)
+
+
+# --- a session of several logs
+
+
+def has_parts(log):
+    """Whether a log tells of the work of a sub-agent in its parent's session."""
+    return any(session.part for session in log.source.scan(log.path, None).sessions)
+
+
+def test_the_id_of_a_session_names_its_main_log(tmp_path):
+    """Never the log of a sub-agent that is a part of it, in every fixture that has such parts."""
+    tried = set()
+    for number, case in enumerate(all_cases()):
+        env = environment(case, build_home(case, tmp_path / str(number)))
+        parts = {log.path for log in discover(env, all_sources()) if isinstance(log, Log) and has_parts(log)}
+        for session in list_sessions(None, env=env).sessions if parts else ():
+            log, named = resolve_log(session.session, None, env)
+            assert log.path == session.path or (named == session.session and log.path not in parts), (case, log.path)
+            tried.add(log.source.id)
+    assert tried >= {"claude-code", "gemini", "kimi", "opencode", "qwen-code"}

@@ -8,6 +8,8 @@ import pytest
 
 from sessionlog.errors import Problem
 from sessionlog.sources.gemini import SOURCE, list_logs, locate, name_sessions, read, recognises, scan
+from sessionlog.sources.gemini.project import agent_of
+from sessionlog.sources.google_parts import read_moment
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "gemini")
 MAIN = "home/.gemini/tmp/api/chats/session-2026-05-17T11-07-8f0c2e1a.jsonl"
@@ -266,3 +268,30 @@ def test_odd_values_are_no_facts(odd, tmp_path):
     )
     assert [record.usage.input for record in one(path).records] == [3]
     assert len(responses(read(path, None))) == 1
+
+
+@pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400, [], True])
+def test_what_does_not_fit_64_bits_is_no_time(odd):
+    """A number that gives no instant of 64 bits is no time."""
+    assert read_moment(odd) is None
+
+
+def test_a_sub_agents_name_need_not_be_unicode(tmp_path):
+    """Half a character in an id finds nothing, and breaks nothing."""
+    folder = tmp_path / "chats" / "12345678-parent"
+    folder.mkdir(parents=True)
+    (tmp_path / "chats" / "session-x-12345678.jsonl").write_text('{"toolCalls": [{"agentId": "a"}]}\n')
+    assert agent_of(str(folder / "a.jsonl"), "a\ud800") == "subagent"
+
+
+def test_failed_requests_of_a_run_are_all_counted(tmp_path):
+    """Beyond a bound for memory's sake, what is left out is said."""
+    tokens = {"prompt": 1, "candidates": 1}
+    for name, failed, told in (("a", 300, 0), ("b", 20_000, 1)):
+        api = {"totalRequests": failed + 1, "totalErrors": failed}
+        path = tmp_path / f"session-{name}.json"
+        path.write_text(json.dumps({"session_id": name, "stats": {"models": {"m": {"api": api, "tokens": tokens}}}}))
+        found = scan(str(path), None)
+        [session] = found.sessions
+        assert sum(record.failed for record in session.records) == min(failed, 10_000)
+        assert found.problems.count == told

@@ -172,6 +172,21 @@ def test_a_step_that_was_cut_off_has_words_and_no_tokens(tmp_path):
     assert events[1].data["content"] == "I am about"
 
 
+@pytest.mark.parametrize(
+    ("case", "session", "agent"), [("kimi/sub-agent", "s-3", "a1b2c3d4"), ("kimi/code-sub-agent", "session-1", "agent-0")]
+)
+def test_a_sub_agents_log_does_not_claim_its_session(case, session, agent, tmp_path):
+    """It is named by both ids, and read by that name, by its session's, or by none."""
+    main = main_log(case, tmp_path)
+    part = next(log for log in existing_logs(case, tmp_path / "again") if agent in log)
+    assert list(SOURCE.name_sessions(main)) == [session]
+    assert list(SOURCE.name_sessions(part)) == [f"{session}/{agent}"]
+    whole = list(SOURCE.read(part, None))
+    assert whole
+    assert list(SOURCE.read(part, f"{session}/{agent}")) == list(SOURCE.read(part, session)) == whole
+    assert list(SOURCE.read(part, f"{session}/other")) == []
+
+
 def test_another_session_of_a_log_is_empty(tmp_path):
     """A log is one session."""
     assert list(SOURCE.read(main_log("kimi/cli", tmp_path), "somebody-else")) == []
@@ -197,6 +212,7 @@ def test_wrong_numbers_are_named_by_line(tmp_path):
         (1770983400123456, 1_770_983_400_123_456_000),
         (1770983400123456789, 1_770_983_400_123_456_789),
         (0, None), (-1, None), (True, None), (float("nan"), None), ("1770983400", None), (1e300, None),
+        (10**400, None), (1e-12, None), (9.9e10, None), (2**63 - 1, 2**63 - 1), (2**63, None),
     ],
 )  # fmt: skip
 def test_times_are_told_apart_by_their_size(value, time_ns):
@@ -232,3 +248,16 @@ def test_only_pieces_of_text_are_passed_over():
     assert not matters(b'{"timestamp":1,"message":{"type":"ContentPart","payload":{"text":"\\"usage\\": {}"}}}')
     assert matters(b'{"timestamp":1,"message":{"payload":{ "token_usage" : {}}}}')
     assert matters(b'{"type":"us\\u0061ge.record"}')
+
+
+@pytest.mark.parametrize("odd", [[], {}, ["stop"]])
+def test_a_list_where_a_word_should_be_is_no_word(odd):
+    """Neither a type nor the reason of an end needs to be a text."""
+    rows = [
+        {"timestamp": 1.0, "message": {"type": odd, "payload": {}}},
+        {"type": odd},
+        {"type": "context.append_loop_event", "time": 1, "event": {"type": "step.end", "finishReason": odd}},
+    ]
+    for line in rows[:2]:
+        assert not SOURCE.recognises("wire.jsonl", json.dumps(line).encode())
+    assert read_move(rows[2]).kind == "other"

@@ -11,6 +11,7 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.times import parse_time
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.sources.llm import SOURCE, _provider_and_model, _usage
+from sessionlog.sources.llm.calls import Call, tools_in
 from tests.sources.homes import build_home
 
 PLACE = ".config/io.datasette.llm/logs.db"
@@ -204,3 +205,18 @@ def test_the_log_is_left_as_it_was(log):
     read(path)
     assert Path(path).read_bytes() == before
     assert not [name for name in ("-wal", "-shm", "-journal") if os.path.exists(path + name)]
+
+
+def test_an_answer_ends_no_later_than_time_does():
+    """A start and a duration that do not fit 64 bits together end at what does."""
+    late = Call("s", {"datetime_utc": "2261-12-31T23:59:59Z", "duration_ms": 9e11}, [], [])
+    assert late.end_ns == 2**63 - 1
+
+
+def test_odd_names_of_calls_are_none():
+    """A call's id may be nested deeper than anything can spell, and is none then."""
+    deep = []
+    for _ in range(1100):
+        deep = [deep]
+    part = {"type": "tool_call", "tool_call_id": deep, "name": "t"}
+    assert list(tools_in([{"parts": [part]}], "tool_call")) == [("t", part)]

@@ -14,6 +14,7 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.reader import database
 from sessionlog.sources import kilo, mimo
 from sessionlog.sources.opencode import SOURCE
+from sessionlog.sources.opencode.parts import read_part
 from tests.sources.homes import build_home, cases_of, environment
 
 DATA = ".local/share/opencode"
@@ -286,3 +287,9 @@ def test_sessions_of_other_agents_are_left_to_their_own_logs(tmp_path):
     (log,) = logs_of("mimo/taken-over", tmp_path, mimo.SOURCE)
     assert list(mimo.SOURCE.name_sessions(log)) == ["ses_own"]
     assert [session.session_id for session in mimo.SOURCE.scan(log, None).sessions] == ["ses_own"]
+
+
+@pytest.mark.parametrize("odd", [[], {}, ["text"]])
+def test_a_part_of_an_odd_type_says_nothing(odd):
+    """A type may be a list."""
+    assert read_part({"type": odd, "text": "x"}) is None

@@ -95,8 +95,12 @@ def test_an_instant_may_be_written_in_many_ways(value):
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, "soon", [], [1], ["1", 2], {}, -1, 0, float("nan"), float("inf"), "9" * 30]
-)
+    "value",
+    [
+        None, True, "soon", [], [1], ["1", 2], {}, -1, 0, float("nan"), float("inf"), "9" * 30, 10**400, 9.9e10,
+        [9_999_999_999, 0], [1795168800, -1], [1795168800, 10**9], [0, 0, 0], [10**30, 0],
+    ],
+)  # fmt: skip
 def test_what_is_no_instant_is_none(value):
     """Nothing odd becomes a time."""
     assert read_instant(value) is None
@@ -268,3 +272,30 @@ def test_odd_shapes_never_raise(tmp_path_factory, fields, odd):
     for session_id in SOURCE.name_sessions(path):
         assert list(SOURCE.read(path, session_id))
     SOURCE.scan(path, None)
+
+
+def test_a_duration_ends_no_span_after_the_last_instant():
+    """A start and a duration that do not fit 64 bits together end at what does."""
+    odd = {"traceId": TRACE, "spanId": "1", "attributes": {}, "startTime": 2**63 - 2, "duration": 9e14}
+    [one] = spans_of(odd)
+    assert one.end_ns == 2**63 - 1
+
+
+def test_a_status_nested_beyond_measure_is_no_error():
+    """Only the codes of an error are one."""
+    deep = []
+    for _ in range(1100):
+        deep = [deep]
+    [one] = spans_of({"traceId": TRACE, "spanId": "1", "attributes": {}, "status": {"code": deep}})
+    assert not one.failed
+
+
+def test_a_result_nested_beyond_measure_has_the_size_of_its_text(tmp_path):
+    """What can be read but not written again counts as it was recorded."""
+    deep = "[" * 600 + "]" * 600
+    path = write(
+        tmp_path,
+        span(1, gen_ai__usage__input_tokens=1),
+        span(2, gen_ai__operation__name="execute_tool", gen_ai__tool__name="t", gen_ai__tool__call__result=deep),
+    )
+    assert [tool.output_bytes for tool in scan_one(path).tools] == [1200]

@@ -363,3 +363,9 @@ def test_what_cannot_be_opened_raises(tmp_path):
     os.mkdir(tmp_path / "x.jsonl")
     with pytest.raises(LogNotReadable):
         list(SOURCE.read(str(tmp_path / "x.jsonl"), None))
+
+
+@pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400])
+def test_a_stamp_beyond_64_bits_is_none(odd):
+    """A number that gives no instant of 64 bits is no time."""
+    assert read_stamp(odd) is None

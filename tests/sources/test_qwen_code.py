@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.qwen_code import list_logs, locate, name_sessions, read, recognises, scan
+from sessionlog.sources.qwen_code.rows import read_telemetry
 from sessionlog.sources.qwen_code.usage import read_usage
 from sessionlog.sources.record import Standing
 
@@ -258,3 +259,11 @@ def test_odd_values_are_no_facts(odd, tmp_path):
     path.write_text("".join(json.dumps(each) + "\n" for each in (row, told, state)))
     assert [record.usage.input for record in one(str(path)).records] == [3]
     assert len(responses(read(str(path), None))) == 1
+
+
+def test_names_nested_beyond_measure_are_none():
+    """An event whose name is no text tells of no call."""
+    deep = []
+    for _ in range(1100):
+        deep = [deep]
+    assert read_telemetry({"systemPayload": {"uiEvent": {"event.name": deep}}}) is None

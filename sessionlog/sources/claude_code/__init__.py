@@ -123,7 +123,7 @@ def _is_row(row: Mapping[str, Any]) -> bool:
         return False  # Qwen Code writes rows with the same keys around Google's messages
     if isinstance(row.get("isSidechain"), bool):
         return "sessionId" in row or "parentUuid" in row
-    if not isinstance(message, Mapping) or kind not in {"assistant", None} or "provider" in message:
+    if not isinstance(message, Mapping) or kind not in ("assistant", None) or "provider" in message:
         return False
     usage = message.get("usage")
     named = any(name in row for name in ("sessionId", "requestId", "costUSD"))

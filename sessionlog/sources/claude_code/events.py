@@ -85,7 +85,7 @@ class _Reader:
             yield from self._echo(item, rows, head)
         elif kind == "user" and isinstance(message, Mapping):
             yield from self._user(item, message.get("content"), ts, head)
-        elif kind in {"assistant", None} and isinstance(message, Mapping):
+        elif kind in ("assistant", None) and isinstance(message, Mapping):
             yield from self._assistant(item, message, rows, ts, head)
         elif kind == "system" and item.get("subtype") == "compact_boundary":
             yield from self._tell()
@@ -221,7 +221,7 @@ def _text_of(parts: Sequence[_Part]) -> str:
     for part in parts:
         if isinstance(part.get("text"), str):
             texts.append(part["text"])
-        elif part.get("type") in {"image", "document"}:
+        elif part.get("type") in ("image", "document"):
             texts.append(f"[{part['type']}]")
     return "\n".join(texts)
 

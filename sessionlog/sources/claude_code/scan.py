@@ -25,6 +25,7 @@ from sessionlog.sources.claude_code.account import ENDS, FEW_TOKENS, Account, An
 from sessionlog.sources.claude_code.lane import Lane
 from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.shapes import Counts
+from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.gather import Findings, first_words, server_of, text_size
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import UNKNOWN, Standing, read_name
@@ -44,6 +45,7 @@ _RESULT = re.compile(rb'"type":"tool_result","content":("[^"\\]*+(?:\\.[^"\\]*+)
 _INTERRUPTED = "[Request interrupted"
 _HEAD_KEYS = ("sessionId", "cwd", "gitBranch", "version", "isSidechain", "agentType", "attributionAgent")
 _REMEMBERED = 256
+_FIRST_SECOND = 1_000_000_000  # a number below it is no time of this program
 _SPLIT = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 
@@ -267,10 +269,7 @@ def moment_of(row: Mapping[str, Any]) -> int | None:
     told = row.get("timestamp")
     if isinstance(told, str):
         return parse_time(told)
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 1e9 <= told < 1e19:
-        return None
-    unit = next(unit for unit in (10**9, 10**6, 10**3, 1) if told * unit < 10**19)
-    return int(told * unit)
+    return epoch_ns(told) if isinstance(told, int | float) and told >= _FIRST_SECOND else None
 
 
 def key_of(row: Mapping[str, Any], message: Mapping[str, Any], rows: Rows) -> str:

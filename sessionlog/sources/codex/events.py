@@ -74,7 +74,7 @@ class RolloutEvents:
             yield from self._close()
 
     def _item(self, item: Mapping[str, Any]) -> Iterator[Event]:
-        kind = item.get("type")
+        kind = read_name(item.get("type"))
         if self._results and self.rollout.counter is None and kind not in OUTPUT_TYPES:
             yield from self._close()  # nobody will count it
         if kind == "message":

@@ -180,7 +180,7 @@ class _Telling:
         if name:
             error = item.get("error")
             code = item.get("exit_code")
-            failed = str(item.get("status")) in _FAILED or (isinstance(code, int) and code != 0) or bool(error)
+            failed = read_name(item.get("status")) in _FAILED or (isinstance(code, int) and code != 0) or bool(error)
             call_id = read_name(item.get("id")) or ""
             given_back = error if error and output is None else output
             yield self._transcript.result(self._time_ns, call_id, given_back, failed=failed, name=name, arguments=given)

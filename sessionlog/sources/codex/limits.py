@@ -40,7 +40,7 @@ def _resets(window: Mapping[str, Any], time_ns: int) -> int | None:
     if at is not None:
         return at
     seconds = _number(window.get("resets_in_seconds"))
-    return None if seconds is None else time_ns + int(seconds * SECOND)
+    return None if seconds is None else min(time_ns + int(seconds * SECOND), 2**63 - 1)
 
 
 def _number(value: Any) -> float | None:

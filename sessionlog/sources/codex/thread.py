@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sessionlog.events.times import SECOND, parse_time
+from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.record import MAIN, UNKNOWN, read_name
 
 SUB_AGENT = "sub-agent"
@@ -23,8 +24,6 @@ _LONGEST_REPLAY_NS = 60 * SECOND
 _FILE_NAME = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?\.jsonl(?:\.gz|\.zst)?\Z")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
-_EPOCHS = ((10**11, SECOND), (10**14, 10**6), (10**17, 10**3))
-_LATEST_NS = 2**63
 
 
 def thread_of(path: str) -> str:
@@ -36,14 +35,7 @@ def thread_of(path: str) -> str:
 
 def read_moment(value: Any) -> int | None:
     """Read a time: RFC 3339, or seconds, ms, us or ns since 1970 by magnitude."""
-    if isinstance(value, str):
-        return parse_time(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LATEST_NS:
-        return None
-    for below, factor in _EPOCHS:
-        if value < below:
-            return int(value * factor)
-    return int(value)
+    return parse_time(value) if isinstance(value, str) else epoch_ns(value)
 
 
 def read_folder(value: Any) -> str:

@@ -3,7 +3,7 @@
 Where: `$GEMINI_DATA_DIR` (a comma list), else `$GEMINI_CLI_HOME/.gemini/tmp` (or `$GEMINI_CLI_HOME/tmp`), else
 `~/.gemini/tmp`: `<slug or project hash>/chats/session-<minute>-<8 of the id>.json` until 2025, `.jsonl` since 2026;
 `chats/<session id>/<agent id>.jsonl` for sub-agents. Chats are deleted after 30 days. `logs.json` holds prompts only;
-`checkpoint-*.json`, `logs/`, `tool-outputs/` are no chats. Forms: see `gemini_log`; projects: see `gemini_project`.
+`checkpoint-*.json`, `logs/`, `tool-outputs/` are no chats. Forms: see `gemini.log`; projects: see `gemini.project`.
 
 A message has `id`, `timestamp`, `type` (user, gemini, info, warning, error), `content`; gemini also `model`,
 `thoughts`, `tokens`, `toolCalls` [{id, name, args, status, timestamp, result}].

@@ -22,7 +22,7 @@ from sessionlog.sources.record import MAIN, UNKNOWN, Record, ScannedSession, Too
 ID = "gemini"
 PROVIDER = "google"
 _LONGEST_CALL_NS = 3600 * SECOND
-_MAX_FAILED = 100
+_MAX_FAILED = 10_000  # of one run: each is a record
 _DONE = ("success", "error", "cancelled")
 
 
@@ -168,7 +168,7 @@ class Fold:
         self.gather.status = "error" if error is not None else "success"
         message = error.get("message") if isinstance(error, dict) else None
         self.gather.error = message[:400] if isinstance(message, str) else ""
-        models = self.header["stats"].get("models")
+        models, room = self.header["stats"].get("models"), _MAX_FAILED
         for name, stats in models.items() if isinstance(models, dict) else ():
             tokens, api = ((stats.get(part) if isinstance(stats, dict) else None) for part in ("tokens", "api"))
             told: dict[str, Any] = tokens if isinstance(tokens, dict) else {}
@@ -180,8 +180,11 @@ class Fold:
             self.findings.complain(self.path, 1, *issues)
             if usage or requests > failed:
                 self._sum(name, told_by, usage, max(1, requests - failed))
-            for _ in range(min(failed, _MAX_FAILED)):
+            if failed > room:
+                self.findings.complain(self.path, 1, f"totalErrors: {failed}, of which {room} are counted")
+            for _ in range(min(failed, room)):
                 self._sum(name, told_by, TokenUsage(), 1, failed=True)
+            room -= min(failed, room)
 
     def _sum(self, model: str, told_by: str, usage: TokenUsage, requests: int, *, failed: bool = False) -> None:
         self.gather.add(Record(

@@ -9,6 +9,7 @@ paths also explain a hash. A sub-agent's chat lies in `chats/<the parent's sessi
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 
@@ -66,7 +67,7 @@ def agent_of(path: str, agent_id: str) -> str:
     """The kind of a sub-agent, from the log of its parent."""
     parent = parent_of(path)
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
-    wanted = orjson.dumps(agent_id)
+    wanted = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "replace")
     try:
         names = sorted(os.listdir(folder)) if parent else []
     except OSError:

@@ -2,7 +2,7 @@
 
 Where: Kimi CLI `$KIMI_SHARE_DIR` or `$KIMI_DATA_DIR`, else `~/.kimi`: `sessions/<md5 of folder>/<id>/wire.jsonl`, and
 below it `subagents/<id>/wire.jsonl`. Kimi Code `$KIMI_CODE_HOME`, else `~/.kimi-code`:
-`sessions/wd_<project>/<session>/agents/<main or id>/wire.jsonl`. Shape (`kimi_wire` tells the two dialects apart):
+`sessions/wd_<project>/<session>/agents/<main or id>/wire.jsonl`. Shape (`kimi.wire` tells the two dialects apart):
 
     {"timestamp": s, "message": {"type": "StatusUpdate", "payload": {"message_id",
         "token_usage": {"input_other", "output", "input_cache_read", "input_cache_creation"}}}}
@@ -33,7 +33,7 @@ from sessionlog.sources.kimi.place import Place, agent_kind, default_model, plac
 from sessionlog.sources.kimi.steps import Steps
 from sessionlog.sources.kimi.wire import SUBAGENT, Move, matters, read_move
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
-from sessionlog.sources.record import MAIN, UNKNOWN, Record, Standing
+from sessionlog.sources.record import MAIN, UNKNOWN, Record, Standing, read_name
 
 _ID = "kimi"
 _FILE = "wire.jsonl"
@@ -70,10 +70,10 @@ def _recognises(path: str, head: bytes) -> bool:
 def _is_ours(row: Mapping[str, Any]) -> bool:
     message = row.get("message")
     if isinstance(message, dict) and isinstance(message.get("payload"), dict) and "timestamp" in row:
-        return message.get("type") in _CLI_ONLY
+        return read_name(message.get("type")) in _CLI_ONLY
     if row.get("type") == "metadata":
         return isinstance(row.get("protocol_version"), str)
-    return row.get("type") in _CODE_ONLY
+    return read_name(row.get("type")) in _CODE_ONLY
 
 
 class _Scan:
@@ -158,12 +158,13 @@ def _scan(path: str, resume: Resume | None = None) -> LogScan:
 
 
 def _read(path: str, session_id: str | None = None) -> Iterator[Event | Problem]:
-    if session_id in {None, place_of(path).session_id}:
+    place = place_of(path)
+    if session_id in {None, place.session_id, place.name}:
         yield from read_events(path)
 
 
 def _name_sessions(path: str) -> Iterable[str]:
-    return (place_of(path).session_id,)
+    return (place_of(path).name,)
 
 
 SOURCE = Source(

@@ -46,6 +46,11 @@ class Place:
         """Whether it is a sub-agent's file."""
         return bool(self.agent)
 
+    @property
+    def name(self) -> str:
+        """What the file is asked for by: the session's id is its own file's alone."""
+        return f"{self.session_id}/{self.agent}" if self.part else self.session_id
+
 
 def place_of(path: str) -> Place:
     """Read a path: `…/<share>/sessions/<project>/<session>[/subagents/<id> | /agents/<id>]/wire.jsonl`."""

@@ -187,5 +187,5 @@ def _loop(move: Move, event: Json) -> None:
         result = _map(event.get("result"))
         move.kind, move.id, move.text = "result", _str(event.get("toolCallId")), words(result.get("output"))
         move.failed = result.get("isError") is True
-    elif kind == "step.end" and event.get("finishReason") in {"end_turn", "stop"}:
+    elif kind == "step.end" and event.get("finishReason") in ("end_turn", "stop"):
         move.kind = "done"

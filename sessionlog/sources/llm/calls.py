@@ -58,7 +58,7 @@ class Call(NamedTuple):
     def end_ns(self) -> int | None:
         """When it was answered."""
         start_ns, took = self.start_ns, self.latency_ms
-        return start_ns if start_ns is None or took is None else start_ns + int(took * 1_000_000)
+        return start_ns if start_ns is None or took is None else min(start_ns + int(took * 1_000_000), 2**63 - 1)
 
 
 def columns_of(db: sqlite3.Connection, table: str) -> list[str]:
@@ -127,12 +127,12 @@ def _parts(db: sqlite3.Connection, message: str) -> list[Json]:
     parts: list[Json] = []
     for row in _rows(db, ("type", "text", "payload"), query, message):
         payload = as_object(row["payload"])
-        text = str(row["text"] or payload.get("text") or "")
+        text = _word(row["text"] or payload.get("text"))
         pieces = payload.get("text_ref")
-        for piece in filter(as_object, pieces if isinstance(pieces, list) else []):
+        for piece in map(as_object, pieces if isinstance(pieces, list) else []):
             fragment = "SELECT content FROM fragments WHERE id = ?"
-            borrowed = next(_rows(db, ("literal",), fragment, str(piece.get("fragment"))), piece)
-            text += str(borrowed.get("literal") or "")
+            borrowed = next(_rows(db, ("literal",), fragment, _word(piece.get("fragment"))), piece)
+            text += _word(borrowed.get("literal"))
         parts.append({**payload, "type": row["type"], "text": text})
     return parts
 
@@ -174,12 +174,17 @@ def as_object(text: Any) -> Json:
     return value if isinstance(value, dict) else {}
 
 
+def _word(value: Any) -> str:
+    """Return a text or a number as text, "" for anything else, which may be nested deeper than `str` can follow."""
+    return str(value or "") if isinstance(value, str | int | float) else ""
+
+
 def tools_in(messages: list[Json], type_: str) -> Iterator[tuple[str, Json]]:
     """Yield the tool parts of one type, with what names their call: its id, or the tool's name where it has none."""
     for message in messages:
         for part in message["parts"]:
             if part.get("type") == type_:
-                yield str(part.get("tool_call_id") or part.get("name")), part
+                yield _word(part.get("tool_call_id")) or _word(part.get("name")), part
 
 
 def text_in(messages: list[Json], type_: str = "text") -> str:

@@ -7,7 +7,7 @@ instead, and deleted or cold sessions lie whole in `session_transcript_archives`
 Before, and as archives: `agents/<id>/sessions/<session>.jsonl`, `….jsonl.deleted.<time>`, `….jsonl.reset.<time>` (also
 `.<hash>.zst`), `agents/<id>/session-sqlite-import-archive/….imported-<time>`; `sessions.json` is their index.
 
-Shape: the rows of pi (see `pi_messages`), with `custom`/`model-snapshot` rows and header version 4. A row without model
+Shape: the rows of pi (see `pi.messages`), with `custom`/`model-snapshot` rows and header version 4. A row without model
 was answered by the one in force, at first by that of the session's window.
 
 Traps: the same row lies in the database, in archives, imports and forks: the key is (entry id, message time, input,

@@ -3,7 +3,7 @@
 Where: `$OPENCODE_DATA_DIR`, else `opencode` in `$XDG_DATA_HOME`, `~/.local/share`, `~/Library/Application Support` or
 `%LOCALAPPDATA%`. There `opencode.db` and one `opencode-<channel>.db` for each release channel, all of which count
 (`$OPENCODE_DB` names another one), and `storage/message/<session>/<message>.json`. The three shapes are described in
-`opencode_store`. A message of role `assistant` is one LLM call and the tools it ran:
+`opencode.store`. A message of role `assistant` is one LLM call and the tools it ran:
 
     {"role":"assistant","modelID","providerID","cost","tokens":{"input","output","reasoning","cache":{"read","write"}},
      "time":{"created","completed"} in ms,"path":{"cwd","root"},"agent" or "mode","finish","error":{"name","data"}}

@@ -109,7 +109,7 @@ def read_part(data: Any) -> Part | None:
     """Read a part of any shape; None for what says nothing, such as the marks of steps and snapshots."""
     data = as_map(data)
     kind = data.get("type")
-    if kind in {"text", "reasoning"} and not data.get("ignored"):
+    if kind in ("text", "reasoning") and not data.get("ignored"):
         return Part(kind=str(kind), text=as_text(data.get("text")))
     if kind == "tool":
         state = as_map(data.get("state"))

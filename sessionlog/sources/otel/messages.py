@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from sessionlog.events.envelope import Event
+from sessionlog.sources.gather import text_size
 from sessionlog.sources.otel.spans import Span
 from sessionlog.sources.record import Record, read_name
 from sessionlog.sources.transcript import Transcript
@@ -130,11 +131,17 @@ def result_of(span: Span) -> Json:
     return structured(span.attributes.get("gen_ai.tool.call.result"))
 
 
-def size_of(output: Json) -> int:
-    """Bytes of a tool's result, as UTF-8."""
+def result_size(span: Span) -> int:
+    """Bytes of a tool's result, as UTF-8; what is nested too deep to be written again counts as it was recorded."""
+    output = result_of(span)
     if output is None:
         return 0
-    return len(output.encode("utf-8", "replace") if isinstance(output, str) else orjson.dumps(output, default=str))
+    if not isinstance(output, str):
+        try:
+            return len(orjson.dumps(output, default=str))
+        except (TypeError, RecursionError):
+            return text_size(span.attributes.get("gen_ai.tool.call.result"))
+    return text_size(output)
 
 
 class Conversation:

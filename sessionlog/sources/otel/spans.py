@@ -19,6 +19,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, parse_time
 from sessionlog.reader.rows import MAX_LINE, Row, Rows
 from sessionlog.reader.stream import is_young
+from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.record import read_name
 
 Json = Mapping[str, Any]
@@ -29,7 +30,9 @@ _BATCH = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"resource_?[Ss]pans"\s*:')
 _LONGEST = 1000  # lines of an object that is printed for people
 _LOG_FIELDS = frozenset({"body", "severitynumber", "severitytext"})
 _PADDING = b"\x00\r\n "
-_UNITS = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, SECOND))
+_SECONDS = 9_000_000_000  # later ones do not fit 64 bits of nanoseconds
+_LATEST_NS = 2**63 - 1
+_ERRORS = (2, "2", "ERROR", "STATUS_CODE_ERROR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +167,9 @@ def _span(row: Any, resource: Any) -> Span | None:
     end_ns = read_instant(fields.get("endtimeunixnano") or fields.get("endtime"))
     took = fields.get("duration")  # of consoles in JavaScript: microseconds
     if end_ns is None and start_ns is not None and isinstance(took, int | float) and 0 <= took < 1e15:
-        end_ns = start_ns + int(took * 1_000)
+        end_ns = min(start_ns + int(took * 1_000), _LATEST_NS)
     status = _plain(fields.get("status"))
+    code = status.get("code", status.get("statuscode"))
     events = fields.get("events")
     return Span(
         trace=trace,
@@ -180,7 +184,7 @@ def _span(row: Any, resource: Any) -> Span | None:
             (read_name(event.get("name")) or "", read_attributes(event.get("attributes")))
             for event in map(_plain, events if isinstance(events, list) else [])
         ),
-        failed=str(status.get("code", status.get("statuscode"))).upper() in {"2", "ERROR", "STATUS_CODE_ERROR"},
+        failed=(code.upper() if isinstance(code, str) else code) in _ERRORS,
         message=read_name(status.get("message") or status.get("description")) or "",
     )
 
@@ -225,15 +229,13 @@ def read_instant(value: Any) -> int | None:
     """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number in a unit that its magnitude tells."""
     if isinstance(value, list):
         parts = [part for part in value if type(part) is int]
-        return parts[0] * SECOND + parts[1] if len(parts) == len(value) == 2 and 0 <= parts[0] < 1e10 else None
+        fits = len(parts) == len(value) == 2 and 0 <= parts[0] < _SECONDS and 0 <= parts[1] < SECOND
+        return parts[0] * SECOND + parts[1] if fits else None
     if isinstance(value, str):
         if not (value.isascii() and value.isdigit() and len(value) < 20):
             return parse_time(value)
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 9.2e18:
-        return None
-    unit = next(unit for least, unit in _UNITS if value >= least)
-    return min(int(value * unit), 2**63 - 1)
+    return epoch_ns(value)
 
 
 def holds_spans(_: str, head: bytes) -> bool:

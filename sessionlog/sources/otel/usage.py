@@ -10,7 +10,7 @@ from typing import Literal
 
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.gather import server_of
-from sessionlog.sources.otel.messages import result_of, size_of
+from sessionlog.sources.otel.messages import result_size
 from sessionlog.sources.otel.spans import Span
 from sessionlog.sources.record import UNKNOWN, Record, Standing, ToolUse, read_name
 
@@ -132,5 +132,5 @@ def read_tool(span: Span) -> ToolUse:
     tool, server = server_of(name_in(span, ("gen_ai.tool.name",)) or UNKNOWN)
     return ToolUse(
         key=f"{span.trace}:{span.id}", time_ns=span.start_ns, tool=tool, server=server, finished=True,
-        failed=has_failed(span), duration_ms=latency_ms(span), output_bytes=size_of(result_of(span)),
+        failed=has_failed(span), duration_ms=latency_ms(span), output_bytes=result_size(span),
     )  # fmt: skip

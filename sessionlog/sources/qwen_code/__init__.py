@@ -6,7 +6,7 @@ else `~/.qwen`: `projects/<cwd with ->/chats/<session id>.jsonl` (early versions
 
 Rows, appended only: `uuid`, `parentUuid`, `sessionId`, `timestamp`, `type` (user, assistant, tool_result, system),
 `cwd`, `version`, `gitBranch`; `message` (a content of Google's API, see `google_parts`), for answers `model` and
-`usageMetadata` (see `qwen_usage`: what is inside what), for tool results `toolCallResult` {callId, status, durationMs}.
+`usageMetadata` (see `qwen_code.usage`), for tool results `toolCallResult` {callId, status, durationMs}.
 System rows have `subtype` and `systemPayload`: `ui_telemetry` (`uiEvent`: api_response, api_error, tool_call),
 `chat_compression`, `turn_result` (state: completed, cancelled, error), `parent_session`, `session_model`.
 

@@ -81,11 +81,11 @@ def read_telemetry(row: Row) -> Telemetry | None:
     event = payload.get("uiEvent") if isinstance(payload, dict) else None
     if not isinstance(event, dict):
         return None
-    name = str(event.get("event.name") or "")
+    name = read_name(event.get("event.name")) or ""
     if not name.endswith(("api_response", "api_error")):
         return None
     message = event.get("error_message", event.get("error"))
-    kind = str(event.get("error_type") or "")
+    kind = read_name(event.get("error_type")) or ""
     agent = read_name(event.get("subagent_type")) or read_name(event.get("subagent_name"))
     return Telemetry(
         failed=name.endswith("api_error"),
