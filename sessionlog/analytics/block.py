@@ -181,7 +181,7 @@ class BlockReport:
     Attributes:
         window: Which time was asked for.
         hours: The length of a block.
-        sources: Whose records are in the blocks.
+        sources: Whose records are in the blocks, or would be if there were any.
         blocks: Those with a record in the window, each whole.
         active: The one in which the present lies.
         limits: What providers said about rate limits.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -35,19 +35,22 @@ USUAL_SOURCE = "claude-code"
 
 _HOUR_NS = 3600 * SECOND
 
+_PAST = "(r.time_ns IS NULL OR r.time_ns <= :now_ns)"
+"""Seen from the present nothing has happened yet that is later: a log may know more than the moment asked about."""
+
 _BLOCKS = """
 SELECT block_hour(r.time_ns), MIN(r.time_ns), MAX(r.time_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
     SUM(r.failed), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning),
     SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)
-FROM {tables} WHERE r.time_ns IS NOT NULL AND {where} GROUP BY 1
+FROM {tables} WHERE r.time_ns IS NOT NULL AND {past} AND {where} GROUP BY 1
 """
 
 _MODELS = """
-SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {where}
+SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {past} AND {where}
 GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model
 """
 
-_DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {where}"
+_DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {past} AND {where}"
 _UNTIMED = "SELECT SUM(r.requests) FROM {tables} WHERE r.time_ns IS NULL AND {where}"
 
 
@@ -74,10 +77,10 @@ def list_blocks(
         until: The window's end.
         hours: The length of a block, 1 to 744.
         tz: Whose days the window means; blocks begin at full hours of UTC.
-        now: The present moment, which makes a block the active one.
+        now: The present moment, which makes a block the active one; what is later is left out.
         prices: Prices for what has no recorded cost; the list prices when None.
         filters: `provider`, `model`, `project`, `status`, `source` → glob patterns. Without a source the blocks are
-            those of `claude-code` where it has records, else of all sources together.
+            those of `claude-code` where it has any that are asked for, else of all sources together.
         only_active: Leave out all blocks but the active one.
         limit: How many blocks to keep, the newest.
         env: Where agents write, if it is not the process's environment that says so.
@@ -99,22 +102,32 @@ def list_blocks(
     )
     book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
     try:
-        report = fold_blocks(book, selection, hours=hours)
+        report = fold_blocks(book, selection, hours=hours, only_active=only_active)
     finally:
         book.close()
-    if only_active:
-        return replace(report, blocks=tuple(block for block in report.blocks if block.is_active))
     kept = report.blocks if limit is None else report.blocks[: max(0, limit)]
     return replace(report, blocks=kept, hidden_blocks=len(report.blocks) - len(kept))
 
 
-def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS) -> BlockReport:
-    """Ask one book for all blocks that a selection touches."""
+def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS, only_active: bool = False) -> BlockReport:
+    """Ask one book for all blocks that a selection touches, or only for the active one of them.
+
+    Without a wish the blocks are those of the agent whose subscription has them, unless only others have some to show.
+    """
     selection.prepare(book)
-    chosen = _with_a_source(book, selection)
+    if selection.filters.get("source"):
+        return _fold(book, selection, hours, only_active=only_active)
+    usual = replace(selection, filters={**selection.filters, "source": (USUAL_SOURCE,)})
+    of_usual = _fold(book, usual, hours, only_active=only_active)
+    if of_usual.blocks:
+        return of_usual
+    of_all = _fold(book, selection, hours, only_active=only_active)
+    return of_usual if of_usual.sources and not of_all.blocks else of_all
+
+
+def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> BlockReport:
     of_sources = {key: value for key, value in chosen.filters.items() if key == "source"}
-    starts = _starts(book, replace(chosen, filters=of_sources, window=None), hours)
-    _teach_blocks(book, starts)
+    _teach_blocks(book, _starts(book, replace(chosen, filters=of_sources, window=None), hours))
     blocks = _blocks(book, replace(chosen, window=None), hours)
     if chosen.window is not None:
         touched = {hour for (hour,) in _distinct(book, "block_hour(r.time_ns)", chosen)}
@@ -124,8 +137,8 @@ def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS) -> Bloc
     return BlockReport(
         window=chosen.window,
         hours=hours,
-        sources=tuple(sorted(source for (source,) in _distinct(book, "s.source", chosen))),
-        blocks=newest_first,
+        sources=_sources(book, chosen, blocks),
+        blocks=tuple(block for block in newest_first if block.is_active or not only_active),
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=fold_limits(book, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
@@ -137,6 +150,13 @@ def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS) -> Bloc
     )
 
 
+def _sources(book: Book, selection: Selection, blocks: Container[int]) -> tuple[str, ...]:
+    """Whose records are in the blocks or in none for want of a time; else whose they would be."""
+    known = _distinct(book, "block_hour(r.time_ns), s.source", replace(selection, window=None))
+    shown = {source for hour, source in known if hour is None or hour in blocks}
+    return tuple(sorted(shown or {source for _, source in known}))
+
+
 def block_starts(hours: Iterable[int], length: int) -> list[int]:
     """Return where blocks of `length` hours begin, given the hours (since 1970) in which anything happened."""
     starts: list[int] = []
@@ -146,18 +166,9 @@ def block_starts(hours: Iterable[int], length: int) -> list[int]:
     return starts
 
 
-def _with_a_source(book: Book, selection: Selection) -> Selection:
-    """Without a wish the blocks are those of the agent whose subscription has them, if it was used at all."""
-    if selection.filters.get("source"):
-        return selection
-    filters = {**selection.filters, "source": (USUAL_SOURCE,)}
-    usual = replace(selection, filters={"source": (USUAL_SOURCE,)}, window=None)
-    return replace(selection, filters=filters) if _distinct(book, "s.source", usual) else selection
-
-
 def _distinct(book: Book, what: str, selection: Selection) -> list[tuple[Any, ...]]:
     where, parameters = selection.where()
-    return book.query(_DISTINCT.format(what=what, tables=FROM, where=where), parameters)
+    return book.query(_DISTINCT.format(what=what, tables=FROM, past=_PAST, where=where), parameters)
 
 
 def _starts(book: Book, selection: Selection, length: int) -> list[int]:
@@ -181,14 +192,14 @@ def _blocks(book: Book, selection: Selection, length: int) -> dict[int, Block]:
     """Hour in which a block starts → the block."""
     where, parameters = selection.where()
     models: dict[int, list[str]] = {}
-    for hour, model in book.query(_MODELS.format(tables=FROM, where=where), parameters):
+    for hour, model in book.query(_MODELS.format(tables=FROM, past=_PAST, where=where), parameters):
         models.setdefault(hour, []).append(model)
     names = (
         "first_ns", "last_ns", "sessions", "requests", "failed_requests", "input_tokens", "output_tokens",
         "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano",
     )  # fmt: skip
     blocks = {}
-    for hour, *values, partial in book.query(_BLOCKS.format(tables=FROM, where=where), parameters):
+    for hour, *values, partial in book.query(_BLOCKS.format(tables=FROM, past=_PAST, where=where), parameters):
         start_ns, end_ns = hour * _HOUR_NS, (hour + length) * _HOUR_NS
         blocks[hour] = Block(
             start_ns=start_ns,

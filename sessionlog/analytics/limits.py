@@ -75,8 +75,17 @@ def _time(time_ns: int | None) -> str | None:
 
 
 def fold_limits(book: Book, now_ns: int) -> tuple[LimitWord, ...]:
-    """Return the last word on every limit that the logs speak of, by source and by length."""
+    """Return the last word on every limit that the logs speak of, by source and by length; what is over comes last.
+
+    A word that is later than the present is left out.
+    """
     words = [
-        LimitWord(source=source or UNKNOWN, limit=limit, now_ns=now_ns) for (source, _), limit in book.limits.items()
+        LimitWord(source=source or UNKNOWN, limit=limit, now_ns=now_ns)
+        for (source, _), limit in book.limits.items()
+        if limit.time_ns <= now_ns
     ]
-    return tuple(sorted(words, key=lambda word: (word.source, word.limit.window_minutes or 0, word.limit.name)))
+    return tuple(sorted(words, key=_order))
+
+
+def _order(word: LimitWord) -> tuple[bool, str, float, str]:
+    return word.has_reset, word.source, word.limit.window_minutes or 0, word.limit.name

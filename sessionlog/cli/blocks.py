@@ -36,7 +36,7 @@ def blocks(
         typer.Option(
             metavar="IDS",
             help="Only these agents' logs, '*' for all together; may be repeated.",
-            show_default="claude-code if it has logs, else all",
+            show_default="claude-code if it has such blocks, else all",
         ),
     ] = None,
     limit: Annotated[

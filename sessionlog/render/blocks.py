@@ -145,13 +145,14 @@ def _limit(word: LimitWord, tz: str, now: datetime) -> list[Cell]:
     used, zone = word.used_percent, resolve_zone(tz)
     minutes, resets_ns = word.limit.window_minutes, word.resets_ns
     resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)
-    style = "" if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
+    faded = "secondary" if word.has_reset else ""
+    style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
-        Cell(text=one_line(f"{word.source} {word.limit.name}", _NAME)),
+        Cell(text=one_line(f"{word.source} {word.limit.name}", _NAME), style=faded),
         Cell(text=bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
         Cell(text=percent(None if used is None else used / 100), style=style),
         Cell(text=duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
-        Cell(text=f"reset since {resets}" if word.has_reset else resets),
+        Cell(text=f"window over since {resets}" if word.has_reset else resets, style=faded),
         Cell(text=duration(word.age_ms), style="secondary"),
         Cell(text=one_line(word.limit.plan, _NAME), style="secondary"),
     ]

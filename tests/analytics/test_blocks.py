@@ -1,4 +1,4 @@
-"""Blocks: full hours, every record with a time exactly once, a pace that is honest, and limits only as logged."""
+"""Blocks: full hours, every record with a time exactly once, a pace that is honest."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.block import BlockReport
 from sessionlog.analytics.blocks import block_starts, list_blocks
-from sessionlog.analytics.limits import LimitWord
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from sessionlog.sources.record import Limit
 from tests.analytics.test_usage import SESSIONS as UNTIMELY
@@ -144,21 +143,54 @@ def test_blocks_are_of_claude_code_where_it_was_used():
     assert (everyone.sources, hours_of(everyone)) == (("claude-code", "codex"), [(0, 5), (7, 12)])
 
 
-def test_a_window_without_claude_code_is_empty():
-    """Whose blocks these are does not change with the window."""
-    report = fold_hours(at(0, source="claude-code"), at(9 * HOUR, source="codex"), start_ns=NOON + 8 * HOUR)
-    assert (report.blocks, report.sources) == ((), ())
+def test_where_only_others_have_blocks_they_are_of_all():
+    """Usage is never hidden behind a default; a wish for one source stays as it is."""
+    claude, codex = at(0, source="claude-code"), at(9 * HOUR, source="codex")
+    report = fold_hours(claude, codex, start_ns=NOON + 8 * HOUR)
+    assert (report.sources, hours_of(report)) == (("codex",), [(9, 14)])
+    active = fold_hours(claude, codex, only_active=True)
+    assert (active.sources, hours_of(active)) == (("claude-code", "codex"), [(9, 14)])
+    project = fold_hours(claude, at(9 * HOUR, source="codex", project="/p"), filters={"project": ("/p",)})
+    assert (project.sources, hours_of(project)) == (("codex",), [(9, 14)])
+    wish = fold_hours(claude, codex, start_ns=NOON + 8 * HOUR, filters={"source": ("claude-code",)})
+    assert (wish.sources, wish.blocks) == (("claude-code",), ())
+
+
+def test_where_nobody_has_blocks_the_usual_source_is_named():
+    """The title says of whom there are none."""
+    claude, codex = at(0, source="claude-code"), at(HOUR, source="codex")
+    for options in ({"start_ns": NOON + 8 * HOUR}, {"only_active": True, "now_ns": NOON + 20 * HOUR}):
+        report = fold_hours(claude, codex, **options)
+        assert (report.sources, report.blocks, report.active) == (("claude-code",), (), None)
+    assert fold_hours(codex, start_ns=NOON + 8 * HOUR).sources == ("codex",)
+
+
+def test_sources_are_those_of_whole_blocks():
+    """A record before the window is in a block that the window touches, and so is its source."""
+    report = fold_hours(at(0, source="codex"), at(2 * HOUR, source="pi"), start_ns=NOON + HOUR)
+    assert (report.sources, [block.requests for block in report.blocks]) == (("codex", "pi"), [2])
 
 
 # --- the present
 
 
-@pytest.mark.parametrize(("now", "active"), [(-1, False), (0, True), (5 * HOUR - 1, True), (5 * HOUR, False)])
+@pytest.mark.parametrize(("now", "active"), [(0, True), (5 * HOUR - 1, True), (5 * HOUR, False)])
 def test_a_block_is_active_while_the_present_is_in_it(now, active):
-    """From its start to its end, which is outside; a log from the future makes none active."""
+    """From its start to its end, which is outside."""
     report = fold_hours(at(0), now_ns=NOON + now)
     assert [block.is_active for block in report.blocks] == [active]
     assert (report.active is not None) is active
+
+
+def test_what_is_later_than_the_present_has_not_happened():
+    """A present in the past sees no later record, model, source or word on a limit."""
+    early = session("e", record(time_ns=NOON + MINUTE), source="codex")
+    late = session("l", record(time_ns=NOON + 2 * HOUR, model="large"), record(time_ns=NOON + 9 * HOUR), source="pi")
+    limits = [("codex", Limit(time_ns=NOON + at * HOUR, name=f"at {at}", used_percent=1)) for at in (1, 2)]
+    then, known = fold_hours(early, late, limits=limits, now_ns=NOON + HOUR), fold_hours(early, now_ns=NOON + HOUR)
+    assert (then.blocks, then.active, then.sources) == (known.blocks, known.active, ("codex",))
+    assert [one.limit.name for one in then.limits] == ["at 1"]
+    assert fold_hours(late, now_ns=NOON).sources == ()
 
 
 def test_the_pace_is_measured_from_the_blocks_start():
@@ -172,7 +204,7 @@ def test_the_pace_is_measured_from_the_blocks_start():
     assert active.projected_cost_usd == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("age", "known"), [(0, False), (MINUTE - 1, False), (MINUTE, True), (-MINUTE, False)])
+@pytest.mark.parametrize(("age", "known"), [(0, False), (MINUTE - 1, False), (MINUTE, True)])
 def test_there_is_no_pace_before_a_minute_has_gone(age, known):
     """The first request alone would promise billions."""
     active = fold_hours(at(30 * MINUTE), now_ns=NOON + 30 * MINUTE + age).active
@@ -203,59 +235,6 @@ def test_a_limit_does_not_stop_the_present(tmp_path):
     write_log(tmp_path / "s.jsonl", start("11:00:00"), answered("11:30:00"))
     report = listed(tmp_path, limit=0, now=datetime(2026, 11, 20, 12, tzinfo=UTC))
     assert (report.blocks, report.active.block.requests) == ((), 1)
-
-
-# --- limits
-
-
-def word(now_ns=NOON, source="codex", **fields):
-    known = {"time_ns": NOON - HOUR, "name": "primary", "used_percent": 40.0}
-    return LimitWord(source=source, limit=Limit(**(known | fields)), now_ns=now_ns)
-
-
-@pytest.mark.parametrize(
-    ("fields", "resets_ns", "used"),
-    [
-        ({"resets_ns": NOON + 1}, NOON + 1, 40.0),
-        ({"resets_ns": NOON}, NOON, None),
-        ({"resets_ns": NOON + 1, "window_minutes": 5.0}, NOON + 1, 40.0),
-        ({"window_minutes": 61}, NOON + MINUTE, 40.0),
-        ({"window_minutes": 60.0}, NOON, None),
-        ({}, None, 40.0),
-    ],
-)
-def test_a_limit_that_has_started_anew_is_not_used(fields, resets_ns, used):
-    """At the time that was named, else when its window must be over."""
-    one = word(**fields)
-    assert (one.resets_ns, one.used_percent, one.has_reset) == (resets_ns, used, used is None)
-    told = one.to_dict()
-    assert (told["used_percent"], told["said_percent"], told["has_reset"]) == (used, 40.0, used is None)
-
-
-def test_a_limit_says_how_old_its_word_is():
-    """Never less than nothing, should the clocks differ."""
-    assert word().age_ms == 3_600_000
-    assert word(now_ns=NOON - 2 * HOUR).age_ms == 0
-
-
-def test_a_reset_beyond_the_calendar_is_its_end():
-    """A log may name any number."""
-    told = word(resets_ns=10**30).to_dict()
-    assert (told["resets"], told["has_reset"]) == ("9999-12-31T23:59:59.000000Z", False)
-
-
-def test_limits_are_of_all_sources_and_stand_in_order():
-    """By source, then the shortest first; the latest word counts."""
-    limits = [
-        ("codex", Limit(time_ns=NOON, name="secondary", used_percent=1, window_minutes=10_080)),
-        ("codex", Limit(time_ns=NOON + 1, name="primary", used_percent=2, window_minutes=300)),
-        ("codex", Limit(time_ns=NOON, name="primary", used_percent=99, window_minutes=300)),
-        ("", Limit(time_ns=NOON, name="x", used_percent=3)),
-    ]
-    report = fold_hours(at(0, source="claude-code"), limits=limits)
-    named = [(one.source, one.limit.name, one.used_percent) for one in report.limits]
-    assert named == [("codex", "primary", 2), ("codex", "secondary", 1), ("unknown", "x", 3)]
-    assert report.sources == ("claude-code",)
 
 
 # --- wrong questions, damage, nothing

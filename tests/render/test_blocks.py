@@ -172,7 +172,7 @@ def limits(**fields):
             {"used_percent": 25.0, "window_minutes": 300, "resets_ns": NOON + 4 * HOUR, "plan": "plus"},
             "codex primary ██▌░░░░░░░ 25 % 5h 00m 20 Nov 16:00 10m 00s plus",
         ),
-        ({"resets_ns": NOON}, "codex primary – – reset since 20 Nov 12:00 10m 00s"),
+        ({"resets_ns": NOON}, "codex primary – – window over since 20 Nov 12:00 10m 00s"),
         ({"used_percent": 130.0}, "codex primary ██████████ 130 % – – 10m 00s"),
         ({"used_percent": 0.0}, "codex primary ░░░░░░░░░░ 0 % – – 10m 00s"),
         ({"resets_ns": 10**30}, "codex primary █████░░░░░ 50 % – 31 Dec 9999 23:59 10m 00s"),
@@ -188,6 +188,19 @@ def test_colours_warn_of_a_limit(used, style):
     """Yellow when it is nearly used up, red when it is."""
     [line] = [line for line in render(limits(used_percent=used)) if line.plain.startswith("codex")]
     assert {str(span.style) for span in line.spans} - {"secondary"} == style
+
+
+def test_a_limit_whose_window_is_over_is_dim():
+    """In every cell: it is history."""
+    [line] = [line for line in render(limits(resets_ns=NOON, plan="plus")) if line.plain.startswith("codex")]
+    assert {str(span.style) for span in line.spans} == {"secondary"}
+    assert all(word.isspace() for word in _undimmed(line))
+
+
+def _undimmed(line):
+    """The characters of a line that no style covers."""
+    covered = {place for span in line.spans for place in range(span.start, span.end)}
+    return [char for place, char in enumerate(line.plain) if place not in covered]
 
 
 # --- the table

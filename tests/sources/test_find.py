@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.find import log_at, resolve_log, resolve_session
 from sessionlog.sources.protocol import Log

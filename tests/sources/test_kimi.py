@@ -173,7 +173,8 @@ def test_a_step_that_was_cut_off_has_words_and_no_tokens(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "session", "agent"), [("kimi/sub-agent", "s-3", "a1b2c3d4"), ("kimi/code-sub-agent", "session-1", "agent-0")]
+    ("case", "session", "agent"),
+    [("kimi/sub-agent", "s-3", "a1b2c3d4"), ("kimi/code-sub-agent", "session-1", "agent-0")],
 )
 def test_a_sub_agents_log_does_not_claim_its_session(case, session, agent, tmp_path):
     """It is named by both ids, and read by that name, by its session's, or by none."""

@@ -114,6 +114,17 @@ def test_a_session_is_named_by_its_file_and_a_sub_agent_by_its_folder(path, sess
 # --- whose
 
 
+@pytest.mark.parametrize("below", ["0-Look", "0-Look/1-Deeper"])
+def test_a_sub_agents_log_does_not_claim_its_session(below, log, tmp_path):
+    """It is named by its place below its parent, and read by that name as by none."""
+    (tmp_path / NAME / below).parent.mkdir(parents=True)
+    path = log(user(1, "look"), answer(2), name=f"{NAME}/{below}.jsonl")
+    assert SOURCE.name_sessions(path) == [f"{SID}/{below}"]
+    whole = list(SOURCE.read(path, None))
+    assert {event.session_id for event in whole} == {SID}
+    assert list(SOURCE.read(path, f"{SID}/{below}")) == whole
+
+
 @pytest.mark.parametrize(
     "head",
     [

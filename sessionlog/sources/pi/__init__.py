@@ -96,8 +96,12 @@ def session_of(path: str) -> tuple[str, bool]:
 
 
 def name_sessions(path: str) -> list[str]:
-    """Return the id of the session that a file holds."""
-    return [session_of(path)[0]]
+    """Return the id of the session that a file holds, with the place below its folder for a sub-agent's file."""
+    session_id, part = session_of(path)
+    if not part:
+        return [session_id]
+    below = path.rpartition(f"_{session_id}{os.sep}")[2]
+    return [f"{session_id}/{_SUFFIX.sub('', below)}"]
 
 
 def _key(row: Row, message: Row, usage: TokenUsage) -> str:
@@ -155,7 +159,8 @@ def read(path: str, session_id: str | None = None) -> Iterator[Event | Problem]:
         LogNotReadable: The file cannot be opened as a log.
         MissingExtra: A .zst file without a decoder.
     """
-    replay = MessageReplay(session_id or session_of(path)[0], path, DIALECT)
+    named = session_of(path)[0] if session_id in {None, *name_sessions(path)} else session_id
+    replay = MessageReplay(named or "", path, DIALECT)
     with Rows(path) as rows:
         for item in rows.all():
             if isinstance(item, Problem):
