@@ -1,6 +1,8 @@
 """Survey: which agents have logs on this machine, where they were looked for, and how long they will be there.
 
 "No logs" and "logs that cannot be read" are different answers: every file that was found is either counted or named.
+Each agent is looked at by itself: a response that another agent's log tells better counts here for both, and in reports
+once.
 """
 
 from __future__ import annotations

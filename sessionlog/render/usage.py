@@ -127,7 +127,7 @@ def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterato
     for word in ("partial", "estimated", "session"):
         count = report.provenance.get(word, 0)
         if count:
-            yield _note(f"{count} of {report.totals.requests} requests: {_PROVENANCE[word]}")
+            yield _note(f"{count:,} of {report.totals.requests:,} requests: {_PROVENANCE[word]}")
     if report.problem_count:
         yield _note(damage_note(report.problem_count, report.problems))
     if report.hidden_rows:
