@@ -51,8 +51,12 @@ def _base(env: Mapping[str, str], variable: str, *default: str) -> str:
         return given
     if sys.platform == "win32":
         return env.get("LOCALAPPDATA") or os.path.expanduser(os.path.join("~", "AppData", "Local"))
-    home = env.get("HOME") or os.path.expanduser("~")
-    return os.path.join(home, *default)
+    return os.path.join(user_home(env), *default)
+
+
+def user_home(env: Mapping[str, str]) -> str:
+    """Return the home folder of the one whose environment this is."""
+    return env.get("HOME") or os.path.expanduser("~")
 
 
 def session_directory(env: Mapping[str, str]) -> str:

@@ -112,15 +112,8 @@ class Selection:
         timed, bounds = self.in_window()
         conditions.append(timed)
         parameters |= bounds
-        for key, patterns in self.filters.items():
-            options = []
-            for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
-                name = f"{key}_{number}"
-                options.append(f"lower_case({KEYS[key]}) GLOB :{name}")
-                parameters[name] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
-            if options:
-                conditions.append(f"({' OR '.join(options)})")
-        return " AND ".join(conditions), parameters
+        filtered, patterns = matches(self.filters, KEYS)
+        return " AND ".join([*conditions, *filtered]), parameters | patterns
 
     def in_window(self) -> tuple[str, dict[str, Any]]:
         """The condition on `r.time_ns` alone."""
@@ -132,6 +125,20 @@ class Selection:
             conditions.append("r.time_ns < :end_ns")
             parameters["end_ns"] = _bound(self.window.end_ns)
         return " AND ".join(conditions), parameters
+
+
+def matches(filters: Mapping[str, Sequence[str]], expressions: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The conditions that filters are, with their parameters: of a key's patterns one must match, whatever the case."""
+    conditions, parameters = [], {}
+    for key, patterns in filters.items():
+        options = []
+        for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
+            name = f"{key}_{number}"
+            options.append(f"lower_case({expressions[key]}) GLOB :{name}")
+            parameters[name] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
+        if options:
+            conditions.append(f"({' OR '.join(options)})")
+    return conditions, parameters
 
 
 def _bound(time_ns: int) -> int:

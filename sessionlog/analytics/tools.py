@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics import selection as records
+from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.usage import open_book
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
@@ -84,15 +85,8 @@ class CallSelection:
     def where(self) -> tuple[str, dict[str, Any]]:
         """The condition on calls `r` and sessions `s`, with its parameters; a call in any session counts."""
         timed, parameters = self._of_time().where(listed_only=True)
-        conditions = [timed]
-        for key, patterns in self.filters.items():
-            options = []
-            for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
-                options.append(f"lower_case({KEYS[key]}) GLOB :{key}_{number}")
-                parameters[f"{key}_{number}"] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
-            if options:
-                conditions.append(f"({' OR '.join(options)})")
-        return " AND ".join(conditions), parameters
+        conditions, patterns = records.matches(self.filters, KEYS)
+        return " AND ".join([timed, *conditions]), parameters | patterns
 
     def _of_time(self) -> records.Selection:
         return records.Selection(
@@ -153,7 +147,7 @@ def aggregate_tools(
         now_ns=int(moment.timestamp() * 1_000_000_000),
         merge_worktrees=merge_worktrees,
     )
-    key, turned = _order(sort or "calls", selection.by)
+    key, turned = by_column(sort or "calls", selection.by, COLUMNS)
     book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress, tools=True)
     try:
         report = fold_tools(book, selection)
@@ -173,16 +167,12 @@ def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
     return ToolReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=_by_keys)),
+        rows=tuple(sorted(rows, key=by_keys)),
         totals=replace(totals, selected_bytes=whole),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
     )
-
-
-def _by_keys(row: ToolRow) -> list[bytes]:
-    return [value.encode("utf-8", "surrogatepass") for value in row.keys.values()]
 
 
 def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
@@ -223,14 +213,3 @@ def _durations(
     for bucket, count, *group in book.query(sql, parameters):
         found[tuple(str(value) for value in group)][bucket] = count
     return found
-
-
-def _order(sort: str, by: tuple[str, ...]) -> tuple[Callable[[ToolRow], Any], bool]:
-    """Return the sort key and whether to reverse it."""
-    name, turned = sort.removeprefix("-"), sort.startswith("-")
-    if name in by:
-        return (lambda row: row.keys[name]), turned
-    if name not in COLUMNS:
-        raise InvalidQuery(f"cannot sort by {name!r}; sort by {', '.join((*by, *COLUMNS))}")
-    lowest = float("-inf")
-    return (lambda row: lowest if (value := getattr(row, name)) is None else value), not turned

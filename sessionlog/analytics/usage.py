@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any
 
+from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.selection import STATUS, Selection
 from sessionlog.analytics.usage_row import COLUMNS, PROVENANCE, UsageReport, UsageRow
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import percentile
 from sessionlog.ledger.load import Progress, load_book
@@ -120,7 +120,7 @@ def aggregate_usage(
         now_ns=int(moment.timestamp() * 1_000_000_000),
         merge_worktrees=merge_worktrees,
     )
-    order = _order(sort, selection.by)
+    order = by_column(sort, selection.by, COLUMNS) if sort else None
     book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
     try:
         report = fold_usage(book, selection)
@@ -128,19 +128,7 @@ def aggregate_usage(
         book.close()
     rows = report.rows if order is None else tuple(sorted(report.rows, key=order[0], reverse=order[1]))
     kept = rows if limit is None else rows[: max(0, limit)]
-    return UsageReport(
-        window=report.window,
-        group_by=report.group_by,
-        rows=kept,
-        totals=report.totals,
-        provenance=report.provenance,
-        problem_count=report.problem_count,
-        problems=report.problems,
-        unrecognised=report.unrecognised,
-        hidden_rows=len(rows) - len(kept),
-        priced_from=report.priced_from,
-        unpriced=report.unpriced,
-    )
+    return replace(report, rows=kept, hidden_rows=len(rows) - len(kept))
 
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
@@ -190,7 +178,7 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=_by_keys)),
+        rows=tuple(sorted(rows, key=by_keys)),
         totals=totals,
         provenance=_provenance(book),
         problem_count=book.problem_count,
@@ -199,10 +187,6 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
         priced_from=book.prices.version,
         unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
     )
-
-
-def _by_keys(row: UsageRow) -> list[bytes]:
-    return [value.encode("utf-8", "surrogatepass") for value in row.keys.values()]
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -274,16 +258,3 @@ def _unpriced(book: Book, selection: Selection) -> tuple[tuple[str, str], ...]:
     sql = f"""SELECT l.provider, l.model FROM {FROM} WHERE {_UNPRICED} AND {where}
               GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - see _latencies
     return tuple((provider, model) for provider, model in book.query(sql, parameters))
-
-
-def _order(sort: str | None, by: tuple[str, ...]) -> tuple[Any, bool] | None:
-    """Return the sort key and whether to reverse it; None leaves the order of the group keys."""
-    if not sort:
-        return None
-    name, turned = sort.removeprefix("-"), sort.startswith("-")
-    if name in by:
-        return (lambda row: row.keys[name]), turned
-    if name not in COLUMNS:
-        raise InvalidQuery(f"cannot sort by {name!r}; sort by {', '.join((*by, *COLUMNS))}")
-    lowest = float("-inf")
-    return (lambda row: lowest if (value := getattr(row, name)) is None else value), not turned

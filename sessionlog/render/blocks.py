@@ -16,7 +16,7 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, usd
 from sessionlog.render.routing import bar
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
@@ -218,12 +218,8 @@ def render_blocks_csv(report: BlockReport) -> str:
     writer.writerow(COLUMNS)
     for row in (block.to_dict() for block in report.blocks):
         row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else _exact(value) for value in row.values())
+        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
     return out.getvalue()
-
-
-def _exact(value: object) -> str:
-    return "" if value is None else repr(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def render_blocks_markdown(report: BlockReport, *, tz: str, now: datetime) -> str:

@@ -1,7 +1,7 @@
 """Numbers as a person reads them: short, aligned, and never more certain than they are.
 
-Nothing here is parsed back or added up; JSON and CSV carry the exact values. What is unknown is a dash and never 0,
-and a rounded edge says so: 99.97 % is `>99 %`, a cost below the last digit `<$0.000001`.
+JSON and CSV carry the exact values; nothing else here is parsed back or added up. What is unknown is a dash and never
+0, and a rounded edge says so: 99.97 % is `>99 %`, a cost below the last digit `<$0.000001`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ _COUNT_UNITS = ("", "k", "M", "G", "T", "P", "E")
 # Wide enough for the digits of any float.
 _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 _SIZE_UNITS = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
+
+
+def exact(value: object) -> str:
+    """A cell of CSV: the number with all its digits, a truth in lower case, nothing for what is unknown."""
+    if value is None:
+        return ""
+    return repr(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def human_count(count: int) -> str:

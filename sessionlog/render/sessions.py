@@ -17,7 +17,7 @@ from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -158,12 +158,8 @@ def render_sessions_csv(found: SessionList) -> str:
     writer.writerow(COLUMNS)
     for row in (session.to_dict() for session in found.sessions):
         row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else _exact(value) for value in row.values())
+        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
     return out.getvalue()
-
-
-def _exact(value: object) -> str:
-    return "" if value is None else repr(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def render_sessions_markdown(found: SessionList, *, tz: str, now: datetime) -> str:

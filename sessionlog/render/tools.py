@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.text import Text
 
@@ -14,7 +13,7 @@ from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
+from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, size
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
@@ -108,15 +107,10 @@ def render_tools_csv(report: ToolReport) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*report.group_by, *COLUMNS])
     for row in report.rows:
-        writer.writerow([*map(csv_cell, row.keys.values()), *_exact(row)])
+        writer.writerow([*map(csv_cell, row.keys.values()), *(exact(getattr(row, name)) for name in COLUMNS)])
     blank = ["TOTAL", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    writer.writerow([*blank, *_exact(report.totals)])
+    writer.writerow([*blank, *(exact(getattr(report.totals, name)) for name in COLUMNS)])
     return out.getvalue()
-
-
-def _exact(row: ToolRow) -> Iterator[str]:
-    values: Iterator[Any] = (getattr(row, name) for name in COLUMNS)
-    return ("" if value is None else repr(value) for value in values)
 
 
 def render_tools_markdown(report: ToolReport) -> str:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.text import Text
 
@@ -14,7 +13,7 @@ from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import duration, human_count, percent, rate, usd
+from sessionlog.render.numbers import duration, exact, human_count, percent, rate, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
@@ -153,14 +152,10 @@ def render_usage_csv(report: UsageReport) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*map(csv_cell, report.group_by), *COLUMNS])
     for row in report.rows:
-        writer.writerow([*map(csv_cell, row.keys.values()), *(_exact(getattr(row, name)) for name in COLUMNS)])
+        writer.writerow([*map(csv_cell, row.keys.values()), *(exact(getattr(row, name)) for name in COLUMNS)])
     blank = ["TOTAL", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    writer.writerow([*blank, *(_exact(getattr(report.totals, name)) for name in COLUMNS)])
+    writer.writerow([*blank, *(exact(getattr(report.totals, name)) for name in COLUMNS)])
     return out.getvalue()
-
-
-def _exact(value: Any) -> str:
-    return "" if value is None else repr(value)
 
 
 def render_usage_markdown(report: UsageReport) -> str:

@@ -37,6 +37,7 @@ import orjson
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.claude_code.account import SOURCE_ID
 from sessionlog.sources.claude_code.events import read_session
 from sessionlog.sources.claude_code.scan import scan_log, stem_of
@@ -51,13 +52,9 @@ _OWN_KEYS = re.compile(rb'"isSidechain"\s*:\s*(?:true|false)')
 _SNAPSHOT = re.compile(rb'\s*\{\s*"type"\s*:\s*"file-history-snapshot"')
 
 
-def _home(env: Env) -> str:
-    return env.get("HOME") or os.path.expanduser("~")
-
-
 def _config_dirs(env: Env) -> list[str]:
     """The folders of settings and projects, in order of preference."""
-    home = _home(env)
+    home = user_home(env)
     named = [entry.strip() for entry in env.get("CLAUDE_CONFIG_DIR", "").split(",") if entry.strip()]
     if named:
         return [os.path.normpath(re.sub(r"\A~(?=[/\\]|\Z)", lambda _: home, entry)) for entry in named]
@@ -73,7 +70,7 @@ def locate(env: Env) -> list[str]:
             places.append(folder)
         else:
             places += [os.path.join(folder, "projects"), os.path.join(folder, "transcripts")]
-    home = _home(env)
+    home = user_home(env)
     apps = [
         env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"),
         os.path.join(home, "Library", "Application Support"),

@@ -41,6 +41,7 @@ from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.codex.events import read_rows
 from sessionlog.sources.codex.exec import exec_sessions, read_exec, scan_exec
 from sessionlog.sources.codex.lane import feed
@@ -65,7 +66,7 @@ _ROLLOUT = "rollout-"
 
 def locate(env: Env) -> Iterable[str]:
     """Yield the folders of Codex's own home, the home itself, and the homes that OpenClaw's agents have."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     codex = env.get("CODEX_HOME") or os.path.join(home, ".codex")
     yield from _places(codex)
     for claw in _claws(env, home):

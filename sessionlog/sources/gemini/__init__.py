@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from sessionlog.errors import Problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gemini.events import read
 from sessionlog.sources.gemini.fold import ID, fold_log, run_name
 from sessionlog.sources.gemini.log import JSONL
@@ -47,14 +48,15 @@ def locate(env: Env) -> Iterator[str]:
     """The folders where chats are kept."""
     given = env.get("GEMINI_DATA_DIR", "")
     if given.strip():
-        yield from (os.path.expanduser(part.strip()) for part in given.split(",") if part.strip())
+        home = user_home(env)
+        yield from (re.sub(r"\A~(?=/|\Z)", lambda _: home, part.strip()) for part in given.split(",") if part.strip())
         return
     home = env.get("GEMINI_CLI_HOME", "")
     if home:
         yield os.path.join(home, ".gemini", "tmp")
         yield os.path.join(home, "tmp")
         return
-    yield os.path.join(env.get("HOME") or os.path.expanduser("~"), ".gemini", "tmp")
+    yield os.path.join(user_home(env), ".gemini", "tmp")
 
 
 def list_logs(place: str) -> Iterator[str | Problem]:

@@ -27,6 +27,7 @@ from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Row, Rows
 from sessionlog.reader.walk import walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.kimi.events import read_events
 from sessionlog.sources.kimi.place import Place, agent_kind, default_model, place_of, work_dir
@@ -45,7 +46,7 @@ _CODE_ONLY = frozenset(
 
 
 def _locate(env: Env) -> Iterable[str]:
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     cli = env.get("KIMI_SHARE_DIR") or env.get("KIMI_DATA_DIR") or os.path.join(home, ".kimi")
     code = env.get("KIMI_CODE_HOME") or os.path.join(home, ".kimi-code")
     roots = [root for root in (*cli.split(","), code) if root]

@@ -28,6 +28,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.reader.database import open_database
 from sessionlog.reader.walk import walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, text_size
 from sessionlog.sources.llm.calls import STORES, Call, Json, as_object, columns_of, read_calls, text_in, tools_in
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
@@ -42,7 +43,7 @@ _FAMILIES = ((r"gpt-(?!oss)|chatgpt-|o\d(-|$)", "openai"), (r"claude-", "anthrop
 def _locate(env: Env) -> Iterable[str]:
     if env.get("LLM_USER_PATH"):
         return (os.path.join(env["LLM_USER_PATH"], "logs.db"),)
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     folders = [env.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/Library/Application Support"]
     folders += [env["APPDATA"]] if env.get("APPDATA") else []
     return tuple(os.path.join(folder, "io.datasette.llm", "logs.db") for folder in folders)

@@ -32,6 +32,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.files import open_log
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather
 from sessionlog.sources.openclaw.store import MAGIC, Known, Store, is_database, known_beside
 from sessionlog.sources.pi.head import ARCHIVED, is_openclaw, session_rows
@@ -55,7 +56,7 @@ _MIRRORS = frozenset({"delivery-mirror", "gateway-injected"})
 
 def locate(env: Env) -> list[str]:
     """Return the folders of OpenClaw's state."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     named = [*env.get("OPENCLAW_DIR", "").split(","), env.get("OPENCLAW_STATE_DIR", "")]
     own = [home + path[1:] if path.startswith("~") else path for path in map(str.strip, named) if path]
     if own:

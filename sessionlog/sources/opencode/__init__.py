@@ -31,6 +31,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.database import open_database
+from sessionlog.settings import user_home
 from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.opencode.events import read_events
@@ -84,7 +85,7 @@ def source_of(brand: Brand) -> Source:
 
 
 def _locate(brand: Brand, env: Env) -> Iterable[str]:
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     named = [part for part in env.get(brand.folder_variable, "").split(",") if part]
     shared = env.get("XDG_DATA_HOME") or f"{home}/.local/share"
     folders = [shared, f"{home}/Library/Application Support", env.get("LOCALAPPDATA", "")]

@@ -26,6 +26,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather
 from sessionlog.sources.pi.head import is_openclaw, session_rows
 from sessionlog.sources.pi.messages import Dialect, Row, read_stamp
@@ -44,7 +45,7 @@ _NOT_SESSIONS = f"{os.sep}subagent-artifacts{os.sep}"  # streams of events, not 
 
 def locate(env: Env) -> list[str]:
     """Return the folders of sessions, pi's own first."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     own = [
         _sessions_in(_expand(env[name], home))
         for name in ("PI_CODING_AGENT_DIR", "PI_AGENT_DIR")

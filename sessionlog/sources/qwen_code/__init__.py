@@ -36,6 +36,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Row, Rows
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, server_of, text_size
 from sessionlog.sources.google_parts import calls_of, is_absolute, read_duration, read_moment, results_of
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
@@ -65,7 +66,7 @@ _REMEMBERED = 8  # telemetry comes just before its answer
 def locate(env: Env) -> Iterator[str]:
     """The folders where chats are kept."""
     given = env.get("QWEN_DATA_DIR") or env.get("QWEN_RUNTIME_DIR") or env.get("QWEN_HOME") or ""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = user_home(env)
     for part in [part.strip() for part in given.split(",") if part.strip()] or [os.path.join(home, ".qwen")]:
         if os.path.basename(part.rstrip("/\\")) in _CHATS:
             yield part
