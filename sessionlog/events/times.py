@@ -1,4 +1,4 @@
-"""RFC 3339 text ↔ integer nanoseconds since 1970, UTC.
+"""RFC 3339 text ↔ integer nanoseconds since 1970, UTC; and numbers of any unit, which their size tells.
 
 Text written by others keeps its spelling in `Event.ts`; everything that compares or sums uses the integer. Instants
 outside 1700–2261 (Go's zero time among them) do not fit a 64-bit nanosecond and count as no time at all.
@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 SECOND = 1_000_000_000
 _EPOCH_DAYS = 719_163  # date(1970, 1, 1).toordinal()
 _REMEMBERED = 4096
+_LIMIT = 2**63
+_SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, milli-, microseconds; else nanoseconds
 _minutes: dict[str, int] = {}  # a log's lines share their minutes, and a look-up costs a quarter of the arithmetic
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII
@@ -60,6 +62,19 @@ def _parse(text: str) -> tuple[int | None, int | None]:
         return None, None
     offset_ns = (int(off_h) * 60 + int(off_m)) * 60 * SECOND
     return time_ns - offset_ns if sign == "+" else time_ns + offset_ns, None
+
+
+def epoch_ns(value: object) -> int | None:
+    """Return nanoseconds since 1970, above 0 and below 2**63; None for what is no such time.
+
+    Numbers up to the year 5138 count as seconds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LIMIT:  # NaN is not, either
+        return None
+    scale = next((scale for limit, scale in _SCALES if value < limit), 1)
+    whole = int(value)
+    time_ns = whole * scale + round((value - whole) * 1_000_000) * scale // 1_000_000
+    return time_ns if 0 < time_ns < _LIMIT else None
 
 
 def format_time(time_ns: int) -> str:

@@ -12,8 +12,7 @@ import ntpath
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sessionlog.events.times import parse_time
-from sessionlog.sources.epoch import epoch_ns
+from sessionlog.events.times import epoch_ns, parse_time
 
 Json = Any
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.sources.epoch import epoch_ns
+from sessionlog.events.times import epoch_ns
 from sessionlog.sources.kimi import SOURCE
 from sessionlog.sources.kimi.wire import matters, read_move
 from sessionlog.testing import check_source

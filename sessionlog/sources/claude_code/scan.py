@@ -18,14 +18,13 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import without_surrogates
 from sessionlog.events.money import read_usd
-from sessionlog.events.times import parse_time
+from sessionlog.events.times import epoch_ns, parse_time
 from sessionlog.events.tokens import read_count
 from sessionlog.reader.rows import Row, Rows
 from sessionlog.sources.claude_code.account import ENDS, FEW_TOKENS, Account, Answer, Head, names_of
 from sessionlog.sources.claude_code.lane import Lane
 from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.shapes import Counts
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.gather import Findings, first_words, server_of, text_size
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import UNKNOWN, Standing, read_name

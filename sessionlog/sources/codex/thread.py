@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sessionlog.events.times import SECOND, parse_time
-from sessionlog.sources.epoch import epoch_ns
+from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.sources.record import MAIN, UNKNOWN, read_name
 
 SUB_AGENT = "sub-agent"

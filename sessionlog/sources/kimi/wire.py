@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sessionlog.events.times import epoch_ns
 from sessionlog.events.tokens import TokenUsage, read_count
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.record import read_name
 
 Kind = Literal[

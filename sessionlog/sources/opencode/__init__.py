@@ -30,9 +30,9 @@ from functools import partial
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.times import epoch_ns
 from sessionlog.reader.database import open_database
 from sessionlog.settings import user_home
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.opencode.events import read_events
 from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, root_of

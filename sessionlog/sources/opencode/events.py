@@ -13,7 +13,7 @@ from contextlib import closing
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
-from sessionlog.sources.epoch import epoch_ns
+from sessionlog.events.times import epoch_ns
 from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, root_of
 from sessionlog.sources.opencode.store import Store, name_roots, open_store
 from sessionlog.sources.opencode.usage import Answer, read_answer

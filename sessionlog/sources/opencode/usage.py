@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.events.money import read_usd
+from sessionlog.events.times import epoch_ns
 from sessionlog.events.tokens import TokenUsage, read_count
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.opencode.parts import Message, as_map, as_text
 from sessionlog.sources.record import UNKNOWN, Quality, read_name
 

@@ -16,10 +16,9 @@ from typing import Any
 import orjson
 
 from sessionlog.errors import Problem
-from sessionlog.events.times import SECOND, parse_time
+from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.reader.rows import MAX_LINE, Row, Rows
 from sessionlog.reader.stream import is_young
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.record import read_name
 
 Json = Mapping[str, Any]

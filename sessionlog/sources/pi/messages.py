@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.events.money import read_usd
-from sessionlog.events.times import SECOND, parse_time
+from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.events.tokens import TokenUsage, read_count
-from sessionlog.sources.epoch import epoch_ns
 from sessionlog.sources.gather import first_words
 from sessionlog.sources.record import UNKNOWN, read_name
 
