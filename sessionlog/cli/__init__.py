@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 
 from sessionlog._version import __version__
+from sessionlog.cli import hot
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +44,10 @@ def _run(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"sessionlog {__version__}\n")
         return 0
-    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, and --version needs none of it
+    code = hot.run(argv)
+    if code is not None:
+        return code
+    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, which the short ways save
 
     return run(argv)
 
@@ -58,6 +64,8 @@ def _prepare_streams() -> None:
 
 def _give_up() -> int:
     """Close stdout: else the interpreter would flush it once more at its end, and complain."""
+    from contextlib import suppress  # noqa: PLC0415 - 2 ms, for what hardly happens
+
     with suppress(OSError):
         sys.stdout.close()
     return 0

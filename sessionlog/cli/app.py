@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -11,7 +12,9 @@ import typer
 from typer.core import TyperCommand
 
 from sessionlog._version import __version__
-from sessionlog.cli.output import guarded, note
+from sessionlog.cli import options
+from sessionlog.cli.declared import declare
+from sessionlog.cli.output import ended, note
 
 
 class Word(NamedTuple):
@@ -70,9 +73,23 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     built.callback()(_global)
     for name in commands:
         module, function = COMMANDS[name].home.split(":")
-        command = guarded(getattr(import_module(f"sessionlog.cli.{module}"), function))
+        command = _command(name, getattr(import_module(f"sessionlog.cli.{module}"), function))
         built.command(name, cls=_Command, short_help=COMMANDS[name].summary)(command)
     return built
+
+
+def _command(name: str, function: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer takes it: with the signature it was declared with, and an exit code at its end."""
+
+    @wraps(function)
+    def run(*args: Any, **settings: Any) -> None:
+        code = ended(function, *args, **settings)
+        if code:
+            raise typer.Exit(code)
+
+    if name in options.COMMANDS:
+        declare(run, options.COMMANDS[name])
+    return run
 
 
 def _version(value: bool) -> None:

@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
-import typer
-
-from sessionlog.analytics.blocks import HOURS, MOST_HOURS, list_blocks
+from sessionlog.analytics.blocks import list_blocks
 from sessionlog.cli import reporting as r
+from sessionlog.cli.options import BLOCKS_SHOWN
 from sessionlog.cli.output import fail
 from sessionlog.render.blocks import render_blocks, render_blocks_csv, render_blocks_markdown
-
-_TABLE = 30
-"""Blocks that a table shows unless told otherwise; programs get all."""
 
 _RECENT = "3d"
 
 
 def blocks(
-    paths: r.Paths = None,
+    paths: list[str] | None,
     *,
-    since: r.Since = None,
-    until: r.Until = None,
-    recent: Annotated[bool, typer.Option("--recent", help="The last three days.")] = False,
-    active: Annotated[bool, typer.Option("--active", help="Only the block in which the present lies.")] = False,
-    hours: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_HOURS, help="How long a block is.")] = HOURS,
-    gaps: Annotated[bool, typer.Option("--gaps", help="Say in the table how long the pauses were.")] = False,
-    provider: r.Provider = None,
-    model: r.Model = None,
-    project: r.Project = None,
-    status: r.Status = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="IDS",
-            help="Only these agents' logs, '*' for all together; may be repeated.",
-            show_default="claude-code if it has such blocks, else all",
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="At most so many blocks, the newest.", show_default=f"{_TABLE} in the table"
-        ),
-    ] = None,
-    as_json: r.AsJson = False,
-    as_csv: r.AsCsv = False,
-    as_markdown: r.AsMarkdown = False,
-    wide: Annotated[bool, typer.Option("--wide", help="All columns, whatever the width.")] = False,
-    tz: r.Zone = None,
-    now: r.Now = None,
-    prices: r.Prices = None,
-    strict: r.Strict = False,
+    since: str | None,
+    until: str | None,
+    recent: bool,
+    active: bool,
+    hours: int,
+    gaps: bool,
+    provider: list[str] | None,
+    model: list[str] | None,
+    project: list[str] | None,
+    status: list[str] | None,
+    source: list[str] | None,
+    limit: int | None,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    wide: bool,
+    tz: str | None,
+    now: str | None,
+    prices: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    live: bool,
+    jobs: int | None,
+    strict: bool,
 ) -> None:
     """List five-hour blocks of usage, the pace of the present one, and the rate limits that logs speak of.
 
@@ -61,15 +48,16 @@ def blocks(
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     if recent and since:
         fail("choose only one of --recent and --since")
-    where = r.reporting(paths, tz=tz, now=now)
+    where = r.reporting(paths, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger, live=live, jobs=jobs)
     filters = {"provider": provider, "model": model, "project": project, "status": status}
     filters["source"] = r.split_list(source)
     with r.scan_progress() as progress:
         report = list_blocks(
-            where.paths, env=where.env, window=_RECENT if recent else since, until=until, hours=hours, tz=where.zone,
+            where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
+            window=_RECENT if recent else since, until=until, hours=hours, tz=where.zone,
             now=where.now, prices=r.price_book(where.settings, prices), only_active=active, progress=progress,
             filters={key: value for key, value in filters.items() if value},
-            limit=_TABLE if limit is None and form == "table" else limit,
+            limit=BLOCKS_SHOWN if limit is None and form == "table" else limit,
         )  # fmt: skip
     r.print_report(
         report, form, left_out=report.hidden_blocks, thing="block",

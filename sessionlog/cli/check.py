@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, note, print_json, print_text
+from sessionlog.cli.declared import AsJson, Paths
+from sessionlog.cli.output import FOUND, Leave, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
@@ -18,13 +19,13 @@ from sessionlog.sources.check import OURS, check_sources
 
 
 def check(
-    paths: r.Paths = None,
+    paths: Paths = None,
     *,
     repair: Annotated[bool, typer.Option("--repair", help="Move damaged bytes to NAME.quarantine.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Notes count as findings too.")] = False,
     secrets: Annotated[bool, typer.Option("--secrets", help="Look for keys and tokens that were logged.")] = False,
     notes: Annotated[bool, typer.Option("--notes", help="Show each note, not only their number.")] = False,
-    as_json: r.AsJson = False,
+    as_json: AsJson = False,
     max_line: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="Longest line to decode.")] = MAX_LINE,
 ) -> None:
     """Name every damaged byte by file and line; with --repair save them apart and mend our own logs.
@@ -47,7 +48,7 @@ def check(
         note(r.nothing_found(where, narrowed=False))
     damaged = any(is_left(result, (repairs or {}).get(result.path)) for result in results)
     if damaged or (strict and any(result.notes for result in results)):
-        raise typer.Exit(FOUND)
+        raise Leave(FOUND)
 
 
 def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, Repair | str]:

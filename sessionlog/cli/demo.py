@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sessionlog import files
+from sessionlog.cli.options import settings_of
 from sessionlog.cli.output import print_text
 from sessionlog.cli.replay import replay
 from sessionlog.cli.routing_quality import routing_quality
@@ -32,9 +33,9 @@ def demo(
     _heading("replay", session.partition("-")[0], "--dir", folder)
     replay(session, directory=folder, no_pager=True)
     _heading("sessions", folder)
-    sessions([folder])
+    sessions(**settings_of("sessions", {"paths": [folder]}))
     _heading("usage", folder)
-    usage([folder])
+    usage(**settings_of("usage", {"paths": [folder]}))
     _heading("routing-quality", folder)
     routing_quality([folder])
     print_text(

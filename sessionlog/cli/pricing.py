@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, fail, note, print_json, print_text
+from sessionlog.cli.declared import AsJson, Prices
+from sessionlog.cli.output import FOUND, Leave, fail, note, print_json, print_text
 from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
 from sessionlog.render.pricing import (
@@ -28,8 +29,8 @@ def pricing(
     listing: Annotated[bool, typer.Option("--list", help="All listed models, or those that match MODEL.")] = False,
     provider: Annotated[str | None, typer.Option(metavar="NAME", help="Who bills.")] = None,
     at: Annotated[str | None, typer.Option(metavar="TIME", help="The prices of this RFC 3339 time.")] = None,
-    prices: r.Prices = None,
-    as_json: r.AsJson = False,
+    prices: Prices = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a model costs per million tokens, and who says so.
 
@@ -49,7 +50,7 @@ def pricing(
     else:
         found = _explain(book, model or "", provider, at_ns, settings.config_path, as_json=as_json)
     if not found:
-        raise typer.Exit(FOUND)
+        raise Leave(FOUND)
 
 
 def _explain(

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from sessionlog import files
-from sessionlog.cli.output import UNREADABLE, fail, note, print_json, print_text
+from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.events.times import parse_time
-from sessionlog.ledger.load import Progress
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
-from sessionlog.render.notes import counted, damage_note, limit_note
+from sessionlog.render.line import Line, settle
+from sessionlog.render.notes import archived_note, counted, damage_note, limit_note
+from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
 from sessionlog.sources.discover import discover, find_logs, recognise
 from sessionlog.sources.native import holds_events
@@ -35,36 +35,6 @@ if TYPE_CHECKING:  # commands without a report save what these import
 
     Report = UsageReport | SessionList | ToolReport | BlockReport
 
-Paths = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PATH", help="Logs, or folders of logs.", show_default="every agent's logs found"),
-]
-Since = Annotated[
-    str | None, typer.Option(metavar="WHEN", help="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B.")
-]
-Until = Annotated[str | None, typer.Option(metavar="WHEN", help="The end of the time; a date includes that day.")]
-Provider = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this provider; may be repeated.")]
-Model = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this model; may be repeated.")]
-Project = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only this project folder; may be repeated.")]
-Status = Annotated[
-    list[str] | None,
-    typer.Option(metavar="GLOB", help="Only this status (success, error, unfinished and others); may be repeated."),
-]
-Source = Annotated[
-    list[str] | None,
-    typer.Option(metavar="IDS", help="Only these agents' logs, e.g. claude-code,codex; may be repeated."),
-]
-Zone = Annotated[
-    str | None, typer.Option(metavar="ZONE", help="Whose days and hours: an IANA name, UTC, or local (the default).")
-]
-Now = Annotated[str | None, typer.Option(metavar="TIME", help="Take this RFC 3339 time as the present.")]
-Prices = Annotated[str | None, typer.Option(metavar="FILE", help="Prices of your own, TOML or JSON.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="CSV with exact numbers.")]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="A Markdown table.")]
-Limit = Annotated[int | None, typer.Option(metavar="N", min=0, help="At most so many rows.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if any log is damaged.")]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
@@ -77,6 +47,9 @@ class Reporting:
         now: The present.
         home: The home folder, shortened to `~` in tables.
         env: The environment as sources see it: with the folder of our own logs that the settings name.
+        ledger: The file that remembers what was read; None to scan everything anew, in memory.
+        live: Whether logs that have been deleted since are left out.
+        jobs: How many processes scan; None for as many as pay.
     """
 
     settings: Settings
@@ -85,13 +58,28 @@ class Reporting:
     now: datetime
     home: str
     env: Mapping[str, str]
+    ledger: str | None = None
+    live: bool = False
+    jobs: int | None = None
 
 
-def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None, anything: bool = False) -> Reporting:
+def reporting(
+    paths: Sequence[str] | None,
+    *,
+    tz: str | None,
+    now: str | None,
+    ledger: str | None = None,
+    no_ledger: bool = False,
+    live: bool = False,
+    jobs: int | None = None,
+    anything: bool = False,
+) -> Reporting:
     """Settle what a report reads; a named path that is not there, or is no log, ends the command with exit code 3.
 
     With `anything` files that are no log of a known agent are let through: `check` says what is in them.
     """
+    if ledger is not None and (no_ledger or paths):
+        fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
     settings = load_settings()
     for path in paths or ():
         if files.stat_path(path) is None:
@@ -105,6 +93,9 @@ def reporting(paths: Sequence[str] | None, *, tz: str | None, now: str | None, a
         now=_present(now),
         home=os.path.expanduser("~"),
         env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
+        ledger=None if no_ledger or paths else ledger or settings.ledger_path,
+        live=live,
+        jobs=jobs,
     )
 
 
@@ -125,14 +116,16 @@ def price_book(settings: Settings, path: str | None) -> PriceBook:
         LogNotReadable: The file cannot be read.
     """
     own = _checked(settings.config_path, settings.prices)
-    if path is not None:
-        content = files.read_small(path)
-        if content is None:
-            raise InvalidPrices(f"{path}: no such file")
-        above = _checked(path, parse_prices(path, content))
-        spelled = {_spelling(key) for key in above}
-        own = {key: price for key, price in own.items() if _spelling(key) not in spelled} | above
-    return PriceBook.load(own)
+    standing = PriceBook.load(own)
+    if path is None:
+        return standing
+    content = files.read_small(path)
+    if content is None:
+        raise InvalidPrices(f"{path}: no such file")
+    above = _checked(path, parse_prices(path, content))
+    spelled = {_spelling(key) for key in above}
+    own = {key: price for key, price in own.items() if _spelling(key) not in spelled} | above
+    return PriceBook.load(own, instead_of=standing)
 
 
 def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,21 +154,17 @@ def choose_one(**formats: bool) -> str:
     return chosen[0].removeprefix("--") if chosen else "table"
 
 
-def print_lines(render: Callable[..., Iterable[Any]]) -> None:
+def print_lines(render: Callable[..., Iterable[Line]]) -> None:
     """Print the lines that `render(width=…)` yields: tables as laid out, notes wrapped, and no blanks at any end."""
-    from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, which other commands save
+    width = plain_width(sys.stdout)
+    if width is not None:
+        print_text("".join(f"{line.plain}\n" for line in settle(render(width=width), width)))
+        return
+    from sessionlog.render.console import make_console, print_line  # noqa: PLC0415 - rich costs 45 ms, which pipes save
 
     console = make_console()
-    blank: list[Any] = []
-    for line in render(width=console.width):
-        for part in [line] if line.no_wrap else line.wrap(console, console.width):
-            part.rstrip()
-            if not part:
-                blank.append(part)
-                continue
-            for text in (*blank, part):
-                console.print(text, soft_wrap=True)
-            blank.clear()
+    for line in settle(render(width=console.width), console.width):
+        print_line(console, line)
 
 
 def print_report(
@@ -184,7 +173,7 @@ def print_report(
     *,
     csv: Callable[[], str],
     markdown: Callable[[], str],
-    table: Callable[..., Iterable[Any]],
+    table: Callable[..., Iterable[Line]],
     left_out: int,
     thing: str,
 ) -> None:
@@ -217,12 +206,19 @@ def end_report(
     strict: bool,
     what: str = "sessions",
 ) -> None:
-    """Say where was looked when nothing was found, and exit with 3 for damage where that is asked for."""
+    """Say what the ledger could not do, what it only remembers, and where was looked when nothing was found.
+
+    Exits with 3 for damage where that is asked for.
+    """
+    for sentence in report.notes:
+        note(sentence)
+    if report.archived_sessions:
+        note(archived_note(report.archived_sessions))
     if empty:
         narrowed = report.window is not None or any(filters.values())
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
     if strict and report.problem_count:
-        raise typer.Exit(UNREADABLE)
+        raise Leave(UNREADABLE)
 
 
 def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:

@@ -9,22 +9,23 @@ import typer
 from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsJson, Now, Paths, Since, Until, Zone
 from sessionlog.cli.output import note, print_json, print_text
 from sessionlog.render.notes import damage_note
 
 
 def routing_quality(
-    paths: r.Paths = None,
+    paths: Paths = None,
     *,
-    since: r.Since = None,
-    until: r.Until = None,
+    since: Since = None,
+    until: Until = None,
     axis: Annotated[
         str | None, typer.Option(metavar="AXIS", help="List only these pins: harness, provider or model.")
     ] = None,
-    as_json: r.AsJson = False,
+    as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="The breakdown as CSV.")] = False,
-    tz: r.Zone = None,
-    now: r.Now = None,
+    tz: Zone = None,
+    now: Now = None,
     width: Annotated[int | None, typer.Option(metavar="COLUMNS", min=40, help="Columns of the view.")] = None,
 ) -> None:
     """Judge the router: how often its choice was kept, where people overrode it, and how that ended.

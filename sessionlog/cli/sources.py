@@ -6,18 +6,19 @@ from functools import partial
 
 from sessionlog.analytics.survey import survey_sources
 from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Now, Source, Zone
 from sessionlog.cli.output import print_json, print_text
 from sessionlog.render.sources import render_sources, render_sources_csv, render_sources_markdown
 
 
 def sources(
     *,
-    source: r.Source = None,
-    as_json: r.AsJson = False,
-    as_csv: r.AsCsv = False,
-    as_markdown: r.AsMarkdown = False,
-    tz: r.Zone = None,
-    now: r.Now = None,
+    source: Source = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
+    tz: Zone = None,
+    now: Now = None,
 ) -> None:
     """List the agents whose logs can be read: files, size, oldest and newest request, how long they are kept.
 

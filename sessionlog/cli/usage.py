@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli import reporting as r
@@ -13,45 +10,38 @@ from sessionlog.render.usage import render_usage, render_usage_csv, render_usage
 
 
 def usage(
-    paths: r.Paths = None,
+    paths: list[str] | None,
     *,
-    since: r.Since = None,
-    until: r.Until = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="KEYS",
-            help="Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, "
-            "day, week, month, status, route, harness, meta.KEY.",
-        ),
-    ] = "provider,model",
-    provider: r.Provider = None,
-    model: r.Model = None,
-    project: r.Project = None,
-    status: r.Status = None,
-    source: r.Source = None,
-    sort: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A column of the JSON or a group key; -NAME turns it round.")
-    ] = None,
-    limit: r.Limit = None,
-    merge_worktrees: Annotated[
-        bool, typer.Option("--merge-worktrees", help="Count git worktrees as the project they belong to.")
-    ] = False,
-    as_json: r.AsJson = False,
-    as_csv: r.AsCsv = False,
-    as_markdown: r.AsMarkdown = False,
-    wide: Annotated[bool, typer.Option("--wide", help="All columns, whatever the width.")] = False,
-    tz: r.Zone = None,
-    now: r.Now = None,
-    prices: r.Prices = None,
-    strict: r.Strict = False,
+    since: str | None,
+    until: str | None,
+    by: str,
+    provider: list[str] | None,
+    model: list[str] | None,
+    project: list[str] | None,
+    status: list[str] | None,
+    source: list[str] | None,
+    sort: str | None,
+    limit: int | None,
+    merge_worktrees: bool,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    wide: bool,
+    tz: str | None,
+    now: str | None,
+    prices: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    live: bool,
+    jobs: int | None,
+    strict: bool,
 ) -> None:
     """Report tokens, cache hits, success, throughput and cost per provider and model.
 
     Example: sessionlog usage --since 7d --by day,model
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    where = r.reporting(paths, tz=tz, now=now)
+    where = r.reporting(paths, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger, live=live, jobs=jobs)
     filters = {
         "provider": provider,
         "model": model,
@@ -61,7 +51,8 @@ def usage(
     }
     with r.scan_progress() as progress:
         report = aggregate_usage(
-            where.paths, env=where.env, window=since, until=until, by=r.split_list([by]),
+            where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
+            window=since, until=until, by=r.split_list([by]),
             tz=where.zone, now=where.now, prices=r.price_book(where.settings, prices),
             filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit,
             merge_worktrees=merge_worktrees, progress=progress,

@@ -7,17 +7,16 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from rich.text import Text
-
 from sessionlog.analytics.block import COLUMNS, ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.money import usd as dollars
+from sessionlog.render.bar import bar
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, usd
-from sessionlog.render.routing import bar
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -79,20 +78,20 @@ _LIMIT_COLUMNS = (
 
 def render_blocks(
     report: BlockReport, *, width: int, tz: str, now: datetime, wide: bool = False, gaps: bool = False
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     """Yield the lines of the terminal view; `gaps` says between two blocks how long the pause was."""
     hidden: list[str] = []
     yield _title(report, tz, now)
     if report.active is not None:
-        yield Text()
+        yield Line()
         yield from _present(report.active, tz)
     if report.limits:
-        yield Text()
+        yield Line()
         limits = fit_table(_LIMIT_COLUMNS, [_limit(word, tz, now) for word in report.limits], width=width, wide=wide)
         hidden += limits.hidden
         yield from limits.lines
     if report.blocks:
-        yield Text()
+        yield Line()
         columns = (
             Column(title="BLOCK", name="block", right=False),
             Column(title="", name="active", rank=1),
@@ -102,21 +101,21 @@ def render_blocks(
         table = fit_table(columns, [_row(block, tz, now) for block in report.blocks], width=width, wide=wide)
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
-    yield Text()
+    yield Line()
     yield from _notes(report, hidden, wide=wide)
 
 
-def _title(report: BlockReport, tz: str, now: datetime) -> Text:
+def _title(report: BlockReport, tz: str, now: datetime) -> Line:
     who = ", ".join(one_line(source, _NAME) for source in report.sources)
     if len(report.sources) > _FEW:
         who = f"{len(report.sources)} agents"
     many = counted(report.found_blocks, "block") + ("" if report.active is not None else ", none active")
     parts = [who] if who else []
     span = describe_window(report.window, tz, now=now)
-    return Text.assemble((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
+    return Line.of((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
 
 
-def _present(active: ActiveBlock, tz: str) -> Iterator[Text]:
+def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
     """The active block in four short lines."""
     block, mark = active.block, "~" if active.block.estimated_nano else ""
     end = clock(block.end_ns, resolve_zone(tz))
@@ -137,8 +136,8 @@ def _present(active: ActiveBlock, tz: str) -> Iterator[Text]:
     yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{whole} if it goes on like this")
 
 
-def _labelled(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble((f"{label:<{_LABEL}} ", "secondary"), (text, style))
+def _labelled(label: str, text: str, style: str = "") -> Line:
+    return Line.of((f"{label:<{_LABEL}} ", "secondary"), (text, style))
 
 
 def _limit(word: LimitWord, tz: str, now: datetime) -> list[Cell]:
@@ -179,19 +178,19 @@ def _is_long(block: Block) -> bool:
     return (block.end_ns - block.start_ns) // 1_000_000 >= 24 * 60 * _MINUTE_MS
 
 
-def _with_gaps(report: BlockReport, lines: Sequence[Text]) -> Iterator[Text]:
+def _with_gaps(report: BlockReport, lines: Sequence[Line]) -> Iterator[Line]:
     """Lines of the table, and between two blocks the pause where it was longer than a block."""
     yield lines[0]
     newer: Block | None = None
     for block, line in zip(report.blocks, lines[1:], strict=True):
         if newer is not None and newer.first_ns - block.last_ns > block.end_ns - block.start_ns:
             pause = duration((newer.first_ns - block.last_ns) // 1_000_000)
-            yield Text(f"  {pause} without a request", style="secondary", no_wrap=True)
+            yield Line(f"  {pause} without a request", "secondary", no_wrap=True)
         yield line
         newer = block
 
 
-def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Text]:
+def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
     if any(block.estimated_nano for block in report.blocks):
         yield _note(f"~ estimated from {report.priced_from}")
     if any(map(_more, report.blocks)):
@@ -207,8 +206,8 @@ def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterato
         yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
 
 
-def _note(text: str) -> Text:
-    return Text(text, style="note")
+def _note(text: str) -> Line:
+    return Line(text, "note")
 
 
 def render_blocks_csv(report: BlockReport) -> str:

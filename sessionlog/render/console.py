@@ -13,6 +13,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
+from sessionlog.render.line import Line
+from sessionlog.render.stream import PLAIN_WIDTH
+
 THEME = Theme(
     {
         "secondary": "dim",
@@ -29,8 +32,6 @@ THEME = Theme(
 )
 """Colour carries meaning only; without colour nothing is lost."""
 
-PLAIN_WIDTH = 160
-
 
 def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> Console:
     """Return a console for a stream: coloured on a terminal, plain text elsewhere (NO_COLOR and TERM=dumb too).
@@ -45,6 +46,14 @@ def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: in
     if width is None and not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = PLAIN_WIDTH
     return console
+
+
+def print_line(console: Console, line: Line) -> None:
+    """Print a line that is laid out, in the colours of its styles."""
+    text = Text()
+    for part, style in line.parts:
+        text.append(part, style or None)
+    console.print(text, soft_wrap=True)
 
 
 def print_trimmed(console: Console, renderable: RenderableType) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
-from sessionlog.errors import Problem
 from sessionlog.render.escape import one_line
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessionlog.errors import Problem
 
 _LONGEST = 44
 
@@ -30,6 +34,12 @@ def damage_note(count: int, problems: Sequence[Problem]) -> str:
 def limit_note(count: int, thing: str) -> str:
     """Say how much a limit left out."""
     return f"{counted(count, f'more {thing}')} (--limit)"
+
+
+def archived_note(count: int) -> str:
+    """Say how much comes from memory."""
+    their = "its log is" if count == 1 else "their logs are"
+    return f"{counted(count, 'session')} of the archive: {their} gone, the ledger remembers (--live leaves them out)"
 
 
 def _ending(text: str) -> str:

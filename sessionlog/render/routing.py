@@ -21,10 +21,10 @@ from rich.text import Text
 from sessionlog.analytics.routing import OverrideClassBucket, RoutingQualityScan
 from sessionlog.analytics.routing_buckets import OUTCOMES
 from sessionlog.analytics.window import describe_window
+from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import csv_cell, one_line
 from sessionlog.render.numbers import percent
 
-BAR_CELLS = 20
 LISTED = 10
 """Lines of a section; what is beyond them is only counted."""
 
@@ -34,7 +34,6 @@ _INDENT, _LABEL, _FIGURE, _GAP = 2, 18, 6, 2
 _NAME = 48
 _HEADING = 28
 """Columns that a kind of prompt should have; where the numbers leave less, outcomes become words."""
-_PARTIAL = "░▏▎▍▌▋▊▉"
 _BUCKET = re.compile(r"tokens=(\w+),tools=(yes|no),reasoning=(.*)", re.DOTALL)
 _SIZE_WORDS = {"xlarge": "very large", "unknown": "unsized"}
 _USUAL = ("stalled", "failed")
@@ -75,17 +74,6 @@ def bucket_words(bucket: str) -> str:
     if reasoning == "none":
         return words
     return f"{words}, {'reasoning off' if reasoning == 'off' else one_line(reasoning, 24) + ' reasoning'}"
-
-
-def bar(rate: float | None, cells: int = BAR_CELLS) -> str:
-    """Draw a rate in eighths of a cell: only 0 is empty, only 1 is full, and no rate is blank."""
-    if rate is None:
-        return " " * cells
-    eighths = round(rate * cells * 8)
-    if 0 < rate < 1:
-        eighths = min(max(eighths, 1), cells * 8 - 1)
-    whole, part = divmod(eighths, 8)
-    return ("█" * whole + (_PARTIAL[part] if part else "")).ljust(cells, "░")
 
 
 def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableType]:

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, takewhile
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
+from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, usd
 from sessionlog.render.table import Cell, Column, fit_table
@@ -48,10 +47,10 @@ _COLUMNS = (
 
 def render_sessions(
     found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
     if not found.sessions:
-        yield Text(f"No sessions · {describe_window(found.window, tz, now=now)}")
+        yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}")
         yield from _notes(found, ())
         return
     rows = [_row(session, tz, home, wide=wide) for session in found.sessions]
@@ -65,7 +64,7 @@ def render_sessions(
         unpriced = unpriced or bool(_more(whole))
         yield _heading(whole, len(sessions), tz, now, max(table.width, 40))
         yield from lines
-        yield Text()
+        yield Line()
     yield from _notes(found, table.hidden, estimated=estimated, unpriced=unpriced)
 
 
@@ -124,7 +123,7 @@ def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSumma
     return takewhile(lambda session: _day(session, tz) == day, found.left_out)
 
 
-def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Text:
+def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
     """A day with the sum of all its sessions, also of those that a limit left out."""
     start = sessions[0].start_ns
     title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
@@ -133,22 +132,22 @@ def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datet
     count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")
     money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
     right = f"{count}{money}"
-    return Text.assemble((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
+    return Line.of((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
 
 
 def _notes(
     found: SessionList, hidden: Sequence[str], *, estimated: bool = False, unpriced: bool = False
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     if estimated:
-        yield Text("~ estimated from list prices", style="note")
+        yield Line("~ estimated from list prices", "note")
     if unpriced:
-        yield Text("+ a part of it has no price: `sessionlog pricing MODEL` says why", style="note")
+        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` says why", "note")
     if found.problem_count:
-        yield Text(damage_note(found.problem_count, found.problems), style="note")
+        yield Line(damage_note(found.problem_count, found.problems), "note")
     if found.hidden:
-        yield Text(limit_note(found.hidden, "session"), style="note")
+        yield Line(limit_note(found.hidden, "session"), "note")
     if hidden:
-        yield Text(f"hidden columns: {', '.join(hidden)} (--wide)", style="note")
+        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
 
 
 def render_sessions_csv(found: SessionList) -> str:

@@ -6,11 +6,10 @@ import csv
 import io
 from collections.abc import Iterator
 
-from rich.text import Text
-
 from sessionlog.analytics.survey import DUE_DAYS, FoundSource, SourceReport
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, human_count, size
 from sessionlog.render.table import Cell, Column, fit_table
@@ -35,27 +34,27 @@ _TABLE = (
 _PROBLEMS = 3
 
 
-def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "") -> Iterator[Text]:
+def render_sources(report: SourceReport, *, width: int, tz: str, home: str = "") -> Iterator[Line]:
     """Yield the lines of the terminal view."""
     found = [source for source in report.sources if source.files or source.problem_count]
     having = sum(1 for source in report.sources if source.files)
-    yield Text.assemble(("Sources", "title"), f" · {having} of {len(report.sources)} agents have logs here")
-    yield Text()
+    yield Line.of(("Sources", "title"), f" · {having} of {len(report.sources)} agents have logs here")
+    yield Line()
     if found:
         table = fit_table(_TABLE, [_row(source, tz) for source in found], width=width)
         yield from table.lines
         if table.hidden:
-            yield Text(f"hidden columns: {', '.join(table.hidden)} (in --json and --csv)", style="note")
-        yield Text()
-    yield Text("looked in", style="note")
+            yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json and --csv)", "note")
+        yield Line()
+    yield Line("looked in", "note")
     longest = max(len(source.source) for source in report.sources)
     for source in report.sources:
         yield from _places(source, longest, width, home)
-    yield Text()
+    yield Line()
     for source in found:
         yield from _warnings(source, home)
     for problem in report.problems:
-        yield Text(f"✘ {one_line(str(problem), 200)}", style="failed")
+        yield Line(f"✘ {one_line(str(problem), 200)}", "failed")
 
 
 def _row(source: FoundSource, tz: str) -> list[Cell]:
@@ -75,7 +74,7 @@ def _day(time_ns: int | None, tz: str) -> str:
     return UNKNOWN if time_ns is None else day_key(time_ns, resolve_zone(tz))
 
 
-def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterator[Text]:
+def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterator[Line]:
     """The places that are there, as many on a line as fit; those that are not only when none is."""
     there = [path for path, exists in source.places if exists]
     shown = [one_line(home_path(path, home), 120) for path in there or [path for path, _ in source.places]]
@@ -85,26 +84,26 @@ def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterato
     gap = "  "
     for place in shown or ["wherever a PATH names one"]:
         if gap != "  " and len(line) + len(gap) + len(place) > width:
-            yield Text(line, style=style)
+            yield Line(line, style)
             line, gap = indent, "  "
         line += gap + place
         gap = " · "
-    yield Text(line, style=style)
+    yield Line(line, style)
 
 
-def _warnings(source: FoundSource, home: str) -> Iterator[Text]:
+def _warnings(source: FoundSource, home: str) -> Iterator[Line]:
     name = one_line(source.source, 30)
     if source.due:
         what = counted(source.due, "log")
         kept = one_line(" ".join(home_path(word, home) for word in source.kept_by.split(" ")), 120)
-        yield Text(
+        yield Line(
             f"! {name} deletes {what} within {DUE_DAYS} days: it keeps them for {source.kept_days} days ({kept})",
-            style="unfinished",
+            "unfinished",
         )
     for problem in source.problems[:_PROBLEMS]:
-        yield Text(f"✘ {name}: {one_line(home_path(str(problem), home), 200)}", style="failed")
+        yield Line(f"✘ {name}: {one_line(home_path(str(problem), home), 200)}", "failed")
     if source.problem_count > _PROBLEMS:
-        yield Text(f"  … and {counted(source.problem_count - _PROBLEMS, 'finding')} more in {name}", style="note")
+        yield Line(f"  … and {counted(source.problem_count - _PROBLEMS, 'finding')} more in {name}", "note")
 
 
 def render_sources_csv(report: SourceReport) -> str:

@@ -1,20 +1,21 @@
 """A table that fits: aligned columns, the least useful hidden first, text columns cut last; and it says what it hid.
 
-Cells are finished text (escaped, formatted); this module only measures, chooses and aligns.
+Cells are finished text (escaped, formatted); this module only measures, chooses and aligns. Its values are plain
+classes: dataclasses would cost every quick answer 10 ms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.line import Line
 
-from rich.cells import cell_len, set_cell_size
-from rich.text import Text
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 GAP = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column.
 
@@ -27,22 +28,26 @@ class Column:
             to hide; None for columns that must not be cut.
     """
 
-    title: str
-    name: str
-    rank: int = 0
-    right: bool = True
-    least: int | None = None
+    __slots__ = ("least", "name", "rank", "right", "title")
+
+    def __init__(self, *, title: str, name: str, rank: int = 0, right: bool = True, least: int | None = None) -> None:
+        self.title = title
+        self.name = name
+        self.rank = rank
+        self.right = right
+        self.least = least
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """Finished text with its style."""
 
-    text: str
-    style: str = ""
+    __slots__ = ("style", "text")
+
+    def __init__(self, *, text: str, style: str = "") -> None:
+        self.text = text
+        self.style = style
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
     """Lines ready to print, and what did not fit.
 
@@ -52,9 +57,12 @@ class FittedTable:
         hidden: Names of the hidden columns, in their order.
     """
 
-    lines: tuple[Text, ...]
-    width: int
-    hidden: tuple[str, ...]
+    __slots__ = ("hidden", "lines", "width")
+
+    def __init__(self, *, lines: tuple[Line, ...], width: int, hidden: tuple[str, ...]) -> None:
+        self.lines = lines
+        self.width = width
+        self.hidden = hidden
 
 
 def fit_table(
@@ -88,7 +96,7 @@ def fit_table(
     taken = sum(widths.values()) + GAP * (len(widths) - 1)
     if total is not None:
         lines += [
-            Text("─" * min(taken, width if not wide else taken), style="secondary"),
+            Line("─" * min(taken, width if not wide else taken), "secondary"),
             _line(columns, widths, total),
         ]
     return FittedTable(lines=tuple(lines), width=taken, hidden=tuple(columns[i].name for i in sorted(hidden)))
@@ -115,11 +123,11 @@ def _shrink(columns: Sequence[Column], widths: dict[int, int], width: int) -> No
             widths[max(flexible, key=lambda i: widths[i])] -= 1
 
 
-def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]) -> Text:
-    line = Text(no_wrap=True)
+def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]) -> Line:
+    line = Line(no_wrap=True)
     for position, (index, width) in enumerate(widths.items()):
         cell = row[index]
-        text = cell.text if cell_len(cell.text) <= width else set_cell_size(cell.text, max(0, width - 1)) + "…"
+        text = cell.text if cell_len(cell.text) <= width else cut_to(cell.text, max(0, width - 1)) + "…"
         padding = " " * (width - cell_len(text))
         if position:
             line.append(" " * GAP)

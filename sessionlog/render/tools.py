@@ -7,11 +7,10 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from rich.text import Text
-
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, size
 from sessionlog.render.table import Cell, Column, fit_table
@@ -52,14 +51,14 @@ _COLUMNS: Sequence[tuple[Column, Callable[[ToolRow], Cell]]] = (
 
 def render_tools(
     report: ToolReport, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
     span = describe_window(report.window, tz, now=now)
-    yield Text.assemble(("Tools", "title"), f" · {span} · {_calls(report.totals)}")
+    yield Line.of(("Tools", "title"), f" · {span} · {_calls(report.totals)}")
     if not report.rows:
         yield from _notes(report, (), wide=wide)
         return
-    yield Text()
+    yield Line()
     keys = [Column(title=key.upper(), name=key, right=False, least=_LEAST_KEY) for key in report.group_by]
     columns = [*keys, *(column for column, _ in _COLUMNS)]
     rows = [[*_keys(row, home), *(cell(row) for _, cell in _COLUMNS)] for row in report.rows]
@@ -67,7 +66,7 @@ def render_tools(
     total = [*blank, *(cell(report.totals) for _, cell in _COLUMNS)]
     table = fit_table(columns, rows, width=width, total=total, wide=wide)
     yield from table.lines
-    yield Text()
+    yield Line()
     yield from _notes(report, table.hidden, wide=wide)
 
 
@@ -83,7 +82,7 @@ def _keys(row: ToolRow, home: str) -> list[Cell]:
     ]
 
 
-def _notes(report: ToolReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Text]:
+def _notes(report: ToolReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
     if report.rows and report.totals.output_bytes:
         yield _note("SHARE: of all bytes that these calls gave back into the context")
     if report.rows and report.totals.open_calls:
@@ -97,8 +96,8 @@ def _notes(report: ToolReport, hidden: Sequence[str], *, wide: bool) -> Iterator
         yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
 
 
-def _note(text: str) -> Text:
-    return Text(text, style="note")
+def _note(text: str) -> Line:
+    return Line(text, "note")
 
 
 def render_tools_csv(report: ToolReport) -> str:

@@ -7,11 +7,10 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from rich.text import Text
-
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import duration, exact, human_count, percent, rate, usd
 from sessionlog.render.table import Cell, Column, fit_table
@@ -75,15 +74,15 @@ _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
 
 def render_usage(
     report: UsageReport, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
-) -> Iterator[Text]:
+) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
     span = describe_window(report.window, tz, now=now)
-    title = Text.assemble(("Usage", "title"), f" · {span} · {_sessions(report.totals)}")
+    title = Line.of(("Usage", "title"), f" · {span} · {_sessions(report.totals)}")
     yield title
     if not report.rows:
         yield from _notes(report, (), wide=wide)
         return
-    yield Text()
+    yield Line()
     keys = [
         Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=_LEAST_KEY)
         for key in report.group_by
@@ -94,7 +93,7 @@ def render_usage(
     total = [*blank, *(cell(report.totals) for _, cell in _COLUMNS)]
     table = fit_table(columns, rows, width=width, total=total, wide=wide)
     yield from table.lines
-    yield Text()
+    yield Line()
     yield from _notes(report, table.hidden, wide=wide)
 
 
@@ -110,7 +109,7 @@ def _keys(row: UsageRow, home: str) -> list[Cell]:
     ]
 
 
-def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Text]:
+def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
     rows = [report.totals, *report.rows] if report.rows else []
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
@@ -142,8 +141,8 @@ _PROVENANCE = {
 }
 
 
-def _note(text: str) -> Text:
-    return Text(text, style="note")
+def _note(text: str) -> Line:
+    return Line(text, "note")
 
 
 def render_usage_csv(report: UsageReport) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog import __version__
-from sessionlog.cli import app, main
+from sessionlog.cli import app, hot, main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
 
@@ -117,16 +117,17 @@ def test_ctrl_c_exits_with_130(home, record, tmp_path):
 
 
 def test_an_interrupt_anywhere_is_130(monkeypatch, home):
-    """Also outside of typer."""
-    monkeypatch.setattr(app, "run", lambda argv: signal.raise_signal(signal.SIGINT))
-    assert main(["usage"]) == 130
+    """Also outside of typer, and on the short way."""
+    for module in (app, hot):
+        monkeypatch.setattr(module, "run", lambda argv: signal.raise_signal(signal.SIGINT))
+        assert main(["sessions"]) == 130
 
 
 def test_what_is_no_broken_pipe_passes(monkeypatch, home):
     """A SystemExit of somebody else's keeps its code."""
     monkeypatch.setattr(app, "run", lambda argv: sys.exit(7))
     with pytest.raises(SystemExit, match="7"):
-        main(["usage"])
+        main(["sessions"])
 
 
 def test_python_dash_m_is_the_same_command(process):

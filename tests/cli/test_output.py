@@ -4,10 +4,9 @@ import json
 import re
 
 import pytest
-import typer
 
 from sessionlog.cli.app import COMMANDS
-from sessionlog.cli.output import fail, guarded, note, print_json, print_text
+from sessionlog.cli.output import Leave, ended, fail, note, print_json, print_text
 from sessionlog.errors import (
     AmbiguousSession,
     InvalidPrices,
@@ -93,24 +92,40 @@ def test_an_error_of_the_library_is_a_sentence_and_a_code(capsys, error, code):
     def command():
         raise error
 
-    with pytest.raises(typer.Exit) as stopped:
-        guarded(command)()
-    assert stopped.value.exit_code == code
+    assert ended(command) == code
     assert capsys.readouterr() == ("", f"sessionlog: {error}\n")
 
 
 def test_a_mistake_of_our_own_is_not_hidden():
     """Only errors of the library's tree become sentences."""
     with pytest.raises(ZeroDivisionError):
-        guarded(lambda: 1 // 0)()
+        ended(lambda: 1 // 0)
+
+
+def test_a_command_gets_its_settings_and_ends_with_0(capsys):
+    """Nothing is said about what went well."""
+    got = []
+    assert ended(lambda *args, **settings: got.append((args, settings)), 1, limit=2) == 0
+    assert got == [((1,), {"limit": 2})]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_who_has_gone_is_no_error(capsys):
+    """Whoever closes a pipe has read enough."""
+
+    def command():
+        raise BrokenPipeError
+
+    assert ended(command) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_notes_and_failures_go_to_stderr(capsys):
     """Stdout is for data."""
     note("one")
-    with pytest.raises(typer.Exit) as stopped:
+    with pytest.raises(Leave) as stopped:
         fail("two")
-    assert stopped.value.exit_code == 2
+    assert stopped.value.code == 2
     assert capsys.readouterr() == ("", "one\nsessionlog: two\n")
 
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from sessionlog.analytics.block import COLUMNS, Block, BlockReport
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.render.blocks import render_blocks, render_blocks_csv, render_blocks_markdown
-from sessionlog.render.console import make_console
+from sessionlog.render.line import settle
 from sessionlog.render.numbers import human_count
 from sessionlog.sources.record import Limit
 from tests.analytics.week import check_golden
@@ -39,11 +39,7 @@ def lines(report, **options):
 
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
-    out = io.StringIO()
-    console = make_console(out, width=width)
-    for line in render(report, width, **options):
-        console.print(line, soft_wrap=bool(line.no_wrap))
-    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    return "".join(f"{line.plain}\n" for line in settle(render(report, width, **options), width))
 
 
 def line_of(report, beginning, **options):
@@ -187,20 +183,14 @@ def test_a_limit_is_what_was_said_of_it(fields, line):
 def test_colours_warn_of_a_limit(used, style):
     """Yellow when it is nearly used up, red when it is."""
     [line] = [line for line in render(limits(used_percent=used)) if line.plain.startswith("codex")]
-    assert {str(span.style) for span in line.spans} - {"secondary"} == style
+    assert {part for _, part in line.parts} - {"", "secondary"} == style
 
 
 def test_a_limit_whose_window_is_over_is_dim():
     """In every cell: it is history."""
     [line] = [line for line in render(limits(resets_ns=NOON, plan="plus")) if line.plain.startswith("codex")]
-    assert {str(span.style) for span in line.spans} == {"secondary"}
-    assert all(word.isspace() for word in _undimmed(line))
-
-
-def _undimmed(line):
-    """The characters of a line that no style covers."""
-    covered = {place for span in line.spans for place in range(span.start, span.end)}
-    return [char for place, char in enumerate(line.plain) if place not in covered]
+    assert {style for _, style in line.parts} == {"", "secondary"}
+    assert all(text.isspace() for text, style in line.parts if not style)
 
 
 # --- the table

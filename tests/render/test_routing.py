@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.console import make_console
-from sessionlog.render.routing import BAR_CELLS, LISTED, bar, bucket_words, render_routing_csv, render_routing_quality
+from sessionlog.render.routing import LISTED, bucket_words, render_routing_csv, render_routing_quality
 
 DATA = Path(__file__).parents[2] / "testdata" / "routing"
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -204,22 +203,6 @@ def test_names_from_a_log_cannot_act(width):
 def test_buckets_are_words(bucket, words):
     """A kind of prompt reads as one would say it."""
     assert bucket_words(bucket) == words
-
-
-def test_a_bar_is_empty_or_full_only_when_it_is_so():
-    """99.9 % is not all and 0.1 % is not nothing; without a rate there is no bar."""
-    assert (bar(0.0), bar(1.0), bar(None)) == ("░" * 20, "█" * 20, " " * 20)
-    assert (bar(0.001), bar(0.999), bar(0.5)) == ("▏" + "░" * 19, "█" * 19 + "▉", "█" * 10 + "░" * 10)
-
-
-@LAW
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_bars_grow_with_the_rate(one, two):
-    """A larger rate never has a shorter bar, and every bar has the same width."""
-    order = "░▏▎▍▌▋▊▉█"
-    lengths = [sum(order.index(cell) for cell in bar(rate)) for rate in sorted((one, two))]
-    assert lengths == sorted(lengths)
-    assert len(bar(one)) == BAR_CELLS
 
 
 def test_csv_is_the_breakdown():

@@ -10,7 +10,7 @@ import pytest
 
 from sessionlog.analytics.survey import FoundSource, SourceReport
 from sessionlog.errors import Problem
-from sessionlog.render.console import make_console
+from sessionlog.render.line import settle
 from sessionlog.render.sources import COLUMNS, render_sources, render_sources_csv, render_sources_markdown
 from tests.ledger.entries import NOON, SECOND
 
@@ -50,13 +50,8 @@ REPORT = SourceReport(
 
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
-    out = io.StringIO()
-    console = make_console(out, width=width)
-    for line in render_sources(report, width=width, **({"tz": "UTC", "home": "/home/ann"} | options)):
-        for part in [line] if line.no_wrap else line.wrap(console, width):
-            part.rstrip()
-            console.print(part, soft_wrap=True)
-    return out.getvalue()
+    found = render_sources(report, width=width, **({"tz": "UTC", "home": "/home/ann"} | options))
+    return "".join(f"{line.plain}\n" for line in settle(found, width))
 
 
 def lines(report, **options):

@@ -114,8 +114,7 @@ def test_wide_characters_count_twice():
 def test_styles_stay_with_their_cells():
     """Colour is the cell's, not its padding's."""
     table = fit_table([COST], [[Cell(text="$1", style="estimated")]], width=20)
-    [span] = table.lines[1].spans
-    assert (table.lines[1].plain[span.start : span.end], span.style) == ("$1", "estimated")
+    assert table.lines[1].parts == [("  ", ""), ("$1", "estimated")]
 
 
 def test_lines_are_never_wrapped():

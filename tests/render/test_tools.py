@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.render.console import make_console
+from sessionlog.render.line import settle
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
 from sessionlog.render.tools import render_tools, render_tools_csv, render_tools_markdown
 from tests.analytics.week import check_golden
@@ -33,11 +33,9 @@ def lines(report, width=160, **options):
 
 def shown(report, width):
     """What a terminal of this width gets to see."""
-    out = io.StringIO()
-    console = make_console(out, width=width)
-    for line in render_tools(report, width=width, tz="UTC", now=PRESENT):
-        console.print(line, soft_wrap=bool(line.no_wrap))
-    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    return "".join(
+        f"{line.plain}\n" for line in settle(render_tools(report, width=width, tz="UTC", now=PRESENT), width)
+    )
 
 
 def table_of(report, **options):
@@ -154,7 +152,7 @@ def test_frequent_errors_are_red():
     seldom = [call(f"s{n}", "seldom", failed=n < 1) for n in range(9)]
     report = fold_calls(session("s", tools=(*often, *seldom, open_call("o", "open"))), by=("tool",))
     styles = {
-        line.plain.split()[0]: {str(span.style) for span in line.spans if span.style}
+        line.plain.split()[0]: {style for _, style in line.parts if style}
         for line in render_tools(report, width=160, tz="UTC", now=PRESENT)
         if line.plain.startswith(("often", "seldom", "open"))
     }

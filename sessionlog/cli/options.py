@@ -1,0 +1,159 @@
+"""What can be asked of a report: every option once, as data that costs nothing to import.
+
+From these declarations come typer's command (`declared`) and the light parser (`hot`), so that the help and the two
+cannot differ. A command's function takes exactly the settings that its declaration names; their defaults stand here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    Kind = Literal["text", "texts", "number", "flag"]
+
+
+class Option:
+    """One option, or the argument of a command.
+
+    Attributes:
+        name: As it is typed, `--since`; empty for the argument.
+        to: The setting that it becomes.
+        kind: `texts` may be given several times, `number` is whole, and a `flag` has no value.
+        says: Its line of help.
+        metavar: What its value is called there.
+        default: The setting where it is not given.
+        least: The lowest number allowed; None for any.
+        most: The highest number allowed; None for any.
+        shown: What help says of the default; None for the default itself.
+    """
+
+    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "says", "shown", "to")
+
+    def __init__(
+        self,
+        name: str,
+        to: str,
+        kind: Kind,
+        says: str,
+        metavar: str | None = None,
+        *,
+        default: str | int | bool | None = None,
+        least: int | None = None,
+        most: int | None = None,
+        shown: str | None = None,
+    ) -> None:
+        self.name = name
+        self.to = to
+        self.kind = kind
+        self.says = says
+        self.metavar = metavar
+        self.default = False if kind == "flag" else default
+        self.least = least
+        self.most = most
+        self.shown = shown
+
+
+SESSIONS_SHOWN = 50
+"""Sessions that a table shows unless told otherwise; programs get all."""
+
+BLOCKS_SHOWN = 30
+"""The same of blocks."""
+
+PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", shown="every agent's logs found")
+SINCE = Option("--since", "since", "text", "7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B.", "WHEN")
+UNTIL = Option("--until", "until", "text", "The end of the time; a date includes that day.", "WHEN")
+PROVIDER = Option("--provider", "provider", "texts", "Only this provider; may be repeated.", "GLOB")
+MODEL = Option("--model", "model", "texts", "Only this model; may be repeated.", "GLOB")
+PROJECT = Option("--project", "project", "texts", "Only this project folder; may be repeated.", "GLOB")
+STATUS = Option(
+    "--status", "status", "texts",
+    "Only this status (success, error, unfinished and others); may be repeated.", "GLOB",
+)  # fmt: skip
+SOURCE = Option(
+    "--source", "source", "texts", "Only these agents' logs, e.g. claude-code,codex; may be repeated.", "IDS"
+)
+TZ = Option("--tz", "tz", "text", "Whose days and hours: an IANA name, UTC, or local (the default).", "ZONE")
+NOW = Option("--now", "now", "text", "Take this RFC 3339 time as the present.", "TIME")
+PRICES = Option("--prices", "prices", "text", "Prices of your own, TOML or JSON.", "FILE")
+AS_JSON = Option("--json", "as_json", "flag", "One JSON document.")
+AS_CSV = Option("--csv", "as_csv", "flag", "CSV with exact numbers.")
+AS_MARKDOWN = Option("--markdown", "as_markdown", "flag", "A Markdown table.")
+WIDE = Option("--wide", "wide", "flag", "All columns, whatever the width.")
+STRICT = Option("--strict", "strict", "flag", "Exit with 3 if any log is damaged.")
+LEDGER = Option("--ledger", "ledger", "text", "Keep the book in this file.", "FILE")
+NO_LEDGER = Option("--no-ledger", "no_ledger", "flag", "Scan everything anew, in memory.")
+LIVE = Option("--live", "live", "flag", "Leave out what is only remembered: logs that have been deleted since.")
+JOBS = Option("--jobs", "jobs", "number", "Processes that scan.", "N", least=1)
+
+_LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0)
+_WORKTREES = Option(
+    "--merge-worktrees", "merge_worktrees", "flag", "Count git worktrees as the project they belong to."
+)
+_SORT = "A column of the JSON or a group key; -NAME turns it round."
+
+FORMATS = (AS_JSON, AS_CSV, AS_MARKDOWN)
+_TIME = (SINCE, UNTIL)
+_FILTERS = (PROVIDER, MODEL, PROJECT, STATUS, SOURCE)
+_BOOK = (LEDGER, NO_LEDGER, LIVE, JOBS)
+
+USAGE = (
+    PATHS, *_TIME,
+    Option(
+        "--by", "by", "text",
+        "Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, day, week, "
+        "month, status, route, harness, meta.KEY.", "KEYS", default="provider,model",
+    ),
+    *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
+SESSIONS = (
+    PATHS, *_TIME, *_FILTERS,
+    Option(
+        "--limit", "limit", "number", "At most so many sessions, the newest.", "N", least=0,
+        shown=f"{SESSIONS_SHOWN} in the table",
+    ),
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
+TOOLS = (
+    PATHS, *_TIME,
+    Option(
+        "--by", "by", "text",
+        "Group by: server, tool, agent, project, source, session, hour, day, week, month, status.", "KEYS",
+        default="server,tool",
+    ),
+    Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),
+    Option("--server", "server", "texts", "Only this MCP server, or `built-in`; may be repeated.", "GLOB"),
+    PROJECT, STATUS, SOURCE, Option("--sort", "sort", "text", _SORT, "NAME", shown="most calls first"),
+    _LIMIT, _WORKTREES, *FORMATS, WIDE, TZ, NOW, *_BOOK, STRICT,
+)  # fmt: skip
+
+BLOCKS = (
+    PATHS, *_TIME,
+    Option("--recent", "recent", "flag", "The last three days."),
+    Option("--active", "active", "flag", "Only the block in which the present lies."),
+    Option("--hours", "hours", "number", "How long a block is.", "N", default=5, least=1, most=744),
+    Option("--gaps", "gaps", "flag", "Say in the table how long the pauses were."),
+    PROVIDER, MODEL, PROJECT, STATUS,
+    Option(
+        "--source", "source", "texts", "Only these agents' logs, '*' for all together; may be repeated.", "IDS",
+        shown="claude-code if it has such blocks, else all",
+    ),
+    Option(
+        "--limit", "limit", "number", "At most so many blocks, the newest.", "N", least=0,
+        shown=f"{BLOCKS_SHOWN} in the table",
+    ),
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
+COMMANDS: Mapping[str, tuple[Option, ...]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS}
+"""The commands that are declared, with their options in the order of the help text."""
+
+
+def settings_of(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every setting of a declared command: what was given, else the default."""
+    return {option.to: given.get(option.to, option.default) for option in COMMANDS[command]}
