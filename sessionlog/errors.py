@@ -10,6 +10,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── InvalidSettings    (ValueError)   config.toml or an environment variable
     ├── LogNotReadable     (OSError)      missing, a device, somebody else's link, no permission
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
+    ├── LedgerUnusable     (OSError)      a ledger that is damaged, another program's, or newer than this version
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
     └── MissingExtra       (ImportError)  an optional package; the message says what to install
 """
@@ -60,6 +61,10 @@ class AmbiguousSession(SessionLogError, LookupError):
     def __init__(self, prefix: str, candidates: tuple[str, ...]) -> None:
         self.candidates = candidates
         super().__init__(f"{prefix!r} names {len(candidates)} sessions: {', '.join(candidates[:8])}")
+
+
+class LedgerUnusable(SessionLogError, OSError):
+    """A ledger's file that cannot be worked with; it is left as it is."""
 
 
 class NotRecorded(SessionLogError, OSError):

@@ -266,6 +266,12 @@ def sync_directory(path: str) -> None:
             close(fd)
 
 
+def make_private(path: str) -> None:
+    """Make an empty 0600 file, unless there is one."""
+    with suppress(FileExistsError):
+        close(os.open(path, _flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL, "O_CLOEXEC"), 0o600))
+
+
 def duplicate(fd: int) -> int:
     """Return a second descriptor of the same open file, for a thread that syncs while the writer goes on."""
     return os.dup(fd)

@@ -15,7 +15,7 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
 
-_KEYS = frozenset({"session_dir", "timezone", "prices"})
+_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +24,14 @@ class Settings:
 
     Attributes:
         session_dir: Where our logs live.
+        ledger_path: The file that the book of usage is kept in.
         config_path: The config file that was looked for.
         timezone: IANA name or `local`; None leaves the choice to the command.
         prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
     """
 
     session_dir: str
+    ledger_path: str
     config_path: str
     timezone: str | None = None
     prices: Mapping[str, Any] = field(default_factory=dict)
@@ -38,6 +40,11 @@ class Settings:
 def state_home(env: Mapping[str, str]) -> str:
     """Return the folder for logs and other state, by XDG or the platform's custom."""
     return _base(env, "XDG_STATE_HOME", ".local", "state")
+
+
+def data_home(env: Mapping[str, str]) -> str:
+    """Return the folder for what is to be kept: the ledger."""
+    return _base(env, "XDG_DATA_HOME", ".local", "share")
 
 
 def config_home(env: Mapping[str, str]) -> str:
@@ -65,6 +72,12 @@ def session_directory(env: Mapping[str, str]) -> str:
     return os.path.expanduser(given) if given else os.path.join(state_home(env), "sessionlog", "sessions")
 
 
+def ledger_file(env: Mapping[str, str]) -> str:
+    """Return where the ledger is: `$SESSIONLOG_LEDGER`, else `$XDG_DATA_HOME/sessionlog/ledger.sqlite`."""
+    given = env.get("SESSIONLOG_LEDGER")
+    return os.path.expanduser(given) if given else os.path.join(data_home(env), "sessionlog", "ledger.sqlite")
+
+
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read environment and config.toml (`$SESSIONLOG_CONFIG` names another file).
 
@@ -77,8 +90,10 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     content = files.read_small(path)
     config = _parse(path, content) if content is not None else {}
     directory = env.get("SESSIONLOG_DIR") or config.get("session_dir")
+    ledger = env.get("SESSIONLOG_LEDGER") or config.get("ledger")
     return Settings(
         session_dir=os.path.expanduser(directory) if directory else session_directory(env),
+        ledger_path=os.path.expanduser(ledger) if ledger else ledger_file(env),
         config_path=path,
         timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
         prices=config.get("prices", {}),
@@ -92,10 +107,10 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
         config = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
-    unknown = sorted(config.keys() - _KEYS)
+    unknown = sorted(config.keys() - _TYPES.keys())
     if unknown:
-        raise InvalidSettings(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
-    for key, kind in (("session_dir", str), ("timezone", str), ("prices", dict)):
+        raise InvalidSettings(f"{path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(_TYPES))}")
+    for key, kind in _TYPES.items():
         if key in config and not isinstance(config[key], kind):
             raise InvalidSettings(f"{path}: {key} must be a {'table' if kind is dict else 'string'}")
     return config

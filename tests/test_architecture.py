@@ -26,6 +26,7 @@ ORDER = (
     {"cli"},
     {"render"},
     {"analytics"},
+    {"engine"},
     {"ledger"},
     {"pricing", "sources"},
     {"reader"},

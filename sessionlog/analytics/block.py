@@ -189,6 +189,8 @@ class BlockReport:
         problem_count: Findings about the logs.
         problems: The first of them.
         unrecognised: Files under the paths that are no log of a known agent.
+        notes: What could not be done as it should be, a sentence each.
+        archived_sessions: Sessions here that are only remembered: their logs are gone.
         found_blocks: How many there are before anything is left out.
         hidden_blocks: The older ones that a limit left out.
         priced_from: Which prices the estimates come from.
@@ -204,6 +206,8 @@ class BlockReport:
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
     unrecognised: int = 0
+    notes: tuple[str, ...] = ()
+    archived_sessions: int = 0
     found_blocks: int = 0
     hidden_blocks: int = 0
     priced_from: str = ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -18,14 +19,16 @@ from typing import Any
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import fold_limits
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage import open_book
+from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.load import Progress
 from sessionlog.ledger.schema import FROM
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 
 HOURS = 5
@@ -67,6 +70,10 @@ def list_blocks(
     only_active: bool = False,
     limit: int | None = None,
     env: Mapping[str, str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    live: bool = False,
+    executor: Executor | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> BlockReport:
     """List blocks of usage, newest first; what is not said here is as for `aggregate_usage`.
@@ -84,6 +91,10 @@ def list_blocks(
         only_active: Leave out all blocks but the active one.
         limit: How many blocks to keep, the newest.
         env: Where agents write, if it is not the process's environment that says so.
+        ledger: The file that remembers what was read.
+        live: Leave out what it remembers of logs that are gone.
+        executor: Where logs are scanned.
+        jobs: How many processes.
         progress: Called with (files done, files in all).
 
     Raises:
@@ -100,11 +111,16 @@ def list_blocks(
         zone=resolve_zone(tz),
         now_ns=int(moment.timestamp() * 1_000_000_000),
     )
-    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
-    try:
-        report = fold_blocks(book, selection, hours=hours, only_active=only_active)
-    finally:
-        book.close()
+    check_source_names(filters)
+    where = Where(
+        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
+        progress=progress,
+    )  # fmt: skip
+    report = ask(
+        where,
+        prices or PriceBook.load(),
+        lambda book: fold_blocks(book, selection, hours=hours, only_active=only_active),
+    )
     kept = report.blocks if limit is None else report.blocks[: max(0, limit)]
     return replace(report, blocks=kept, hidden_blocks=len(report.blocks) - len(kept))
 
@@ -145,6 +161,8 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
+        notes=tuple(book.notes),
+        archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),
         found_blocks=len(newest_first),
         priced_from=book.prices.version,
     )
@@ -166,9 +184,9 @@ def block_starts(hours: Iterable[int], length: int) -> list[int]:
     return starts
 
 
-def _distinct(book: Book, what: str, selection: Selection) -> list[tuple[Any, ...]]:
+def _distinct(book: Book, what: str, selection: Selection, more: str = "") -> list[tuple[Any, ...]]:
     where, parameters = selection.where()
-    return book.query(_DISTINCT.format(what=what, tables=FROM, past=_PAST, where=where), parameters)
+    return book.query(_DISTINCT.format(what=what, tables=FROM, past=_PAST, where=where + more), parameters)
 
 
 def _starts(book: Book, selection: Selection, length: int) -> list[int]:

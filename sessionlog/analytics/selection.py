@@ -18,12 +18,11 @@ from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.cells import parts
+from sessionlog.ledger.schema import status
 
-RUNNING_NS = 600 * 1_000_000_000
-"""A session without an end is running while its last event is younger than ten minutes."""
-
-STATUS = f"""CASE WHEN s.end_status IS NOT NULL THEN s.end_status
-                WHEN s.last_ns > :now_ns - {RUNNING_NS} THEN 'running' ELSE 'unfinished' END"""
+STATUS = status(":now_ns")
+"""How a session ended."""
 
 _QUARTER_NS = 900 * 1_000_000_000
 _INT64 = 2**63 - 1
@@ -102,18 +101,26 @@ class Selection:
             for index, key in enumerate(self.by)
         ]
 
-    def where(self, *, listed_only: bool = False) -> tuple[str, dict[str, Any]]:
+    def where(self, *, listed_only: bool = False, timed: bool = True) -> tuple[str, dict[str, Any]]:
         """The condition on records `r` and sessions `s`, with its parameters.
 
-        Sessions that do not count in usage are left out, unless the report lists sessions.
+        Sessions that do not count in usage are left out, unless the report lists sessions. What comes from `parts` has
+        been chosen by its time already.
         """
         conditions = ["1" if listed_only else "s.counted"]
         parameters: dict[str, Any] = {"now_ns": _bound(self.now_ns)}
-        timed, bounds = self.in_window()
-        conditions.append(timed)
-        parameters |= bounds
+        if timed:
+            condition, bounds = self.in_window()
+            conditions.append(condition)
+            parameters |= bounds
         filtered, patterns = matches(self.filters, KEYS)
         return " AND ".join([*conditions, *filtered]), parameters | patterns
+
+    def parts(self) -> tuple[str, dict[str, int]]:
+        """What counts in the window, as sums: a table expression and its parameters (see `ledger.cells`)."""
+        if self.window is None:
+            return parts(None, None)
+        return parts(self.window.start_ns, self.window.end_ns)
 
     def in_window(self) -> tuple[str, dict[str, Any]]:
         """The condition on `r.time_ns` alone."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.selection import STATUS, Selection
-from sessionlog.analytics.usage import open_book
+from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.engine.scanner import scanner
 from sessionlog.errors import Problem
 from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.load import Progress
-from sessionlog.ledger.schema import FROM
+from sessionlog.ledger.cells import OF_PARTS
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 
 SCHEMA = "sessionlog.sessions/1"
@@ -26,7 +29,7 @@ COLUMNS = (
     "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
     "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
     "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
-    "cost_is_partial", "counted",
+    "cost_is_partial", "counted", "archived",
 )  # fmt: skip
 """What JSON and CSV say of a session, in this order."""
 
@@ -34,9 +37,9 @@ _SQL = """
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
     COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),
     SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano),
-    MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL), s.counted, s.id
+    MAX(r.unknown), s.counted, s.archived, s.id
 FROM {tables}
-WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.id DESC
+WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
 """
 
 _MODELS = """
@@ -74,6 +77,7 @@ class SessionSummary:
         estimated_nano: Estimated cost of the rest.
         cost_is_partial: A part has neither.
         counted: Whether it counts in usage.
+        archived: Its logs are gone; the ledger remembers it.
     """
 
     source: str
@@ -100,6 +104,7 @@ class SessionSummary:
     estimated_nano: int | None
     cost_is_partial: bool
     counted: bool
+    archived: bool = False
 
     @property
     def total_tokens(self) -> int:
@@ -142,6 +147,7 @@ class SessionSummary:
             "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
             "cost_is_partial": self.cost_is_partial,
             "counted": self.counted,
+            "archived": self.archived,
         }
 
 
@@ -156,6 +162,7 @@ class SessionList:
         problems: The first of them.
         unrecognised: Files under the paths that are no log of a known agent.
         left_out: The older ones that a limit left out.
+        notes: What could not be done as it should be, a sentence each.
     """
 
     window: UsageWindow | None
@@ -164,6 +171,12 @@ class SessionList:
     problems: tuple[Problem, ...]
     unrecognised: int = 0
     left_out: tuple[SessionSummary, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def archived_sessions(self) -> int:
+        """How many are only remembered: their logs are gone."""
+        return sum(session.archived for session in (*self.sessions, *self.left_out))
 
     @property
     def hidden(self) -> int:
@@ -177,6 +190,7 @@ class SessionList:
             "window": None if self.window is None else self.window.to_dict(),
             "sessions": [session.to_dict() for session in self.sessions],
             "hidden_sessions": self.hidden,
+            "archived_sessions": self.archived_sessions,
             "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:10]]},
         }
 
@@ -192,6 +206,10 @@ def list_sessions(
     filters: Mapping[str, Sequence[str]] | None = None,
     limit: int | None = None,
     env: Mapping[str, str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    live: bool = False,
+    executor: Executor | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> SessionList:
     """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
@@ -199,31 +217,39 @@ def list_sessions(
     span = parse_usage_window(window, until=until, now=moment, tz=tz)
     now_ns = int(moment.timestamp() * 1_000_000_000)
     selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
-    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress)
-    try:
-        found = _fold(book, selection)
-    finally:
-        book.close()
+    check_source_names(filters)
+    where = Where(
+        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
+        progress=progress,
+    )  # fmt: skip
+    return ask(where, prices or PriceBook.load(), lambda book: _list(book, selection, limit))
+
+
+def _list(book: Book, selection: Selection, limit: int | None) -> SessionList:
+    found = _fold(book, selection)
     kept = len(found) if limit is None else max(0, limit)
     return SessionList(
-        window=span,
+        window=selection.window,
         sessions=tuple(found[:kept]),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
         left_out=tuple(found[kept:]),
+        notes=tuple(book.notes),
     )
 
 
 def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
     selection.prepare(book)
-    where, parameters = selection.where(listed_only=True)
+    where, parameters = selection.where(listed_only=True, timed=False)
+    parts, bounds = selection.parts()
+    tables, parameters = OF_PARTS.format(parts), parameters | bounds
     models: dict[int, list[str]] = {}
-    for session, model in book.query(_MODELS.format(tables=FROM, where=where), parameters):
+    for session, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
         models.setdefault(session, []).append(model)
     return [
         _summary(row, tuple(models.get(row[-1], ())))
-        for row in book.query(_SQL.format(status=STATUS, tables=FROM, where=where), parameters)
+        for row in book.query(_SQL.format(status=STATUS, tables=tables, where=where), parameters)
     ]
 
 
@@ -232,8 +258,10 @@ def _summary(row: tuple[Any, ...], models: tuple[str, ...]) -> SessionSummary:
         "source", "session", "path", "start_ns", "last_ns", "status", "project", "harness", "route", "duration_ms",
         "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
         "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano", "cost_is_partial", "counted",
+        "archived",
     )  # fmt: skip
     values = dict(zip(names, row[:-1], strict=True))
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}
+    values["archived"] = bool(values["archived"])
     values["status"] = values["status"] or "unknown"
     return SessionSummary(**values, models=models)

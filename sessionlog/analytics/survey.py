@@ -17,8 +17,10 @@ from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.load import Progress, scan_or_explain
+from sessionlog.ledger.lean import lean
+from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.ledger.schema import FROM
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
@@ -148,7 +150,7 @@ def survey_sources(
 
 def _take(book: Book, item: Log | Problem) -> None:
     if isinstance(item, Log):
-        book.take(scan_or_explain(item))
+        book.enter(item.path, lean(scan_or_explain(item)[0]), source=item.source.id)
     else:
         book.note(Problems(count=1, first=(item,)))
 

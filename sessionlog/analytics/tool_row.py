@@ -101,6 +101,8 @@ class ToolReport:
         problem_count: Findings about the logs.
         problems: The first of them.
         unrecognised: Files under the paths that are no log of a known agent.
+        notes: What could not be done as it should be, a sentence each.
+        archived_sessions: Sessions here that are only remembered: their logs are gone.
         hidden_rows: Rows that a limit left out.
     """
 
@@ -111,6 +113,8 @@ class ToolReport:
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
     unrecognised: int = 0
+    notes: tuple[str, ...] = ()
+    archived_sessions: int = 0
     hidden_rows: int = 0
 
     def to_dict(self) -> dict[str, Any]:

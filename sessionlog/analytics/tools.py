@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -16,13 +17,15 @@ from typing import Any
 from sessionlog.analytics import selection as records
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
-from sessionlog.analytics.usage import open_book
+from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import percentile
-from sessionlog.ledger.load import Progress
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 
 DEFAULT_BY = ("server", "tool")
@@ -113,6 +116,10 @@ def aggregate_tools(
     limit: int | None = None,
     merge_worktrees: bool = False,
     env: Mapping[str, str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    live: bool = False,
+    executor: Executor | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> ToolReport:
     """Report the tool calls recorded in logs; what is not said here is as for `aggregate_usage`.
@@ -132,6 +139,10 @@ def aggregate_tools(
         limit: How many rows to keep; totals are over all.
         merge_worktrees: Count a git worktree as the project it belongs to.
         env: Where agents write, if it is not the process's environment that says so.
+        ledger: The file that remembers what was read.
+        live: Leave out what it remembers of logs that are gone.
+        executor: Where logs are scanned.
+        jobs: How many processes.
         progress: Called with (files done, files in all).
 
     Raises:
@@ -148,11 +159,12 @@ def aggregate_tools(
         merge_worktrees=merge_worktrees,
     )
     key, turned = by_column(sort or "calls", selection.by, COLUMNS)
-    book = open_book(paths, prices=prices, filters=filters, env=env, progress=progress, tools=True)
-    try:
-        report = fold_tools(book, selection)
-    finally:
-        book.close()
+    check_source_names(filters)
+    where = Where(
+        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
+        progress=progress,
+    )  # fmt: skip
+    report = ask(where, prices or PriceBook.load(), lambda book: fold_tools(book, selection))
     rows = sorted(report.rows, key=key, reverse=turned)
     kept = rows if limit is None else rows[: max(0, limit)]
     return replace(report, rows=tuple(kept), hidden_rows=len(rows) - len(kept))
@@ -172,7 +184,16 @@ def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
+        notes=tuple(book.notes),
+        archived_sessions=_archived(book, selection),
     )
+
+
+def _archived(book: Book, selection: CallSelection) -> int:
+    where, parameters = selection.where()
+    sql = f"SELECT COUNT(DISTINCT s.id) FROM {_FROM} WHERE s.archived AND {where}"  # noqa: S608 - expressions of a closed list; values are bound
+    [(count,)] = book.query(sql, parameters)
+    return int(count)
 
 
 def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:

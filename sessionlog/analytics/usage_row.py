@@ -169,6 +169,8 @@ class UsageReport:
         hidden_rows: Rows that a limit left out.
         priced_from: Which prices the estimates come from.
         unpriced: The (provider, model) pairs without a price, the most used first.
+        archived_sessions: Sessions that are only remembered: their logs are gone.
+        notes: What could not be done as it should be, a sentence each.
     """
 
     window: UsageWindow | None
@@ -182,6 +184,8 @@ class UsageReport:
     hidden_rows: int = 0
     priced_from: str = ""
     unpriced: tuple[tuple[str, str], ...] = ()
+    archived_sessions: int = 0
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.usage/1`."""
@@ -193,5 +197,5 @@ class UsageReport:
             "totals": self.totals.to_dict(),
             "provenance": dict(self.provenance),
             "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
-            "archived_sessions": 0,
+            "archived_sessions": self.archived_sessions,
         }

@@ -1,4 +1,4 @@
-"""Which copy of a response counts: each is entered once, however many logs repeat it.
+"""Which copy of a response counts: each is counted once, however many logs repeat it.
 
 The source names a response by its key; the rules are the same for all sources and do not depend on the order in which
 logs are read (the tests try every order):
@@ -6,57 +6,184 @@ logs are read (the tests try every order):
 - Copies of one key: the higher standing wins, then the greatest output, then the greatest total. Its counts, cost and
   speed are the record's; session, project and time are those of the earliest copy of that standing (time, then path).
 - A record that is not REAL does not count beside a REAL one of its family.
+- What another known session tells better does not count, where the copies of the winning standing say so.
 
-So a record may be put together from two copies. That loses nothing: what later copies are compared with are the counts
-of the one and the place of the other, and both are kept.
+So a record may be put together from two copies: then neither counts, but a row made of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
-Copy = Mapping[str, Any]
-"""A row of `records` with its label's names, and with the `path` of its log and the `session` by name."""
+from sessionlog.ledger.lean import Row
+from sessionlog.ledger.schema import CALL, LABEL, RESPONSE
+from sessionlog.sources.record import Standing
 
-_PLACE = ("session_id", "log_id", "time_ns", "active_ms", "project", "branch", "version", "agent", "path", "session")
-"""What a copy tells of where the response was made; the rest is told of the response itself."""
-
-_COUNTS = (
-    "input", "cache_read", "cache_write", "cache_write_1h", "reasoning", "cost_nano", "estimate_nano", "latency_ms",
-    "requests", "failed", "priced", "quality", "granularity", "provider", "model", "response_model",
+_AT = {name: index for index, name in enumerate(RESPONSE)}
+_KEY, _STANDING, _TOLD_BY, _TIME = (_AT[name] for name in ("key", "standing", "told_by", "time_ns"))
+_FILE, _SESSION, _LABEL, _ACTIVE = (_AT[name] for name in ("file_id", "session_id", "label_id", "active_ms"))
+_FIRST, _LAST = _AT["requests"], _AT["latency_ms"] + 1
+_INPUT, _OUTPUT, _READ, _WRITE = (_AT[name] for name in ("input", "output", "cache_read", "cache_write"))
+_COUNTS = tuple(
+    _AT[name]
+    for name in (
+        "input", "cache_read", "cache_write", "cache_write_1h", "reasoning", "cost_nano", "estimate_nano",
+        "latency_ms", "requests", "failed", "priced",
+    )
 )  # fmt: skip
+_OF_COUNTS = tuple(
+    LABEL.index(name)
+    for name in ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier")
+)
+_OF_PLACE = tuple(LABEL.index(name) for name in ("project", "branch", "version", "agent"))
+
+_CALL = {name: index for index, name in enumerate(CALL)}
 
 
-def put_together(known: Copy, new: Copy) -> Copy:
-    """Return the one record that counts for two copies of a key; ties of unequal copies are broken, too."""
-    if known["standing"] != new["standing"]:
-        return max(known, new, key=lambda copy: copy["standing"])
-    counts, place = max(known, new, key=_weight), min(known, new, key=_age)
-    return {**counts, **{name: place[name] for name in _PLACE}}
+class Names(NamedTuple):
+    """What numbers in rows stand for.
+
+    Attributes:
+        label: Label's id → its names.
+        call: Name's id → (tool, server, agent, project).
+        path: File's id → its path as bytes.
+        session: Session's id → its name.
+    """
+
+    label: Callable[[int], Row]
+    call: Callable[[int], Row]
+    path: Callable[[int], bytes]
+    session: Callable[[int], str]
 
 
-def prefers(one: Copy, other: Copy) -> bool:
-    """Whether `one` of two copies of a tool call counts: the finished one, then the earlier."""
-    return _told(one) < _told(other)
+class Winner(NamedTuple):
+    """What counts of the copies of one key.
+
+    Attributes:
+        counts: The copy whose numbers count.
+        place: The copy that tells where it was made; the same one most of the time.
+    """
+
+    counts: Row
+    place: Row
 
 
-def _told(call: Copy) -> tuple[Any, ...]:
-    names = ("tool", "server", "agent", "project", "failed", "duration_ms", "output_bytes")
-    measured = ((call[name] is None, call[name] or 0) if name == "duration_ms" else call[name] for name in names)
-    return not call["finished"], *_since(call), call["session"], *measured
+def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list[Winner]:
+    """Return what counts of all copies of one family, which are rows of `responses` in the order of `RESPONSE`.
+
+    Args:
+        copies: The copies, in any order.
+        names: What their numbers stand for.
+        known: `source:session` of the sessions that are known.
+    """
+    found: list[Winner] = []
+    heard: list[bool] = []
+    for _, group in groupby(sorted(copies, key=_key), key=_key):
+        best = _best(list(group))
+        found.append(_winner(best, names))
+        heard.append(any(_is_told(copy[_TOLD_BY], known) for copy in best))
+    if any(winner.counts[_STANDING] == Standing.REAL for winner in found):
+        pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] == Standing.REAL]
+    else:
+        pairs = list(zip(found, heard, strict=True))
+    return [winner for winner, told_elsewhere in pairs if not told_elsewhere]
 
 
-def _weight(copy: Copy) -> tuple[Any, ...]:
-    total = copy["input"] + copy["cache_read"] + copy["cache_write"] + copy["output"]
-    return copy["output"], total, *((copy[n] is not None, copy[n] if copy[n] is not None else 0) for n in _COUNTS)
+def _is_told(tellers: str | None, known: Collection[str]) -> bool:
+    return tellers is not None and any(teller in known for teller in tellers.split("\n"))
 
 
-def _age(copy: Copy) -> tuple[Any, ...]:
+def tellers_of(rows: Iterable[Row], column: int) -> str | None:
+    """Return who tells any of these better, one a line."""
+    return "\n".join(sorted({one for row in rows if row[column] for one in row[column].split("\n")})) or None
+
+
+def _key(copy: Row) -> int:
+    key: int = copy[_KEY]
+    return key
+
+
+def _best(copies: list[Row]) -> list[Row]:
+    """The copies of the highest standing."""
+    if len(copies) == 1:
+        return copies
+    top = max(copy[_STANDING] for copy in copies)
+    return [copy for copy in copies if copy[_STANDING] == top]
+
+
+def _winner(copies: list[Row], names: Names) -> Winner:
+    if len(copies) == 1:
+        return Winner(copies[0], copies[0])
+    place = min(copies, key=lambda copy: _age(copy, names))
+    told = place[_FIRST:_LAST]
+    label = _told_label(place, names)
+    if all(copy[_FIRST:_LAST] == told and _told_label(copy, names) == label for copy in copies):
+        return Winner(place, place)
+    counts = max(copies, key=lambda copy: _weight(copy, names))
+    return Winner(place if _weight(counts, names) == _weight(place, names) else counts, place)
+
+
+def put_together(winner: Winner, label_id: int) -> Row:
+    """Return the row that a winner of two copies is; it lives beside the copy of its place, under a number below 0."""
+    counts, place = winner
+    row = list(counts)
+    for index in (_FILE, _SESSION, _TIME, _ACTIVE):
+        row[index] = place[index]
+    row[_LABEL] = label_id
+    row[_AT["n"]] = -1 - place[_AT["n"]]
+    row[_AT["counts"]] = 1
+    return tuple(row)
+
+
+def label_of(winner: Winner, names: Names) -> Row:
+    """Return the names of a winner: who answered from the one copy, where from the other."""
+    told, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
+    return tuple(place[index] if index in _OF_PLACE else told[index] for index in range(len(LABEL)))
+
+
+def _told_label(copy: Row, names: Names) -> Row:
+    label = names.label(copy[_LABEL])
+    return tuple(label[index] for index in _OF_COUNTS)
+
+
+def _weight(copy: Row, names: Names) -> Row:
+    total = copy[_INPUT] + copy[_READ] + copy[_WRITE] + copy[_OUTPUT]
+    numbers = ((copy[i] is not None, copy[i] if copy[i] is not None else 0) for i in _COUNTS)
+    return copy[_OUTPUT], total, *numbers, *_told_label(copy, names)
+
+
+def _age(copy: Row, names: Names) -> Row:
     """The earliest is the least; of two rows of one log for the same moment the one that knows more activity."""
-    names = (copy[name] for name in ("session", "project", "branch", "version", "agent"))
-    return *_since(copy), -copy["active_ms"], *names
+    label = names.label(copy[_LABEL])
+    told = (label[index] for index in _OF_PLACE)
+    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *told
 
 
-def _since(copy: Copy) -> tuple[bool, int, bytes]:
-    return copy["time_ns"] is None, copy["time_ns"] or 0, copy["path"].encode("utf-8", "surrogatepass")
+def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, bytes]:
+    return time_ns is None, time_ns or 0, names.path(file_id)
+
+
+def winning_call(copies: Iterable[Row], names: Names, known: Collection[str]) -> Row | None:
+    """Return the one of several copies of a tool call that counts: the finished one, then the earlier, or none."""
+    calls = list(copies)
+    if any(_is_told(call[_CALL["told_by"]], known) for call in calls):
+        return None
+    return min(calls, key=lambda call: _told(call, names))
+
+
+def _told(call: Row, names: Names) -> Row:
+    tool, server, agent, project = names.call(call[_CALL["name_id"]])
+    since = _since(call[_CALL["time_ns"]], call[_CALL["file_id"]], names)
+    took = call[_CALL["duration_ms"]]
+    return (
+        not call[_CALL["finished"]], *since, names.session(call[_CALL["session_id"]]), tool, server, agent, project,
+        call[_CALL["failed"]], took is None, took or 0, call[_CALL["output_bytes"]],
+    )  # fmt: skip
+
+
+def by_column(rows: Iterable[Row], column: int) -> Iterator[tuple[int, list[Row]]]:
+    """Yield rows that come sorted by a column in groups of one value."""
+    for value, group in groupby(rows, key=lambda row: row[column]):
+        yield value, list(group)

@@ -7,7 +7,10 @@ commutatively, with no counts as the empty element.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+
+from sessionlog.ledger.schema import LETTER
 
 _LOG = math.log(1.02)
 _LOWEST = -700  # a microsecond; nothing that is measured is shorter
@@ -18,6 +21,11 @@ def bucket_of(ms: float | None) -> int | None:
     if ms is None or not 0 <= ms < math.inf:
         return None
     return max(_LOWEST, math.floor(math.log(ms) / _LOG)) if ms > 0 else _LOWEST
+
+
+def counts_of(latencies: str | None) -> Mapping[int, int]:
+    """Return bucket → count of a histogram as text, as `cells` keep it: joined texts are sums."""
+    return {ord(letter) - LETTER: count for letter, count in Counter(latencies or "").items()}
 
 
 def percentile(counts: Mapping[int, int], share: float) -> float | None:

@@ -1,17 +1,75 @@
-"""The ledger's schema: sessions, the records of their LLM responses, their tool calls, and the names these share.
+"""The ledger's schema: which logs were read how far, what they told, and what of it counts.
 
-Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, `estimate_nano` what the
-price table gives for the rest; a record with neither is unpriced, unless it has nothing to price (`priced = 0`).
-A label is a combination of names that many records have in common.
+What every log told stays as it was told, whether it counts or not, so that a log can be read again, replaced, deleted
+or forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` says which of them count, and the
+views `records` and `tools` show those. `cells` are sums of records per session, label and quarter hour; they are
+derived, as `sessions` are from what the logs `told` of them. `variables`, `folders` and `listings` are what logs were
+looked for by (see `surroundings`).
+
+Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, and is believed,
+`estimate_nano` what the price table gives for the rest; a record with neither is unpriced, unless it has nothing to
+price (`priced = 0`). A label is a combination of names that many records have in common. `family` and `key` are hashes
+(see `lean`). A histogram is text, a letter a request: the letter's code less `LETTER` is the bucket of its latency.
 """
 
 from __future__ import annotations
 
+VERSION = 1
+"""`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
+
+APPLICATION = 0x5E5510C6
+"""`PRAGMA application_id`: tells a ledger from any other database."""
+
+QUARTER_NS = 900 * 1_000_000_000
+"""Offsets of time zones are multiples of a quarter hour: days and hours of any zone are made of whole cells."""
+
+LETTER = 4096
+
 SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+
+CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT;
+
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    path ANY NOT NULL UNIQUE,
+    source TEXT NOT NULL,
+    parser INTEGER NOT NULL,
+    device INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    beside TEXT NOT NULL,
+    settled INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    print TEXT NOT NULL,
+    missing INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    problems INTEGER NOT NULL,
+    named TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
+
+CREATE TABLE told (
+    file_id INTEGER NOT NULL,
+    session_id INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    facts TEXT NOT NULL,
+    PRIMARY KEY (file_id, session_id, n)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     source TEXT NOT NULL,
     session TEXT NOT NULL,
+    place TEXT NOT NULL,
     path TEXT NOT NULL,
     parent TEXT NOT NULL,
     part INTEGER NOT NULL,
@@ -25,7 +83,9 @@ CREATE TABLE sessions (
     prompt TEXT NOT NULL,
     error TEXT NOT NULL,
     metadata TEXT NOT NULL,
-    counted INTEGER NOT NULL
+    counted INTEGER NOT NULL,
+    archived INTEGER NOT NULL,
+    UNIQUE (source, session, place)
 ) STRICT;
 
 CREATE TABLE labels (
@@ -38,16 +98,21 @@ CREATE TABLE labels (
     version TEXT NOT NULL,
     agent TEXT NOT NULL,
     granularity TEXT NOT NULL,
-    quality TEXT NOT NULL
+    quality TEXT NOT NULL,
+    speed TEXT NOT NULL,
+    service_tier TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE records (
-    id INTEGER PRIMARY KEY,
-    session_id INTEGER NOT NULL REFERENCES sessions(id),
-    label_id INTEGER NOT NULL REFERENCES labels(id),
-    log_id INTEGER NOT NULL,
-    key TEXT NOT NULL,
+CREATE TABLE responses (
+    file_id INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    session_id INTEGER NOT NULL,
+    label_id INTEGER NOT NULL,
+    family INTEGER,
+    key INTEGER,
     standing INTEGER NOT NULL,
+    told_by TEXT,
+    counts INTEGER NOT NULL,
     time_ns INTEGER,
     requests INTEGER NOT NULL,
     failed INTEGER NOT NULL,
@@ -57,55 +122,128 @@ CREATE TABLE records (
     cache_write INTEGER NOT NULL,
     cache_write_1h INTEGER NOT NULL,
     reasoning INTEGER NOT NULL,
+    recorded_nano INTEGER,
     cost_nano INTEGER,
     estimate_nano INTEGER,
     priced INTEGER NOT NULL,
     latency_ms REAL,
     latency_bucket INTEGER,
-    active_ms INTEGER NOT NULL
-) STRICT;
+    active_ms INTEGER NOT NULL,
+    PRIMARY KEY (file_id, n)
+) STRICT, WITHOUT ROWID;
 
-CREATE TABLE tools (
+CREATE TABLE names (
     id INTEGER PRIMARY KEY,
-    session_id INTEGER NOT NULL REFERENCES sessions(id),
-    log_id INTEGER NOT NULL,
-    time_ns INTEGER,
     tool TEXT NOT NULL,
     server TEXT NOT NULL,
     agent TEXT NOT NULL,
-    project TEXT NOT NULL,
+    project TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE calls (
+    file_id INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    session_id INTEGER NOT NULL,
+    name_id INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    told_by TEXT,
+    counts INTEGER NOT NULL,
+    time_ns INTEGER,
     finished INTEGER NOT NULL,
     failed INTEGER NOT NULL,
     duration_ms REAL,
     duration_bucket INTEGER,
-    output_bytes INTEGER NOT NULL
+    output_bytes INTEGER NOT NULL,
+    PRIMARY KEY (file_id, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE limits (
+    file_id INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    name TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,
+    used_percent ANY NOT NULL,
+    window_minutes ANY,
+    resets_ns INTEGER,
+    plan TEXT NOT NULL
 ) STRICT;
+
+CREATE TABLE cells (
+    session_id INTEGER NOT NULL,
+    label_id INTEGER NOT NULL,
+    time_ns INTEGER,
+    first_ns INTEGER,
+    last_ns INTEGER,
+    requests INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    cost_nano INTEGER,
+    estimate_nano INTEGER,
+    unknown INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL,
+    generated INTEGER NOT NULL,
+    generation_ms REAL NOT NULL,
+    active_ms INTEGER NOT NULL,
+    latencies TEXT
+) STRICT;
+
+CREATE VIEW records AS SELECT * FROM responses WHERE counts;
+
+CREATE VIEW tools AS
+SELECT c.*, n.tool, n.server, n.agent, n.project FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts;
 """
 
-INDEXES = """
-CREATE INDEX records_by_session ON records(session_id);
-CREATE INDEX records_by_time ON records(time_ns);
-"""
-"""Made when everything is in: twice as fast as keeping them up."""
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS responses_by_family ON responses(family) WHERE family IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS responses_told ON responses(told_by) WHERE told_by IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS calls_by_key ON calls(key)",
+    "CREATE INDEX IF NOT EXISTS calls_told ON calls(told_by) WHERE told_by IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS told_by_session ON told(session_id)",
+    "CREATE INDEX IF NOT EXISTS cells_by_session ON cells(session_id)",
+    "CREATE INDEX IF NOT EXISTS limits_by_file ON limits(file_id)",
+)
+"""Made when the first logs are in: twice as fast as keeping them up."""
 
 SESSION = (
-    "source", "session", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project", "harness", "route",
-    "duration_ms", "prompt", "error", "metadata", "counted",
+    "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
+    "harness", "route", "duration_ms", "prompt", "error", "metadata", "counted", "archived",
 )  # fmt: skip
-LABEL = ("provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality")
-RECORD = (
-    "id", "session_id", "label_id", "log_id", "key", "standing", "time_ns", "requests", "failed", "input", "output",
-    "cache_read", "cache_write", "cache_write_1h", "reasoning", "cost_nano", "estimate_nano", "priced", "latency_ms",
-    "latency_bucket", "active_ms",
+LABEL = (
+    "provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality", "speed",
+    "service_tier",
 )  # fmt: skip
-TOOL = (
-    "id", "session_id", "log_id", "time_ns", "tool", "server", "agent", "project", "finished", "failed", "duration_ms",
-    "duration_bucket", "output_bytes",
+NAME = ("tool", "server", "agent", "project")
+RESPONSE = (
+    "file_id", "n", "session_id", "label_id", "family", "key", "standing", "told_by", "counts", "time_ns", "requests",
+    "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "recorded_nano",
+    "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
+)  # fmt: skip
+CALL = (
+    "file_id", "n", "session_id", "name_id", "key", "told_by", "counts", "time_ns", "finished", "failed",
+    "duration_ms", "duration_bucket", "output_bytes",
+)  # fmt: skip
+LIMIT = ("file_id", "source", "name", "time_ns", "used_percent", "window_minutes", "resets_ns", "plan")
+FILE = (
+    "path", "source", "parser", "device", "inode", "size", "mtime_ns", "beside", "settled", "offset", "line", "head",
+    "print", "missing", "stamp", "problems", "named",
 )  # fmt: skip
 """Columns in the order in which rows are written."""
 
+RUNNING_NS = 600 * 1_000_000_000
+"""A session without an end is running while its last event is younger than ten minutes."""
+
 FROM = "records r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
-"""What every report on records asks."""
+"""What reports on single records ask."""
+
+
+def status(now_ns: str) -> str:
+    """Return the expression of how a session `s` ended, at a moment that is an expression, too."""
+    return f"""CASE WHEN s.end_status IS NOT NULL THEN s.end_status
+                WHEN s.last_ns > {now_ns} - {RUNNING_NS} THEN 'running' ELSE 'unfinished' END"""
 
 
 def insert(table: str, columns: tuple[str, ...]) -> str:

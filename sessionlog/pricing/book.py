@@ -66,9 +66,10 @@ _Day = tuple[tuple[int, Rates | None], ...]
 class PriceBook:
     """Own prices and the shipped list as one book. Use `PriceBook.load()`."""
 
-    __slots__ = ("_clock", "_days", "_list", "_listings", "_own")
+    __slots__ = ("_clock", "_days", "_list", "_listings", "_own", "instead_of")
 
     def __init__(self, price_list: PriceList, own: OwnPrices, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self.instead_of: PriceBook | None = None
         self._list = price_list
         self._own = own
         self._clock = clock
@@ -76,7 +77,7 @@ class PriceBook:
         self._listings: dict[tuple[str, str], Listing | OwnPrice | None] = {}
 
     @classmethod
-    def load(cls, own: Mapping[str, Any] | None = None) -> PriceBook:
+    def load(cls, own: Mapping[str, Any] | None = None, *, instead_of: PriceBook | None = None) -> PriceBook:
         """Open the shipped list together with a user's `[prices]` table.
 
         Args:
@@ -86,7 +87,9 @@ class PriceBook:
         Raises:
             InvalidPrices: An entry of `own` cannot be used; the message names its key and what is allowed.
         """
-        return cls(load_price_list(), parse_own_prices(own))
+        book = cls(load_price_list(), parse_own_prices(own))
+        book.instead_of = instead_of
+        return book
 
     @property
     def version(self) -> str:

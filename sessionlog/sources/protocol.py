@@ -87,6 +87,10 @@ class Source:
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
         name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
         retention: env → how long logs are kept; None = nothing is known.
+        beside: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
+            log is read again when they change.
+        profiles: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for again
+            when other names are there.
     """
 
     id: str
@@ -99,6 +103,8 @@ class Source:
     read: Callable[[str, str | None], Iterator[Event | Problem]]
     name_sessions: Callable[[str], Iterable[str]]
     retention: Callable[[Env], Retention | None] = lambda _: None
+    beside: Callable[[str], Iterable[str]] = lambda _: ()
+    profiles: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ KEYS = [
     "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
     "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
     "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
-    "cost_is_partial", "counted",
+    "cost_is_partial", "counted", "archived",
 ]  # fmt: skip
 
 
@@ -73,13 +73,14 @@ def test_one_session_in_full():
         "cost_usd": 0.073,
         "cost_is_partial": False,
         "counted": True,
+        "archived": False,
     }
 
 
 def test_the_document_has_the_promised_keys_in_order():
     """`sessionlog.sessions/1`, as other programs rely on it."""
     document = week_sessions(window="2026-11-20..", limit=2).to_dict()
-    assert list(document) == ["schema", "window", "sessions", "hidden_sessions", "problems"]
+    assert list(document) == ["schema", "window", "sessions", "hidden_sessions", "archived_sessions", "problems"]
     assert document["schema"] == "sessionlog.sessions/1"
     assert document["window"] == {"start": "2026-11-20T00:00:00Z", "end": None}
     assert [list(one) for one in document["sessions"]] == [KEYS, KEYS]

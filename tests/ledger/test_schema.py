@@ -4,10 +4,11 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.schema import LABEL, RECORD, SCHEMA, SESSION, TOOL, insert
+from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SCHEMA, SESSION, insert
 
 NULLABLE = {"start_ns", "last_ns", "end_status", "duration_ms", "time_ns", "cost_nano", "estimate_nano", "latency_ms"}
-NULLABLE |= {"latency_bucket", "duration_bucket", "id"}
+NULLABLE |= {"latency_bucket", "duration_bucket", "id", "family", "key", "told_by", "recorded_nano", "duration_ms"}
+NULLABLE |= {"window_minutes", "resets_ns"}
 
 
 @pytest.fixture
@@ -25,11 +26,12 @@ def columns(connection, table):
 
 def test_inserts_name_every_column(connection):
     """In the order of the table, so that a row read is a row that can be written."""
-    known = {"records": RECORD, "tools": TOOL, "sessions": ("id", *SESSION), "labels": ("id", *LABEL)}
+    known = {"responses": RESPONSE, "calls": CALL, "sessions": SESSION, "limits": LIMIT}
+    known |= {"labels": ("id", *LABEL), "names": ("id", *NAME), "files": ("id", *FILE)}
     assert {table: tuple(columns(connection, table)) for table in known} == known
 
 
-@pytest.mark.parametrize("table", ["sessions", "labels", "records", "tools"])
+@pytest.mark.parametrize("table", ["sessions", "labels", "responses", "calls", "names", "limits", "files"])
 def test_only_what_may_be_unknown_is_null(connection, table):
     """Group keys are never null, costs and times may be."""
     assert {name for name, required in columns(connection, table).items() if not required} <= NULLABLE
@@ -37,6 +39,6 @@ def test_only_what_may_be_unknown_is_null(connection, table):
 
 def test_types_are_strict(connection):
     """A text among the numbers is refused instead of summed as 0."""
-    values = [1, 1, 1, 0, "", 2, None, 1, 0, "many", *[0] * 5, None, None, 1, None, None, 0]
-    with pytest.raises(sqlite3.IntegrityError, match=r"TEXT value in INTEGER column records\.input"):
-        connection.execute(insert("records", RECORD), values)
+    values = dict.fromkeys(RESPONSE, 0) | {"input": "many"}
+    with pytest.raises(sqlite3.IntegrityError, match=r"TEXT value in INTEGER column responses\.input"):
+        connection.execute(insert("responses", RESPONSE), tuple(values.values()))

@@ -77,7 +77,7 @@ def test_tools_equal_the_truth(case, place):
     truth = truth_of(case).get("tools")
     if truth is None:
         return
-    book = load_book(None, PriceBook.load(), env=place["env"], sources=place["filters"]["source"])
+    book = load_book(None, PriceBook.load(), env=place["env"])
     sql = """SELECT CASE server WHEN '' THEN tool ELSE server || '/' || tool END, COUNT(*), SUM(failed)
              FROM tools GROUP BY 1"""
     assert {name: {"calls": calls, "errors": errors} for name, calls, errors in book.query(sql, {})} == truth

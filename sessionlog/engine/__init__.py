@@ -1,0 +1,1 @@
+"""More than one core or machine: logs are scanned by any executor, the book has one owner."""

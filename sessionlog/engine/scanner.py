@@ -1,0 +1,122 @@
+"""Scanner: logs are scanned by the processes of an executor, and what they tell comes back as lean tuples.
+
+A worker that dies, or an executor that cannot be used, changes the time and not the result: what it did not give is
+scanned here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from sessionlog.ledger.scanning import Job, Scanned, scan_job
+from sessionlog.ledger.sync import Scanner, scan_here
+from sessionlog.sources.protocol import Source
+from sessionlog.sources.registry import all_sources
+
+PAYS = 64 << 20
+"""Bytes from which on two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
+
+_SHARE = 4 << 20
+"""Bytes that are given away at once: more makes the ends uneven, less costs more messages."""
+
+_AHEAD = 3
+"""Shares that wait at each worker."""
+
+
+def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanner:
+    """Return who scans.
+
+    Args:
+        executor: Any executor of `concurrent.futures`; its workers must have this package.
+        jobs: Processes of this machine; by default as many as it has cores if that pays, 1 is this process alone.
+    """
+    if executor is not None:
+        return lambda work, sources: _spread(executor, work, sources, workers=4)
+    if jobs == 1:
+        return scan_here
+    return lambda work, sources: _with_processes(work, sources, jobs)
+
+
+def _with_processes(work: Sequence[Job], sources: Mapping[str, Source], jobs: int | None) -> Iterator[Scanned]:
+    count = min(jobs or _cores(), len(work))
+    pays = sum(job.size for job in work) >= PAYS or jobs is not None
+    if count < 2 or not pays or not _may_fork():
+        yield from scan_here(work, sources)
+        return
+    with _processes(count) as executor:
+        yield from _spread(executor, work, sources, workers=count)
+
+
+def _cores() -> int:
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
+
+
+def _may_fork() -> bool:
+    """Forking is safe while no other thread may hold a lock."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Executor]:
+    executor = ProcessPoolExecutor(count, mp_context=get_context("fork"))
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _spread(
+    executor: Executor, work: Sequence[Job], sources: Mapping[str, Source], *, workers: int
+) -> Iterator[Scanned]:
+    """Give shares away, a few at a time, and yield what comes back."""
+    known = [source for source in all_sources() if sources.get(source.id) is source]  # workers know them by their ids
+    ids = {source.id for source in known}
+    shares = _shares([job for job in work if job.source in ids])
+    waiting: dict[Future[list[Scanned]], list[Job]] = {}
+    left = [job for job in work if job.source not in ids]
+    broken = False
+    while shares or waiting:
+        while shares and not broken and len(waiting) < workers * _AHEAD:
+            share = shares.pop()
+            try:
+                waiting[executor.submit(scan_share, share)] = share
+            except (BrokenProcessPool, RuntimeError):
+                broken = True
+                left += share
+        if broken:
+            left += [job for share in shares for job in share]
+            shares.clear()
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done if waiting else ():
+            share = waiting.pop(future)
+            try:
+                yield from future.result()
+            except Exception:  # noqa: BLE001 - whatever a worker died of, the logs are still there
+                broken = broken or isinstance(future.exception(), BrokenProcessPool)
+                left += share
+    yield from scan_here(left, sources)
+
+
+def scan_share(share: Sequence[Job]) -> list[Scanned]:
+    """Scan some logs; this runs in a worker."""
+    return [scan_job(job) for job in share]
+
+
+def _shares(work: Sequence[Job]) -> list[list[Job]]:
+    """Divide jobs into shares of about equal size; those that are given away first stand last, and are the largest."""
+    shares: list[list[Job]] = [[]]
+    size = 0
+    for job in sorted(work, key=lambda one: -one.size):
+        if size > _SHARE and shares[-1]:
+            shares.append([])
+            size = 0
+        shares[-1].append(job)
+        size += job.size
+    return [share for share in reversed(shares) if share]

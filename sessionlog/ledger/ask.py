@@ -1,0 +1,125 @@
+"""Ask: a question put to the right book, which is up to date or says that it is not.
+
+Without paths that is the ledger's file, brought up to date first; paths are scanned into a book in memory, for they are
+asked about alone. Whatever is wrong with the file, the logs answer: a report is never lost for the ledger.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.load import load_book
+from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.surroundings import Watched, is_unchanged, remember
+from sessionlog.ledger.sync import ELSEWHERE, GONE, UNREADABLE, LedgerBusy, Progress, Scanner, scan_here, sync
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.discover import discover
+from sessionlog.sources.registry import all_sources
+
+_T = TypeVar("_T")
+
+BUSY = "another sessionlog is reading new logs into the ledger: these are the numbers without them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where the answer to a question is.
+
+    Attributes:
+        paths: Files and folders; None for all places where logs may be.
+        ledger: The ledger's file; None for a book in memory.
+        env: The environment, which says where agents write; the process's when None.
+        live: Leave out what is only remembered.
+        scanner: Who scans.
+        progress: Called after every log.
+    """
+
+    paths: Sequence[str] | None = None
+    ledger: str | None = None
+    env: Mapping[str, str] | None = None
+    live: bool = False
+    scanner: Scanner = scan_here
+    progress: Progress | None = None
+
+
+def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
+    """Put a question to the book that knows; what could not be done is in the book's `notes`."""
+    note = ""
+    if where.ledger is not None and where.paths is None:
+        try:
+            return _ask_ledger(where, where.ledger, prices, question)
+        except LedgerUnusable as error:
+            note = f"the ledger is not used: {error}"
+        except sqlite3.DatabaseError as error:
+            note = f"the ledger is damaged: {where.ledger}: {error}; `sessionlog ledger verify` says more"
+    book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
+    book.notes += [note] if note else []
+    try:
+        return question(book)
+    finally:
+        book.close()
+
+
+def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
+    standing = prices.instead_of or prices
+    book = open_ledger(path, standing)
+    try:
+        refresh(book, where.env, scanner=where.scanner, progress=where.progress)
+        others = book.missing(ELSEWHERE) if not where.live else book.missing(GONE, ELSEWHERE, UNREADABLE)
+        if others or prices is not standing:
+            kept, book = book, book.copy()
+            kept.close()
+            book.reprice(prices)
+            book.forget(others)
+        with book.reading():
+            return question(book)
+    finally:
+        book.close()
+
+
+def refresh(
+    book: Book,
+    env: Mapping[str, str] | None = None,
+    *,
+    scanner: Scanner = scan_here,
+    progress: Progress | None = None,
+    trusting: bool = True,
+) -> None:
+    """Bring a ledger up to date with all logs of this machine; if another process does, go on and say so.
+
+    With `trusting` nothing is listed while all that was looked at last time is as it was.
+    """
+    env = os.environ if env is None else env
+    connection = book.connection
+    if trusting and book.said("prices") == book.prices.fingerprint and is_unchanged(connection, env):
+        return
+    at_ns = time.time_ns()
+    watched, sources = Watched(env), all_sources()
+    listed = list(discover(watched, sources))
+    try:
+        places = [place for source in sources for place in source.locate(watched)]
+        synced = sync(book, listed, scanner=scanner, progress=progress, places=places)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if synced.failed:
+                connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+            else:
+                remember(connection, watched, sources, listed, at_ns)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        book.reprice(book.prices)
+    except LedgerBusy:
+        book.notes.append(BUSY)
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        book.notes.append(BUSY)

@@ -1,0 +1,109 @@
+"""Cells: records summed per session, label and quarter hour, so that reports need not add them up again.
+
+A cell is a sum of what counts and nothing else; days and hours of every time zone are made of whole cells. Where a
+window cuts a quarter hour, the records at its edges are summed instead (`parts`): both have the same columns.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+
+from sessionlog.ledger.rows import saturating_sum
+from sessionlog.ledger.schema import LETTER, QUARTER_NS
+
+_MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
+
+_UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
+_TIME = f"MAX(r.time_ns, -{_MOST})"  # a hostile time must not leave 64 bits when it is rounded down
+_QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
+
+_SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
+    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
+    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
+    SUM(r.cost_nano) AS cost_nano, SUM(r.estimate_nano) AS estimate_nano, MAX({_UNKNOWN}) AS unknown,
+    SUM(CASE WHEN {_UNKNOWN} THEN r.requests ELSE 0 END) AS unpriced,
+    SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN r.output ELSE 0 END) AS generated,
+    TOTAL(CASE WHEN r.latency_bucket IS NOT NULL THEN r.latency_ms ELSE 0 END) AS generation_ms,
+    SUM(r.active_ms) AS active_ms,
+    group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies"""
+
+_FILL = f"INSERT INTO cells SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
+
+_OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM told WHERE session_id IN (SELECT id FROM temp.celled)) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE r.counts"""
+
+_EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")}
+    FROM (SELECT DISTINCT t.file_id, t.session_id FROM cells c JOIN told t ON t.session_id = c.session_id
+          WHERE c.time_ns IN (:first_quarter, :last_quarter)) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    WHERE r.counts AND {{edges}} GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
+
+
+OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
+"""What reports on sums ask, with what `parts` gave."""
+
+
+def fill_cells(connection: sqlite3.Connection, sessions: Collection[int] | None) -> None:
+    """Sum the records of these sessions, or of all of them."""
+    if sessions is None:
+        connection.execute("DELETE FROM cells")
+        _fill(connection, "responses r WHERE r.counts")
+        return
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS celled (id INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.celled")
+    connection.executemany("INSERT INTO temp.celled VALUES (?)", ((number,) for number in sorted(sessions)))
+    connection.execute("DELETE FROM cells WHERE session_id IN (SELECT id FROM temp.celled)")
+    _fill(connection, _OF_SESSIONS)
+
+
+def _fill(connection: sqlite3.Connection, records: str) -> None:
+    sql = _FILL.format(records=records)
+    try:
+        connection.execute(sql)
+    except sqlite3.OperationalError as error:
+        if "overflow" not in str(error):
+            raise
+        saturating_sum(connection)
+        connection.execute(sql.replace("SUM(", "saturating_sum("))
+
+
+def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:
+    """Return a table expression of all that counts from `start_ns` (inside) to `end_ns` (outside), and its parameters.
+
+    Its rows are cells, and single records in the quarter hours that the window cuts.
+    """
+    start_ns, end_ns = _within(start_ns), _within(end_ns)
+    parameters: dict[str, int] = {}
+    conditions, edges = [], []
+    first = last = None
+    if start_ns is not None:
+        first = start_ns // QUARTER_NS * QUARTER_NS
+        parameters["inner_start"] = first if first == start_ns else first + QUARTER_NS
+        conditions.append("time_ns >= :inner_start")
+    if end_ns is not None:
+        last = end_ns // QUARTER_NS * QUARTER_NS
+        parameters["inner_end"] = last
+        conditions.append("time_ns < :inner_end")
+    if not conditions:
+        return "cells", {}
+    whole = f"SELECT * FROM cells WHERE {' AND '.join(conditions)}"  # noqa: S608 - names of the schema
+    if first is not None and first != start_ns:
+        edges.append("(r.time_ns >= :edge_start AND r.time_ns < :edge_start_end)")
+        parameters |= {"edge_start": start_ns or 0, "edge_start_end": min(first + QUARTER_NS, _or(end_ns))}
+    if last is not None and last != end_ns and not (edges and last == first):
+        edges.append("(r.time_ns >= :edge_end AND r.time_ns < :edge_end_end)")
+        parameters |= {"edge_end": last, "edge_end_end": end_ns or 0}
+    if not edges:
+        return f"({whole})", parameters
+    parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}
+    return f"({whole} UNION ALL {_EDGES.format(edges=' OR '.join(edges))})", parameters
+
+
+def _or(time_ns: int | None) -> int:
+    return _MOST if time_ns is None else time_ns
+
+
+def _within(time_ns: int | None) -> int | None:
+    """An instant as SQLite can hold it; the calendar is wider."""
+    return None if time_ns is None else max(-_MOST, min(_MOST, time_ns))

@@ -1,0 +1,111 @@
+"""Numbers: what the rows of a book refer to instead of repeating names. One value lives as long as one transaction."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+
+from sessionlog.ledger.lean import Row
+from sessionlog.ledger.rows import storable
+from sessionlog.ledger.schema import LABEL, NAME, insert
+from sessionlog.sources.record import ScannedSession
+
+_PLACEHOLDER = """INSERT INTO sessions (source, session, place, path, parent, part, project, harness, route, prompt,
+    error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
+
+
+class _Rows:
+    """A table of rows that are the same for many: each is entered once and known by its number."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> None:
+        self._connection = connection
+        self._insert = insert(table, ("id", *columns))
+        rows = connection.execute(f"SELECT id, {', '.join(columns)} FROM {table}")  # noqa: S608 - names of the schema
+        self.rows: dict[int, Row] = {number: tuple(names) for number, *names in rows}
+        self._ids = {names: number for number, names in self.rows.items()}
+        self._raw: dict[Row, int] = {}
+        self._last = max(self.rows, default=0)
+
+    def number(self, raw: Row) -> int:
+        known = self._raw.get(raw)
+        if known is None:
+            names = tuple(map(storable, raw))
+            known = self._ids.get(names)
+            if known is None:
+                known = self._last = self._last + 1
+                self._connection.execute(self._insert, (known, *names))
+                self._ids[names], self.rows[known] = known, names
+            self._raw[raw] = known
+        return known
+
+
+class Numbers:
+    """What numbers stand for, both ways; what is new is entered.
+
+    Attributes:
+        new_sessions: Sessions that were not known before this transaction.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._labels = _Rows(connection, "labels", LABEL)
+        self._names = _Rows(connection, "names", NAME)
+        self._sessions: dict[tuple[str, str, str], int] = {}
+        self._session_names: dict[int, str] = {}
+        self._paths: dict[int, bytes] = {}
+        self.new_sessions: set[int] = set()
+
+    def label_id(self, names: Row) -> int:
+        """Return the number of a label."""
+        return self._labels.number(names)
+
+    def label(self, number: int) -> Row:
+        """Return a label's names, in the order of `schema.LABEL`."""
+        return self._labels.rows[number]
+
+    def labels(self) -> Iterator[tuple[int, Row]]:
+        """Yield all labels."""
+        yield from self._labels.rows.items()
+
+    def name_id(self, names: Row) -> int:
+        """Return the number of a tool's names."""
+        return self._names.number(names)
+
+    def name(self, number: int) -> Row:
+        """Return a tool's names, in the order of `schema.NAME`."""
+        return self._names.rows[number]
+
+    def session_id(self, session: ScannedSession) -> int:
+        """Return the number of a session, which may get its facts later."""
+        name = session.source, session.session_id, session.place
+        known = self._sessions.get(name)
+        if known is None:
+            stored = tuple(map(storable, name))
+            row = self._connection.execute(
+                "SELECT id FROM sessions WHERE source = ? AND session = ? AND place = ?", stored
+            ).fetchone()
+            if row is None:
+                known = self._connection.execute(_PLACEHOLDER, stored).lastrowid or 0
+                self.new_sessions.add(known)
+            else:
+                known = int(row[0])
+            self._sessions[name] = known
+        return known
+
+    def session(self, number: int) -> str:
+        """Return a session's name."""
+        known = self._session_names.get(number)
+        if known is None:
+            row = self._connection.execute("SELECT session FROM sessions WHERE id = ?", (number,)).fetchone()
+            known = self._session_names[number] = "" if row is None else str(row[0])
+        return known
+
+    def path(self, number: int) -> bytes:
+        """Return a log's path."""
+        known = self._paths.get(number)
+        if known is None:
+            row = self._connection.execute("SELECT path FROM files WHERE id = ?", (number,)).fetchone()
+            path = b"" if row is None else row[0]
+            known = self._paths[number] = os.fsencode(path) if isinstance(path, str) else path
+        return known

@@ -1,0 +1,121 @@
+"""Store: the ledger's file, opened only if it can be trusted.
+
+It belongs to us and nobody else may write to it; it is a ledger, of a version that we know. Whatever is wrong with it
+is one sentence (`LedgerUnusable`), the work goes on in memory, and the file is left as it is: it may hold what no log
+has any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+
+from sessionlog import files
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.book import Book, make_tables
+from sessionlog.ledger.schema import APPLICATION, VERSION
+from sessionlog.pricing.book import PriceBook
+
+WAIT_SECONDS = 5.0
+"""How long a writer waits for another one between two of its own transactions."""
+
+_CACHE_KB = 16_384
+
+
+def open_ledger(path: str, prices: PriceBook) -> Book:
+    """Open the ledger at a path; a missing one is made, with its folders.
+
+    Raises:
+        LedgerUnusable: It cannot be opened, is not ours, or is no ledger of a version that we know.
+    """
+    try:
+        connection = _connect(path)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
+    try:
+        _prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+    except LedgerUnusable:
+        connection.close()
+        raise
+    return Book(prices, connection)
+
+
+def open_to_ask(path: str) -> sqlite3.Connection:
+    """Open the ledger at a path for questions alone: nothing is made, and nothing can be written.
+
+    Raises:
+        LedgerUnusable: As for `open_ledger`, or there is none.
+    """
+    if files.stat_path(path) is None:
+        raise LedgerUnusable(f"{path}: there is no ledger yet")
+    from urllib.parse import quote  # noqa: PLC0415 - 3 ms that reports save
+
+    _check_owner(path)
+    uri = f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=ro"
+    try:
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS)
+    except sqlite3.Error as error:
+        raise LedgerUnusable(f"{path}: {error}") from error
+    try:
+        if not _check_kind(connection, path):
+            raise LedgerUnusable(f"{path}: there is nothing in it yet")
+    except sqlite3.Error as error:
+        connection.close()
+        raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+    except LedgerUnusable:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    files.make_directories(os.path.dirname(os.path.abspath(path)))
+    files.make_private(path)
+    _check_owner(path)
+    _check_owner(os.path.dirname(os.path.abspath(path)))
+    return sqlite3.connect(path, isolation_level=None, timeout=WAIT_SECONDS)
+
+
+def _check_owner(path: str) -> None:
+    status = os.lstat(path)
+    user = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
+    if stat.S_ISLNK(status.st_mode) and not os.path.isdir(path):
+        raise LedgerUnusable(f"{path} is a link; name the file itself")
+    if status.st_uid != user:
+        raise LedgerUnusable(f"{path} belongs to another user")
+    if os.name == "posix" and status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+        raise LedgerUnusable(f"others may write to {path}; `chmod go-w` makes it yours alone")
+
+
+def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
+    """Whether there are tables; they are a ledger's, of a version that we know."""
+    [(application,)] = connection.execute("PRAGMA application_id")
+    [(version,)] = connection.execute("PRAGMA user_version")
+    [(tables,)] = connection.execute("SELECT COUNT(*) FROM sqlite_schema")
+    if tables and application != APPLICATION:
+        raise LedgerUnusable(f"{path} is another program's database")
+    if version > VERSION:
+        raise LedgerUnusable(f"{path} was made by a newer sessionlog (version {version}, known is {VERSION})")
+    return bool(tables)
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Check what the file is; make the tables of an empty one."""
+    if not _check_kind(connection, path):
+        connection.execute("PRAGMA journal_mode = WAL")
+        _make(connection)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    """Make the tables, unless another process does it at this moment."""
+    connection.execute("BEGIN IMMEDIATE")
+    [(tables,)] = connection.execute("SELECT COUNT(*) FROM sqlite_schema")
+    connection.execute("COMMIT")
+    if not tables:
+        make_tables(connection)

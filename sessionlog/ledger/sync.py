@@ -1,0 +1,322 @@
+"""Sync: the book is brought up to date with the logs that are there.
+
+An unchanged log costs one stat. A log that has grown is read from where the last scan ended, any other change reads it
+anew, and a log that is gone keeps its records, marked as missing. What a scan gave and how far it read enter in one
+transaction, and only if nobody else has done that log meanwhile (compare-and-swap by `stamp`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog import files
+from sessionlog.errors import Problem
+from sessionlog.ledger.book import Book, problems_of, problems_text
+from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
+from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job
+from sessionlog.ledger.schema import FILE, insert
+from sessionlog.ledger.writer import Writer
+from sessionlog.sources.protocol import Log, Resume, Source
+from sessionlog.sources.record import Problems
+
+Progress = Callable[[int, int], None]
+"""Called with (files done, files in all) as a scan goes on."""
+
+Scanner = Callable[[Sequence[Job], Mapping[str, Source]], Iterator[Scanned]]
+"""Scans jobs, in this process or in others, in any order."""
+
+HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
+"""What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
+
+BATCH = 1 << 30
+"""Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
+
+_FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
+_INSERT = insert("files", ("id", *FILE))
+_AT = {name: index for index, name in enumerate(("id", *FILE))}
+
+
+class LedgerBusy(Exception):
+    """Another process is writing to the ledger: go on with what is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """What a sync did.
+
+    Attributes:
+        files: Logs that are there.
+        read: Logs that were read, wholly or in part.
+        missing: Logs that are gone since the last time.
+        failed: Logs that could not be read.
+    """
+
+    files: int
+    read: int
+    missing: int
+    failed: int = 0
+
+
+def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source]) -> Iterator[Scanned]:
+    """Scan one log after the other."""
+    for job in jobs:
+        yield scan_job(job, sources.get(job.source))
+
+
+def sync(
+    book: Book,
+    listed: Iterable[Log | Problem],
+    *,
+    scanner: Scanner = scan_here,
+    progress: Progress | None = None,
+    places: Sequence[str] = (os.sep,),
+) -> Synced:
+    """Bring a book up to date with these logs.
+
+    Args:
+        book: The book; nobody else writes to it meanwhile.
+        listed: All logs that are there, and what could not be listed.
+        scanner: Who scans.
+        progress: Called after every log.
+        places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
+            other places is not asked about now.
+    """
+    connection = book.connection
+    known = {path_of(row[_AT["path"]]): row for row in connection.execute(_FILE)}
+    plan = _Plan(book, known)
+    for item in listed:
+        plan.take(item)
+    lost = _lost(known, plan.seen, places)
+    total, done = len(plan.seen) + plan.odd, len(plan.seen) + plan.odd - len(plan.jobs)
+    if progress is not None and not plan.jobs and total:
+        progress(total, total)
+    if not (plan.jobs or lost or plan.back):
+        return Synced(files=len(plan.seen), read=0, missing=0)
+    entry = _Entry(book, known, plan)
+    entry.begin()
+    try:
+        for scanned in scanner(plan.jobs, plan.sources):
+            entry.take(scanned)
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        entry.finish(lost)
+    except BaseException:
+        entry.give_up()
+        raise
+    return Synced(files=len(plan.seen), read=len(plan.jobs), missing=len(lost), failed=entry.failed)
+
+
+class _Plan:
+    """Which logs have to be read, and from where."""
+
+    def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]]) -> None:
+        self._book, self._known = book, known
+        self.seen: set[str] = set()
+        self.sources: dict[str, Source] = {}
+        self.jobs: list[Job] = []
+        self.back: list[int] = []
+        self.odd = 0
+
+    def take(self, item: Log | Problem) -> None:
+        """Look at a log that was listed, or keep what could not be."""
+        if isinstance(item, Problem):
+            self.odd += 1
+            if item.severity == "info":
+                self._book.unrecognised += 1
+            else:
+                self._book.note(Problems(count=1, first=(item,)))
+            return
+        self.seen.add(item.path)
+        self.sources[item.source.id] = item.source
+        identity = identify(item.path, item.source.beside(item.path))
+        row = self._known.get(item.path)
+        if row is not None and identity is not None and is_current(row, item.source.parser, identity):
+            if row[_AT["missing"]]:
+                self.back.append(row[0])
+            return
+        self.jobs.append(
+            Job(
+                number=len(self.jobs),
+                source=item.source.id,
+                path=item.path,
+                size=0 if identity is None else identity[2],
+                resume=None if row is None or identity is None else self._resume(row, item, identity),
+                head="" if row is None else row[_AT["head"]],
+                print="" if row is None else row[_AT["print"]],
+            )
+        )
+
+    def _resume(self, row: tuple[Any, ...], log: Log, identity: Identity) -> Resume | None:
+        """Where a scan may go on: in the same file, if it has grown and all that was wrong with it is known by name."""
+        offset = row[_AT["offset"]]
+        old: Identity = tuple(row[_AT[name]] for name in ("device", "inode", "size", "mtime_ns", "beside"))
+        same = old[:2] == identity[:2] and old[4] == identity[4] and (row[_AT["source"]], row[_AT["parser"]]) == (
+            log.source.id,
+            log.source.parser,
+        )  # fmt: skip
+        grown = identity[2] > old[2] or (identity[2:4] == old[2:4] and not row[_AT["settled"]])
+        if not (offset and same and grown) or row[_AT["missing"]] == UNREADABLE:
+            return None
+        named = problems_of(row[_AT["named"]])
+        if len(named) != row[_AT["problems"]]:
+            return None
+        [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
+        return Resume(offset=offset, line=row[_AT["line"]], state=json.loads(state[0][0])) if state else None
+
+
+def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
+    """Whether a log looks as it did when it was read, by the parser that would read it now."""
+    return bool(
+        row[_AT["settled"]]
+        and row[_AT["parser"]] == parser
+        and row[_AT["missing"]] != UNREADABLE
+        and row[_AT["device"] : _AT["beside"] + 1] == identity
+    )
+
+
+def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence[str]) -> dict[int, int]:
+    """Id → why, of the logs that were there and are not now."""
+    folders = tuple(place if place.endswith(os.sep) else place + os.sep for place in places)
+    lost = {}
+    for path, row in known.items():
+        if path not in seen:
+            here = path in places or path.startswith(folders)
+            why = GONE if here and files.stat_path(path) is None else ELSEWHERE
+            if row[_AT["missing"]] != why:
+                lost[row[0]] = why
+    return lost
+
+
+class _Entry:
+    """What scans give enters the book, in transactions of many logs."""
+
+    def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan) -> None:
+        self._book, self._known, self._plan = book, known, plan
+        self._writer: Writer | None = None
+        self._bytes = 0
+        self.failed = 0
+        self._new: list[tuple[int, str, str]] = []  # (id, source, path) of logs that were not known
+
+    def begin(self) -> None:
+        """Become the one who writes, or raise `LedgerBusy` at once."""
+        connection = self._book.connection
+        [(wait,)] = connection.execute("PRAGMA busy_timeout")
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) and "busy" not in str(error):
+                raise
+            raise LedgerBusy from error
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {wait}")
+
+    def _open(self) -> Writer:
+        if self._writer is None:
+            self._book.connection.execute("BEGIN IMMEDIATE")
+            self._writer = Writer(self._book.connection, self._book.prices)
+        return self._writer
+
+    def take(self, scanned: Scanned) -> None:
+        job = self._plan.jobs[scanned.number]
+        writer = self._open()
+        before = self._known.get(job.path)
+        row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
+        if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
+            return  # somebody else has read it meanwhile
+        if scanned.scan.failed:
+            self._unreadable(row, scanned, writer)
+            return
+        values = _file_values(job, scanned, self._plan.sources[job.source].parser, row)
+        file_id = values[0]
+        if row is None:
+            file_id = int(self._book.connection.execute(_INSERT, values).lastrowid or 0)
+            self._new.append((file_id, job.source, job.path))
+        else:
+            self._book.connection.execute(_INSERT, values)
+        writer.enter(file_id, scanned.scan, anew=scanned.anew)
+        if row is not None and row[_AT["missing"]]:
+            writer.touch([file_id])
+        self._keep_state(file_id, scanned)
+        self._bytes += job.size
+        if self._bytes > BATCH:
+            self._commit()
+
+    def _keep_state(self, file_id: int, scanned: Scanned) -> None:
+        resume = scanned.scan.resume
+        if resume is not None:
+            state = json.dumps(dict(resume.state))
+            self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, state))
+
+    def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
+        """What is known of a log that cannot be read now stays; the report says so, and the next sync tries again."""
+        self.failed += 1
+        self._book.note(scanned.scan.problems)
+        if row is not None and row[_AT["missing"]] != UNREADABLE:
+            self._book.connection.execute(
+                "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
+            )
+            writer.touch([row[0]])
+
+    def _commit(self) -> None:
+        if self._writer is not None:
+            self._writer.settle()
+            self._book.connection.execute("COMMIT")
+            self._writer, self._bytes = None, 0
+
+    def finish(self, lost: Mapping[int, int]) -> None:
+        """Mark what is gone and what is back, and let go of what has only moved."""
+        if self._writer is None and not lost and not self._plan.back:
+            return
+        writer = self._open()
+        update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?"
+        changes = [*((why, file_id) for file_id, why in lost.items()), *((HERE, one) for one in self._plan.back)]
+        self._book.connection.executemany(update, changes)
+        writer.touch(file_id for _, file_id in changes)
+        for file_id in self._moved():
+            writer.drop(file_id)
+            self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        self._commit()
+
+    def _moved(self) -> Iterator[int]:
+        """Logs that are gone and whose bytes begin a log that is new: renamed, moved, packed or unpacked."""
+        if not self._new:
+            return
+        missing = self._book.connection.execute(
+            f"SELECT id, source, path, head, size FROM files WHERE missing = {GONE} AND head <> ''"  # noqa: S608 - a number
+        ).fetchall()
+        counts = {int(head.partition(":")[0]) for _, _, _, head, _ in missing}
+        found = {
+            (source, head_of(path, count))
+            for _, source, path in (self._new if missing else ())
+            for count in counts
+            if count
+        }
+        yield from (file_id for file_id, source, _, head, _ in missing if (source, head) in found)
+
+    def give_up(self) -> None:
+        """Keep what was committed; what was not enters next time."""
+        if self._writer is not None:
+            self._writer = None
+            if self._book.connection.in_transaction:
+                self._book.connection.execute("ROLLBACK")
+
+
+def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    device, inode, size, mtime_ns, beside = scanned.identity or (0, 0, 0, 0, "")
+    resume, problems = scanned.scan.resume, scanned.scan.problems
+    offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
+    if not scanned.anew and row is not None and job.resume is not None:
+        before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
+        problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
+    return (
+        None if row is None else row[0], stored_path(job.path), job.source, parser, device, inode, size, mtime_ns,
+        beside, scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, HERE,
+        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems),
+    )  # fmt: skip
