@@ -14,19 +14,9 @@ from pathlib import Path
 if not __package__:  # run as a script
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.bench.measure import SESSIONLOG, make_corpus, measure, print_table
+from tests.bench.measure import READ_EVERY_BYTE, SESSIONLOG, make_corpus, measure, print_table
 
 BARE, FLOOR, NAIVE = "python -c pass", "read every byte", "orjson on every line"
-
-_READ = """
-import os, sys
-buffer = bytearray(1 << 18)
-for entry in os.scandir(sys.argv[1]):
-    with open(entry.path, "rb", buffering=0) as file:
-        while file.readinto(buffer):
-            pass
-"""
-"""The floor: every byte through one buffer, nothing looked at."""
 
 _NAIVE = """
 import gzip, os, sys
@@ -58,13 +48,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sessionlog-bench-") as folder:
         logs = make_corpus(folder, megabytes=options.megabytes, files=options.files)
         truth = json.loads(Path(f"{logs}.truth.json").read_text())
-        usage = [*SESSIONLOG, "usage", logs, "--json"]
+        usage = [*SESSIONLOG, "usage", logs, "--json", "--no-ledger"]
         found = measure(
             {
                 BARE: [sys.executable, "-c", "pass"],
-                FLOOR: [sys.executable, "-c", _READ, logs],
+                FLOOR: [sys.executable, "-c", READ_EVERY_BYTE, logs],
                 NAIVE: [sys.executable, "-c", _NAIVE, logs],
-                "sessionlog usage --json": usage,
+                "sessionlog usage --json --no-ledger": usage,
             },
             rounds=options.rounds,
             folder=folder,
