@@ -102,6 +102,21 @@ class EventStream:
         return self._line if self._pretty is None else self._pretty.line - 1
 
     @property
+    def max_line(self) -> int:
+        """Bytes of a line that are decoded whole."""
+        return self._max_line
+
+    @property
+    def skipping(self) -> bool:
+        """An over-long line is going by."""
+        return self._skipping > 0
+
+    @property
+    def between(self) -> bool:
+        """Nothing is unfinished: the next byte begins a line of its own."""
+        return self._pretty is None and not self._tail and not self._skipping
+
+    @property
     def offset(self) -> int:
         """Byte offset behind the last finished line: a reader may begin again there."""
         return self._offset if self._pretty is None else self._pretty.offset
@@ -113,14 +128,23 @@ class EventStream:
             piece = file.readline(limit + 1)
             if not piece:
                 return
-            if self._tail:
-                piece, self._tail = self._tail + piece, b""
-            if piece.endswith(b"\n"):
-                yield from self._line_done(piece)
-            elif self._skipping or len(piece) > limit:
-                self._skipping += len(piece)
-            else:
-                self._tail = piece
+            yield from self.take(piece)
+
+    def take(self, piece: bytes) -> Iterator[Event | Problem]:
+        """Read the next bytes of the file: a line, or a piece of one that waits for its end."""
+        if self._tail:
+            piece, self._tail = self._tail + piece, b""
+        if piece.endswith(b"\n"):
+            yield from self._line_done(piece)
+        elif self._skipping or len(piece) > self._max_line:
+            self._skipping += len(piece)
+        else:
+            self._tail = piece
+
+    def pass_by(self, lines: int, size: int) -> None:
+        """Go on behind whole lines that somebody else has accounted for; only where the stream is `between` lines."""
+        self._line += lines
+        self._offset += size
 
     def _line_done(self, piece: bytes) -> Iterator[Event | Problem]:
         self._line += 1

@@ -5,40 +5,28 @@ file per session, `{"session_id","seq","type","ts","data"}` a line; the session'
 inside may differ, `seq` may repeat, a file may have two starts (the first counts) or two ends (the last counts), no end
 (killed, or running), totals but no responses, responses after the end.
 
-The scan decodes only lines that matter. A line whose canonical head proves another type is passed over, which needs one
-search in it and a look at its end: a second event glued to it by a torn write would otherwise vanish, and so would the
-news that it was torn.
+The scan decodes only lines that matter (see `native_lane`).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
-from sessionlog.events.times import parse_time
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
 from sessionlog.settings import session_directory
+from sessionlog.sources.native_lane import Blocks, Lines
 from sessionlog.sources.native_session import SessionScan
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
 
 ID = "native"
 MAX_SCAN_LINE = 64 << 20
 
-_HEAD = re.compile(
-    rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"(llm\.request|(?!session\.|llm\.response|tool\.call|rejected_override)[a-z_.]+)",'
-    rb'"ts":"([0-9T:.\-+Z]+)",'
-)
-_MODEL_FIRST = re.compile(
-    rb'\{"session_id":"[^"\\]*","seq":\d+,"type":"llm\.request","ts":"[^"\\]*","data":\{"model":"([^"\\]+)",'
-)
-_ANOTHER = b'"session_id"'  # inside a text its quotes are escaped
-_WHOLE = (b"}\n", b"}\r\n")
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
 _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
@@ -84,20 +72,19 @@ def holds_events(path: str) -> bool:
 
 def scan(path: str, resume: Resume | None) -> LogScan:  # noqa: ARG001 - what an end says of its run needs all of it
     """Read one log for reports, always whole: what an end reports beyond its responses needs them all."""
-    reader = _Lines(path)
     file, unpacked = open_unpacked(path)
+    session = SessionScan(path, session_id_of(path))
+    lines = Lines(session)
     with file:
-        stream = EventStream(path, max_line=MAX_SCAN_LINE, passes_over=reader.passes_over)
-        for item in stream.feed(file):
-            reader.take(item)
-        for item in stream.finish(young=is_young(path)):
-            reader.take(item)
+        stream = EventStream(path, max_line=MAX_SCAN_LINE, passes_over=lines.passes_over)
+        Blocks(stream, session, lines).read(file)
+        for item in stream.finish(young=not stream.between and is_young(path)):
+            lines.take(item)
         if unpacked is not None and unpacked.failure is not None:
             offset, detail = stream.offset, unpacked.failure
-            reader.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
-    session = reader.session.finish()
-    problems = reader.session.findings.problems
-    return LogScan(sessions=(session,) if session is not None else (), problems=problems)
+            lines.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
+    whole = session.finish()
+    return LogScan(sessions=(whole,) if whole is not None else (), problems=session.findings.problems)
 
 
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
@@ -108,53 +95,6 @@ def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noq
 def name_sessions(path: str) -> Iterator[str]:
     """The file's name."""
     yield session_id_of(path)
-
-
-class _Lines:
-    """Feeds a `SessionScan` from the lines of one file."""
-
-    def __init__(self, path: str) -> None:
-        self.session = SessionScan(path, session_id_of(path), self._request_model)
-        self._request: bytes | None = None
-
-    def passes_over(self, line: bytes) -> bool:
-        """Account for a line that is surely of no interest, without decoding it."""
-        match = _HEAD.match(line)
-        if match is None or not line.endswith(_WHOLE) or line.find(_ANOTHER, match.end()) >= 0:
-            return False
-        self.session.touch(parse_time(match.group(2).decode("ascii")), match.group(1).decode("ascii"))
-        if match.group(1) == b"llm.request":
-            self._request = line
-            if self.session.wants_prompt:
-                self.session.take_request(decode_line(line)[0])
-        return True
-
-    def take(self, item: Event | Problem) -> None:
-        if isinstance(item, Problem):
-            self.session.findings.note(item)
-            return
-        if item.type == "llm.request":
-            self._request = item.raw
-            self.session.touch(item.time_ns, item.type)
-            self.session.take_request([item])
-            return
-        self.session.take(item)
-
-    def _request_model(self) -> str | None:
-        """The model of the last llm.request, decoded only when a response does not name what was asked for."""
-        line = self._request
-        if line is None:
-            return None
-        first = _MODEL_FIRST.match(line)
-        if first is not None:
-            return first.group(1).decode("utf-8", "replace")
-        if b'"model"' not in line:
-            return None
-        for event in decode_line(line)[0]:
-            model = event.data.get("model") if isinstance(event.data, Mapping) else None
-            if isinstance(model, str) and model:
-                return model
-        return None
 
 
 SOURCE = Source(

@@ -65,14 +65,14 @@ def build_records(
     who = _Names(start, ends, responses)
     listed = [who.record(response, start_ns) for response in responses]
     if listed:
-        active_ms = (responses[-1].active_ns + trailing_active_ns) // 1_000_000
-        listed[-1] = replace(listed[-1], active_ms=active_ms)
+        listed[-1].active_ms = (responses[-1].active_ns + trailing_active_ns) // 1_000_000
     else:
         end = ends[-1] if ends else None
         total, cost = (end.total, end.cost_nano) if end else (_NOTHING, None)
         record = who.whole(total, cost, start_ns)
-        used = replace(record, requests=1 if total else 0, granularity="session", priced=end is not None)
-        return (replace(used, active_ms=trailing_active_ns // 1_000_000),)
+        record.requests, record.granularity, record.priced = 1 if total else 0, "session", end is not None
+        record.active_ms = trailing_active_ns // 1_000_000
+        return (record,)
     records: list[Record] = []
     for end in ends:
         logged = responses[end.first : end.until]
@@ -141,44 +141,48 @@ def _run(listed: list[Record], end: RunEnd, rest: TokenUsage, who: _Names, start
     if end.cost_nano is None:
         return records
     if end.cost_nano == 0:
-        return [r if r.cost_nano is not None else replace(r, cost_nano=0) for r in records]
+        for record in records:
+            record.cost_nano = record.cost_nano or 0
+        return records
     left = end.cost_nano - sum(r.cost_nano or 0 for r in records)
     if left <= len(records):  # a nano-dollar per response is rounding
         left = 0
     if any(r.cost_nano is None for r in records):
-        records = _shared(records, left)
+        _share(records, left)
     elif left:
         records.append(who.whole(_NOTHING, left, end.time_ns if end.time_ns is not None else start_ns))
-    return [replace(r, priced=False) for r in records]  # the end says it all: no estimate comes on top
+    for record in records:
+        record.priced = False  # the end says it all: no estimate comes on top
+    return records
 
 
-def _shared(records: list[Record], cost_nano: int) -> list[Record]:
+def _share(records: list[Record], cost_nano: int) -> None:
     """Spread a cost over the records that name none, by their tokens."""
     weights = [r.usage.total if r.cost_nano is None else 0 for r in records]
     if not any(weights):
         weights = [int(r.cost_nano is None) for r in records]
     whole, given, weighed = sum(weights), 0, 0
-    shared = []
     for record, weight in zip(records, weights, strict=True):
-        if record.cost_nano is not None:
-            shared.append(record)
-            continue
-        weighed += weight
-        share = cost_nano * weighed // whole - given
-        given += share
-        shared.append(replace(record, cost_nano=share))
-    return shared
+        if record.cost_nano is None:
+            weighed += weight
+            record.cost_nano = cost_nano * weighed // whole - given
+            given += record.cost_nano
 
 
 def _with_a_cost(records: list[Record]) -> list[Record]:
     """A session that ended without any cost has an unknown one, even if all its calls failed."""
     if any(r.priced or r.cost_nano is not None for r in records):
         return records
-    return [replace(records[0], priced=True), *records[1:]]
+    records[0].priced = True
+    return records
 
 
 def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
-    total = _NOTHING
-    for usage in usages:
-        total += usage
-    return total
+    """Add up; not one by one, which would make as many values again."""
+    counts = [(u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cache_write_1h) for u in usages]
+    if not counts:
+        return _NOTHING
+    read, output, cached, written, reasoning, long = map(sum, zip(*counts, strict=True))
+    return TokenUsage(
+        input=read, output=output, cache_read=cached, cache_write=written, reasoning=reasoning, cache_write_1h=long
+    )

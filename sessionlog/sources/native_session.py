@@ -11,24 +11,37 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from sessionlog.events.envelope import Event
-from sessionlog.events.money import read_usd
-from sessionlog.events.tokens import read_usage
+from sessionlog.events.money import NANO, read_usd
+from sessionlog.events.times import parse_time
+from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_usage
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words, server_of, text_size
 from sessionlog.sources.native_records import Response, RunEnd, build_records, is_native
 from sessionlog.sources.record import UNKNOWN, ScannedSession, ToolUse, read_name
 
 _NATIVE = "native"
+_LENGTH = 27
+_POINT, _ZULU = b".Z"
+_REMEMBERED = 4096
+_minutes: dict[bytes, int] = {}  # see events.times; here without a detour over text
+_UNCLEAN = -1
+_MILLION = 1e6
+_ENDLESS = 1e15
 _WORK = frozenset({"llm.request", "llm.response", "tool.call"})
 
 
 class SessionScan:
-    """Takes the events of one file in order; `finish` says what they amount to."""
+    """Takes the events of one file in order; `finish` says what they amount to.
 
-    def __init__(self, path: str, session_id: str, request_model: Callable[[], str | None]) -> None:
+    Attributes:
+        request_model: Tells the model of the last llm.request; asked when a response does not name it.
+        findings: The damage.
+    """
+
+    def __init__(self, path: str, session_id: str) -> None:
         self._path = path
         self._session_id = session_id
-        self._request_model = request_model
+        self.request_model: Callable[[], str | None] = lambda: None
         self._start: Mapping[str, Any] | None = None
         self._start_seen = False
         self._ends: list[RunEnd] = []
@@ -44,6 +57,7 @@ class SessionScan:
         self._error = ""
         self._responses: list[Response] = []
         self._tools: list[ToolUse] = []
+        self._names: dict[Any, tuple[str, str]] = {}  # as logged → tool and server
         self.findings = Findings()
 
     @property
@@ -67,19 +81,36 @@ class SessionScan:
                 self._latest_ns = time_ns
         self._last_ns = time_ns
 
+    def pass_by(self, stamps: list[bytes]) -> None:
+        """Account for events of no interest by their times, written as UTC without the `Z`.
+
+        Such texts sort as their times do; where they are in order and near each other, the first and the last say it.
+        """
+        first, last = time_of(stamps[0] + b"Z"), time_of(stamps[-1] + b"Z")
+        if first is not None and last is not None and last - first <= ACTIVE_GAP_NS and stamps == sorted(stamps):
+            self.touch(first)
+            if len(stamps) > 1:
+                self.touch(last)
+                self._events += len(stamps) - 2
+            return
+        for stamp in stamps:
+            self.touch(time_of(stamp + b"Z"))
+
     def take(self, event: Event) -> None:
         """Take one event that is not an llm.request."""
-        self.touch(event.time_ns, event.type)
         data = event.data if isinstance(event.data, Mapping) else None
         if event.type == "llm.response":
-            self._take_response(event, data or {})
-        elif event.type == "session.start" and not self._start_seen:
+            self._take_any_response(event, data or {})
+            return
+        if event.type == "tool.call":
+            self.take_tool(event.time_ns, data or {})
+            return
+        self.touch(event.time_ns, event.type)
+        if event.type == "session.start" and not self._start_seen:
             self._start_seen, self._start, self._start_ns = True, data, event.time_ns
             self._prompt = self._prompt or first_words((data or {}).get("prompt"))
         elif event.type == "session.end":
             self._take_end(event, data)
-        elif event.type == "tool.call":
-            self._take_tool(event, data or {})
         elif event.type == "rejected_override":
             self._rejected = True
             self._error = first_words((data or {}).get("rejection_error")) or "pin rejected"
@@ -106,26 +137,38 @@ class SessionScan:
                 if not self._prompt and isinstance(message, Mapping) and message.get("role") == "user":
                     self._prompt = first_words(message.get("content"))
 
-    def _take_response(self, event: Event, data: Mapping[str, Any]) -> None:
+    def take_response(self, time_ns: int | None, data: Mapping[str, Any]) -> bool:
+        """Take the payload of an llm.response, unless something is wrong with its numbers: then nothing is done."""
+        usage = _clean_usage(data.get("usage"))
+        cost = _clean_usd(data.get("cost_usd"))
+        if usage is None or cost == _UNCLEAN:
+            return False
+        self.touch(time_ns, "llm.response")
+        self._add_response(time_ns, data, usage, cost)
+        return True
+
+    def _take_any_response(self, event: Event, data: Mapping[str, Any]) -> None:
         usage, issues = read_usage(data.get("usage"))
         cost, issue = read_usd(data.get("cost_usd"))
         self._complain(f"{event.type} seq {event.seq}", *issues, *([issue] if issue else []))
+        self.touch(event.time_ns, event.type)
+        self._add_response(event.time_ns, data, usage, cost)
+
+    def _add_response(self, time_ns: int | None, data: Mapping[str, Any], usage: TokenUsage, cost: int | None) -> None:
         attempt = data.get("attempt")
         attempt = attempt if isinstance(attempt, Mapping) else {}
         error = data.get("error")
         if error:
             self._error = first_words(error)
-        latency = data.get("latency_ms")
-        asked = read_name(attempt.get("requested_model")) or read_name(self._request_model())
         self._responses.append(
             Response(
-                time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
+                time_ns=time_ns if time_ns is not None else self._last_ns,
                 usage=usage,
                 cost_nano=cost,
                 attempt_priced=fizeau_dialect.cost_is_recorded(cost, attempt),
-                latency_ms=float(latency) if _is_amount(latency) else None,
+                latency_ms=_amount(data.get("latency_ms")),
                 failed=bool(error),
-                asked=asked,
+                asked=read_name(attempt.get("requested_model")) or read_name(self.request_model()),
                 answered=read_name(attempt.get("response_model")) or read_name(data.get("model")),
                 provider=read_name(attempt.get("provider_system")),
                 active_ns=self._active_ns,
@@ -133,19 +176,27 @@ class SessionScan:
         )
         self._active_ns = 0
 
-    def _take_tool(self, event: Event, data: Mapping[str, Any]) -> None:
-        duration = data.get("duration_ms")
-        name, server = server_of(read_name(data.get("tool")) or UNKNOWN)
-        self._tools.append(
+    def take_tool(self, time_ns: int | None, data: Mapping[str, Any]) -> None:
+        """Take the payload of a tool.call; there is nothing about it that could be wrong."""
+        self.touch(time_ns, "tool.call")
+        called, output = data.get("tool"), data.get("output")
+        try:
+            named = self._names[called]
+        except (KeyError, TypeError):
+            named = server_of(read_name(called) or UNKNOWN)
+            if type(called) is str and len(self._names) < _REMEMBERED:
+                self._names[called] = named
+        tools = self._tools
+        tools.append(
             ToolUse(
-                key=f"{self._path}#{len(self._tools)}",
-                time_ns=event.time_ns if event.time_ns is not None else self._last_ns,
-                tool=name,
-                server=server,
+                key=f"{self._path}#{len(tools)}",
+                time_ns=time_ns if time_ns is not None else self._last_ns,
+                tool=named[0],
+                server=named[1],
                 finished=True,
                 failed=bool(data.get("error")),
-                duration_ms=float(duration) if _is_amount(duration) else None,
-                output_bytes=text_size(data.get("output")),
+                duration_ms=_amount(data.get("duration_ms")),
+                output_bytes=len(output.encode("utf-8", "replace")) if type(output) is str else text_size(output),
             )
         )
 
@@ -199,5 +250,59 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def time_of(stamp: bytes) -> int | None:
+    """What `parse_time` says of the bytes of a line; quick for our own spelling, `2026-11-21T12:34:56.123456Z`."""
+    digits = stamp[17:19] + stamp[20:26]
+    ours = len(stamp) == _LENGTH and stamp[19] == _POINT and stamp[26] == _ZULU and digits.isdigit() and digits < b"60"
+    minute = _minutes.get(stamp[:17])
+    if ours and minute is not None:
+        return minute + int(digits) * 1000
+    time_ns = parse_time(stamp.decode("ascii"))
+    if ours and time_ns is not None:
+        if len(_minutes) >= _REMEMBERED:
+            _minutes.clear()
+        _minutes[stamp[:17]] = time_ns - int(digits) * 1000
+    return time_ns
+
+
+def _clean_usage(value: Any) -> TokenUsage | None:
+    """Read a usage; None when something is wrong with it."""
+    if type(value) is dict and "input" in value:
+        get = value.get
+        read, output, cached = value["input"], get("output", 0), get("cache_read", 0)
+        written, reasoning, long = get("cache_write", 0), get("reasoning", 0), get("cache_write_1h", 0)
+        if (
+            type(read) is type(output) is type(cached) is type(written) is type(reasoning) is type(long) is int
+            and min(read, output, cached, written, reasoning, long) >= 0
+            and max(read, output, cached, written, reasoning, long) <= MAX_COUNT
+        ):
+            return TokenUsage(
+                input=read, output=output, cache_read=cached, cache_write=written, reasoning=reasoning,
+                cache_write_1h=long,
+            )  # fmt: skip
+    usage, issues = read_usage(value)
+    return None if issues else usage
+
+
+def _clean_usd(value: Any) -> int | None:
+    """Read a cost in nano-dollars; `_UNCLEAN` when something is wrong with it.
+
+    Where the nearest whole nano-dollars give the very same float again, they are what its decimals say: both lie within
+    one step of floats, which is far below half a nano-dollar for amounts up to a million dollars.
+    """
+    if type(value) is float and 0 <= value < _MILLION:
+        nano = round(value * NANO)
+        if nano / NANO == value:
+            return nano
+    cost, issue = read_usd(value)
+    return _UNCLEAN if issue else cost
+
+
+def _amount(value: Any) -> float | None:
+    if type(value) is float or type(value) is int:
+        return float(value) if 0 <= value < _ENDLESS else None
+    return float(value) if _is_amount(value) else None
+
+
 def _is_amount(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _ENDLESS

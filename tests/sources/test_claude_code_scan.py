@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.sources.claude_code.lane import Lane
+from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.scan import Scan, scan_log
 from sessionlog.sources.protocol import Resume
 
@@ -59,6 +60,21 @@ def result(second, number, text, failed, *, again=None, **options):
     return row(second, message, tail=tail, **options)
 
 
+def echo(second, number, blocks, output, stop, *, kind="assistant", prompt="go", **options):
+    """A row of progress that embeds a sub-agent's."""
+    usage = {"input_tokens": 3, "cache_creation_input_tokens": 9, "cache_read_input_tokens": 5}
+    usage["cache_creation"] = dict(SPLIT)
+    message = {
+        "model": f"claude-haiku-4-{number % 2}", "id": f"msg_{number}", "type": "message", "role": "assistant",
+        "content": blocks, "stop_reason": stop, "stop_sequence": None, "usage": {**usage, "output_tokens": output},
+    }  # fmt: skip
+    inner = {"type": kind, "timestamp": stamp(second + 1), "message": message, "requestId": f"req_{number}"}
+    inner["uuid"] = "2" * 36
+    data = {"type": "agent_progress", "message": inner, "prompt": prompt, "agentId": "a1"}
+    told = {"type": "progress", "data": data, "toolUseID": f"agent_{number}", "parentToolUseID": f"toolu_{number}"}
+    return row(second, told, **options)
+
+
 def block_of(kind, number, text):
     """A block of content."""
     if kind == "text":
@@ -76,6 +92,7 @@ RESULT = orjson.dumps(result(6, 2, "x", None)).decode()
 TEXTS = (
     "ok", "", 'a\nb "c" é λ \\ end', "x" * 7000, '"}]},"uuid":"x"' * 300, WHOLE, RESULT, f"a {RESULT}\n{WHOLE}\n", "\x1b[0m,",
     '{"parentUuid":null,"isSidechain":true}', "end{", 'x","y', "<command-name>x", "[Request interrupted by user]", "Do it",
+    "    if x:", "  <command-name>x", "<p class=", "\u00a0<command-name>x", "Caveat: The messages below", "  ", "\t<bash-x",
 )  # fmt: skip
 
 
@@ -91,7 +108,9 @@ def rows(draw):
             options["agentId"] = "a1"
         text = draw(st.sampled_from(TEXTS))
         kind = draw(
-            st.sampled_from(("call", "call", "call", "result", "result", "prompt", "progress", "snapshot", "turn"))
+            st.sampled_from(
+                ("call", "call", "call", "result", "result", "prompt", "progress", "echo", "snapshot", "turn")
+            )
         )
         stop = draw(st.sampled_from((None, "end_turn", "tool_use")))
         output = draw(st.sampled_from((0, 2, 10, 11, 500)))
@@ -110,6 +129,10 @@ def rows(draw):
         elif kind == "prompt":
             message = {"type": "user", "message": {"role": "user", "content": text}}
             found.append(row(second, message, **options))
+        elif kind == "echo":
+            blocks = [block_of(draw(st.sampled_from(("text", "tool"))), number, text)]
+            whose = draw(st.sampled_from(("assistant", "assistant", "user")))
+            found.append(echo(second, number, blocks, output, stop, kind=whose, prompt=text, **options))
         elif kind == "progress":
             found.append(row(second, {"type": "progress", "data": {"type": "hook_progress", "text": text}}, **options))
         else:
@@ -198,7 +221,104 @@ def test_usual_rows_are_not_decoded(tmp_path):
     rows = [answer(n % 60, 1, [block_of("tool", 1, WHOLE)], 5, "tool_use", shape=n) for n in range(256)]
     rows += [result(7, 1, text, failed) for text in (WHOLE, RESULT, "ok", "") for failed in (None, True, False)]
     rows += [answer(8, 1, [block_of(kind, 1, RESULT)], 5, None) for kind in ("text", "thinking")]
+    rows += [
+        echo(9, n, [block_of("tool", n, WHOLE)], 5, stop, prompt=RESULT) for n in (1, 3) for stop in (None, "tool_use")
+    ]
     assert all(taken([orjson.dumps(row) + b"\n" for row in rows], path))
+
+
+def test_prompts_after_the_first_are_not_decoded(tmp_path):
+    """Words of the user's own are told from the CLI's wrappers without decoding, whatever they begin with."""
+    told = ("Do it", "    if x:", "<p class", "# λ", "- x", "Caveat emptor")
+    wrapped = (
+        "<command-name>x",
+        "  <bash-input>",
+        "[Request interrupted by user]",
+        "Caveat: The messages below",
+        " ",
+        "",
+    )
+    rows = [
+        row(n, {"type": "user", "message": {"role": "user", "content": text}})
+        for n, text in enumerate((*told, *wrapped))
+    ]
+    path = tmp_path / f"{ONE}.jsonl"
+    scan = Scan(str(path), None)
+    lane = Lane(scan.account, scan.head)
+    scan.account.prompt = "go"
+    expected = [True] * len(told) + [False] * len(wrapped)
+    assert [lane.take(orjson.dumps(row) + b"\n") for row in rows] == expected
+
+
+def test_what_merely_resembles_an_echo_is_decoded(tmp_path):
+    """Echoes that say more, that are torn, or hold another row, are refused."""
+    path = tmp_path / f"{ONE}.jsonl"
+    line = orjson.dumps(echo(1, 1, [block_of("text", 1, "x" * 900)], 5, None)) + b"\n"
+    odd = [line[:-2] + b',"sessionId":"x"}\n', line.replace(b'":', b'": '), line[:-1], line[:-1] + b"\r\n"]
+    odd += [line.replace(b'"requestId"', b'"isApiErrorMessage":true,"requestId"'), line.replace(b"T10:", b"T99:")]
+    odd += [line.replace(b"claude-haiku-4-1", b"<synthetic>"), line.replace(b'"agentId"', b'"type":"x","agentId"')]
+    odd += [line[:cut] + line for cut in range(1, len(line) - 1, 7)]
+    assert not any(taken(odd, path))
+
+
+def test_results_go_to_the_session_that_called(tmp_path):
+    """A result right after its call counts where the call was made, though a side conversation spoke in between."""
+    block = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {}}
+    rows = [
+        answer(1, 1, [block], 50, "tool_use"), answer(2, 2, [block_of("text", 2, "x")], 50, "end_turn", side=True),
+        answer(4, 2, [block_of("text", 2, "x")], 51, "end_turn", side=True), result(5, 1, "ok", None),
+        answer(7, 3, [block_of("text", 3, "x")], 9, "end_turn"),
+    ]  # fmt: skip
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    assert taken(path.read_bytes().splitlines(keepends=True), path) == [True] * 5
+    scan = scan_log(str(path), None)
+    assert scan == scan_log(str(path), None, fast=False)
+    assert scan.sessions[0].tools[0].duration_ms == 4004.0
+    assert [record.latency_ms for record in scan.sessions[0].records] == [None, None, 2002.0]
+
+
+def test_repeated_endings_are_told_from_changed_ones(tmp_path):
+    """Rows of a response that repeat its numbers, change them, its request or why it stopped, count as decoded ones do."""
+    text = [block_of("text", 1, "x")]
+    first = answer(1, 1, text, 2, None, shape=7)
+    odd = [answer(2, 1, text, 11, "end_turn", shape=7), answer(3, 1, text, 11, "max_tokens", shape=7)]
+    odd += [answer(4, 1, text, output, None, shape=shape) for output in (11, 2, 900) for shape in (7, 8, 135)]
+    changes = [
+        (b'"input_tokens":3', b'"input_tokens":4'),
+        (b"req_1", b"req_9"),
+        (b'"stop_sequence":null', b'"stop_sequence":"}"'),
+    ]
+    changes += [
+        (b'"stop_reason":null', b'"stop_reason":"odd"'),
+        (b'"output_tokens":', b'"output_tokens":-'),
+        (b"T10:", b"T55:"),
+    ]
+    changes += [(b"1" * 36, b'","isMeta":true,"costUSD":1,"id":"11'), (b"req_1", b"req_1")]
+    path = tmp_path / f"{ONE}.jsonl"
+    for old, new in changes:
+        lines = [orjson.dumps(row) + b"\n" for row in (first, *odd)]
+        path.write_bytes(lines[0] + b"".join(line.replace(old, new) + lines[0] for line in lines[1:]))
+        assert scan_log(str(path), None) == scan_log(str(path), None, fast=False)
+
+
+def test_lines_longer_than_the_buffer_and_the_limit_are_counted_alike(tmp_path):
+    """Whether a line is taken or not, the next one has its number and place; one beyond the limit is named."""
+    lines = [b"x" * (3 << 20) + b"\n", b"{}\r\n", b"y" * (5 << 20) + b"\n", b"\n", b"z\n", b"torn"]
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b"".join(lines))
+
+    def told(take):
+        with TranscriptRows(str(path), max_line=4 << 20) as rows:
+            places = [(rows.line, rows.start, type(line)) for line in rows.others(take)]
+            return places, rows.line, rows.offset
+
+    with TranscriptRows(str(path), max_line=4 << 20) as rows:
+        places = [(rows.line, rows.start, type(line)) for line in rows.lines()]
+        whole = places, rows.line, rows.offset
+    assert told(lambda _: False) == whole
+    some, *end = told(lambda line: len(line) < 3)
+    assert (set(some) < set(whole[0]), tuple(end)) == (True, whole[1:])
 
 
 @pytest.mark.parametrize("odd", [{"speed": "fast"}, {"service_tier": "priority"}])
@@ -219,11 +339,14 @@ def test_what_merely_resembles_a_usual_row_is_decoded(tmp_path):
     call = orjson.dumps(answer(1, 1, [block_of("tool", 1, "x" * 900)], 5, None)) + b"\n"
     told = orjson.dumps(result(2, 1, "y\n" * 900, None)) + b"\n"
     two = orjson.dumps(answer(1, 1, [block_of("text", 1, "x"), block_of("tool", 1, "x")], 5, None)) + b"\n"
+    short = [orjson.dumps(result(2, 1, "ok", failed)) + b"\n" for failed in (None, True)]
     odd = [two, told.replace(b'"content":"', b'"content":["', 1).replace(b'"}]},"uuid"', b'"]}]},"uuid"')]
     odd += [told[:-2] + b',"forkedFrom":{"sessionId":"x"}}\n', call[:-2] + b',"costUSD":1}\n']
     for line in (call, told):
         odd += [line[:-1], line[:-1] + b"\r\n", line.replace(b'":', b'": ')]
         odd += [line[:cut] + other for cut in range(1, len(line) - 1, 7) for other in (call, told)]
+        odd += [line[:cut] for cut in range(1, len(line))]
+    odd += [row[:cut] for row in short for cut in range(1, len(row))]
     assert not any(taken(odd, path))
 
 

@@ -1,7 +1,9 @@
 """The fast lane gives what decoding each line gives, whatever the lines are."""
 
+import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from sessionlog.sources.codex import lane
 from sessionlog.sources.codex.lane import feed
-from sessionlog.sources.codex.rows import RolloutRows, feed_plainly, take_line
+from sessionlog.sources.codex.rows import BLOCK, RolloutRows, feed_plainly, take_line
 from sessionlog.sources.codex.scan import Rollout
 from tests.sources.homes import CASES
 
@@ -29,10 +31,10 @@ ROWS = rows_of(
 )
 
 
-def account(path, way, *, max_line=1 << 26):
+def account(path, way, *, max_line=1 << 26, block=BLOCK):
     """Everything that one way of reading gives."""
     rollout = Rollout(str(path))
-    with RolloutRows(str(path), max_line=max_line) as rows:
+    with RolloutRows(str(path), max_line=max_line, block=block) as rows:
         way(rollout, rows)
         state = json.dumps(rollout.state(), sort_keys=True)
         place = rows.offset, rows.line
@@ -154,15 +156,28 @@ CHANGES = [
     swap(b'"type":"task_complete"', b'"type":"error","message":"no quota"'),
     swap(b'"type":"task_started"', b'"type":"stream_error","message":"lost"'),
     swap(b'"last_agent_message":', b'"said":'),
+    swap(b'"role":"', b'"id":"a\nb","role":"'),
+    swap(b'"name":"', b'"id":"a\nb","name":"'),
+    swap(b'"call_id":"c', b'"call_id":"\nc'),
+    swap(b'"call_id":"', b'"call_id":"' + b"c" * 401),
+    swap(b'"exit_code":0', b'"exit_code":1'),
+    swap(b'_end","call_id"', b'_end","type":["x"],"call_id"'),
+    swap(b'_end","call_id"', b'_begin","call_id"'),
+    swap(b'"payload":{"type":"exec_command_end"', b'"payload":null,"more":{"type":"exec_command_end"'),
+    lambda row: row[:-1] + b',"payload":[]}',
 ]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(CHANGES)), max_size=25), st.booleans())
-def test_both_lanes_agree_on_any_spelling(tmp_path_factory, picked, unfinished):
+@given(
+    st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(CHANGES)), max_size=25),
+    st.booleans(),
+    st.sampled_from([BLOCK, 1000, 300, 64]),
+)
+def test_both_lanes_agree_on_any_spelling(tmp_path_factory, picked, unfinished, block):
     """Spaces, orders, escapes, glue, odd numbers and times: the lanes cannot be told apart."""
     content = b"\n".join(change(row) for row, change in picked) + (b"" if unfinished else b"\n")
-    assert_equal(content, tmp_path_factory.getbasetemp())
+    assert_equal(content, tmp_path_factory.getbasetemp(), block=block)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -171,12 +186,74 @@ def test_both_lanes_agree_when_all_rows_are_changed(tmp_path, change):
     assert_equal(b"\n".join(change(row) for row in ROWS) + b"\n", tmp_path)
 
 
+@pytest.mark.parametrize("glue", [b"", b'"', b"\\", b'{"timestamp":"2026'])
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.95])
+def test_both_lanes_agree_on_glued_rows(tmp_path, glue, place):
+    """Every kind of row, torn and followed by every kind: what is glued is decoded."""
+    torn = [row[: int(len(row) * place)] + glue for row in ROWS]
+    lines = [a + b for shift in (1, 2, 5) for a, b in zip(torn, ROWS[shift:], strict=False)]
+    lines += [a + respell(b) for a, b in zip(torn, ROWS[3:], strict=False)]
+    assert assert_equal(b"\n".join(lines) + b"\n", tmp_path)["problems"].count > len(ROWS)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 64, 500, 501, 4096])
+def test_the_size_of_a_block_does_not_matter(tmp_path, block):
+    """Lines on its borders, and lines that are longer: rows, problems and their places are the same."""
+    damaged = [row[:-9] if number % 5 == 0 else row for number, row in enumerate(ROWS)]
+    content = b"\n".join([*damaged, b"", *ROWS, ROWS[0][:-1]])
+    found = assert_equal(content, tmp_path, block=block)
+    whole = assert_equal(content, tmp_path)
+    assert found == whole
+    assert found["place"] == (content.rindex(b"\n") + 1, 2 * len(ROWS) + 1)
+
+
+@pytest.mark.parametrize("cut", range(0, 400, 37))
+def test_a_border_may_be_at_any_byte_of_a_line(tmp_path, cut):
+    """Blocks as long as the first lines and a bit, with and without the newline."""
+    size = len(ROWS[0]) + 1 + cut
+    for content in (b"\n".join(ROWS) + b"\n", b"\r\n".join(ROWS), b"\n".join([b"", b"", *ROWS, b"", b""])):
+        assert_equal(content, tmp_path, block=size)
+
+
+def test_a_packed_log_is_read_by_blocks_too(tmp_path):
+    """From the place where the last scan ended."""
+    content = b"\n".join(ROWS) + b"\n"
+    path = tmp_path / f"{NAME}.gz"
+    path.write_bytes(gzip.compress(content))
+    lines = []
+    with RolloutRows(str(path), offset=len(ROWS[0]) + 1, line=1, block=100) as rows:
+        for data, start, end in rows.blocks():
+            lines += data[start:end].splitlines(keepends=True)
+            rows.go_to(data.count(b"\n", start, end), end - start)
+        assert (rows.offset, rows.line) == (len(content), len(ROWS))
+    assert b"".join(lines) == content[len(ROWS[0]) + 1 :]
+
+
+def test_values_are_whole(tmp_path):
+    """They are made without their classes' help: no field is forgotten."""
+    session = assert_equal(b"\n".join(ROWS) + b"\n", tmp_path)["session"]
+    assert len(session.records) > 5
+    assert any(use.finished for use in session.tools)
+    for value in (*session.records, *session.tools, *(record.usage for record in session.records)):
+        assert replace(value) == value
+
+
 def test_over_long_lines_are_named_alike(tmp_path):
     """A line over the limit is skipped and named, in the middle, at the end, and while it has no end."""
     long = ROWS[0][:-1] + b" " * 500 + b"}"
     for content in (b"\n".join([ROWS[1], long, ROWS[2], b""]), b"\n".join([long, long, b""]), ROWS[1] + b"\n" + long):
-        found = assert_equal(content, tmp_path, max_line=600)
+        for block in (1, 50, 299, 300, 301, BLOCK):
+            found = assert_equal(content, tmp_path, max_line=600, block=block)
     assert found["place"] == (len(ROWS[1]) + 1, 1)
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_the_limit_of_a_line_is_exact(tmp_path, over):
+    """A line as long as the limit is taken, one byte more is not."""
+    row = ROWS[1][:-1] + b" " * (700 - len(ROWS[1]) + over) + b"}"
+    for block in (1, 100, BLOCK):
+        found = assert_equal(b"\n".join([row, row, ROWS[2], b""]), tmp_path, max_line=700, block=block)
+        assert found["problems"].count == (2 if over > 0 else 0)
 
 
 def decoded_kinds(path, monkeypatch):
@@ -194,11 +271,11 @@ def decoded_kinds(path, monkeypatch):
 
 
 def test_canonical_rows_are_not_decoded(tmp_path, monkeypatch):
-    """Only what begins a thread is: its meta row, the user's first words and its counter, and where that begins anew."""
+    """Only what begins a thread is: its meta row and the user's first words, and where its counter begins anew."""
     rows = [row if b"token_count" in row else begun_with(row, "type", "turn_id") for row in rows_of("one-session")]
     path = tmp_path / NAME
     path.write_bytes(b"\n".join(rows) + b"\n")
-    begun = ["session_meta", "message", "message", "token_count"]
+    begun = ["session_meta", "message", "message"]
     assert decoded_kinds(path, monkeypatch) == begun
     path.write_bytes(b"\n".join(rows + rows[1:]) + b"\n")
     assert decoded_kinds(path, monkeypatch) == [*begun, "token_count"]

@@ -10,7 +10,7 @@ import pytest
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import Problem
-from sessionlog.ledger.load import scan_or_explain
+from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.walk import walk_files
 from sessionlog.sources.check import check_foreign
 from sessionlog.sources.discover import discover, find_logs, recognise
@@ -324,7 +324,7 @@ def test_a_source_that_fails_costs_only_its_own_log(tmp_path, monkeypatch):
 
     broken = replace(load_source("native"), scan=fail, read=fail)
     log = Log(source=broken, path=str(tmp_path / "s.jsonl"))
-    assert [str(p).split(" ", 1)[1] for p in scan_or_explain(log).problems.first] == [
+    assert [str(p).split(" ", 1)[1] for p in scan_or_explain(log)[0].problems.first] == [
         "source_failed native: ZeroDivisionError: oops"
     ]
     assert check_foreign(log).counts == {"source_failed": 1}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.load import scan_or_explain
+from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.stream import read_events
 from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, session_id_of
 from sessionlog.sources.protocol import Log
@@ -109,7 +109,7 @@ def test_a_missing_file_is_an_error_alone_and_a_problem_among_many(tmp_path):
     path = str(tmp_path / "none.jsonl")
     with pytest.raises(LogNotReadable):
         scan_log(path)
-    scan = scan_or_explain(Log(source=SOURCE, path=path))
+    scan, _ = scan_or_explain(Log(source=SOURCE, path=path))
     assert scan.sessions == ()
     problems = scan.problems
     [problem] = problems.first
@@ -228,11 +228,11 @@ def test_every_spelling_gives_the_same_session(tmp_path):
 def test_lines_of_no_interest_are_not_decoded(tmp_path, monkeypatch, end):
     """Most of a log is deltas, progress and requests: a scan that decoded them would take many times as long."""
     decoded = []
-    for module in ("sessionlog.reader.stream", "sessionlog.sources.native"):
+    for module in ("sessionlog.reader.stream", "sessionlog.sources.native_lane"):
         monkeypatch.setattr(f"{module}.decode_line", lambda line: decoded.append(line) or decode_line(line))
     items = [start(prompt="go"), *[progress()] * 50, asked(messages=[]), answered(), ended()]
     scanned(tmp_path, *[as_line(item).replace(b"\n", end) for item in items])
-    assert [decode_line(line)[0][0].type for line in decoded] == ["session.start", "llm.response", "session.end"]
+    assert [decode_line(line)[0][0].type for line in decoded] == ["session.start", "session.end"]
 
 
 def test_lines_that_end_in_crlf_are_lines(tmp_path):

@@ -14,7 +14,8 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.reader.rows import Row, Rows
-from sessionlog.sources.claude_code.account import PROVIDER, Head
+from sessionlog.sources.claude_code.account import PROVIDER
+from sessionlog.sources.claude_code.answer import Head
 from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.scan import Scan, embedded, is_wrapped, key_of, scan_log
 from sessionlog.sources.record import UNKNOWN, Record, ScannedSession, Standing, read_name

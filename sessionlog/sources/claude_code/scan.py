@@ -21,7 +21,8 @@ from sessionlog.events.money import read_usd
 from sessionlog.events.times import epoch_ns, parse_time
 from sessionlog.events.tokens import read_count
 from sessionlog.reader.rows import Row, Rows
-from sessionlog.sources.claude_code.account import ENDS, FEW_TOKENS, Account, Answer, Head, names_of
+from sessionlog.sources.claude_code.account import ENDS, FEW_TOKENS, Account, names_of
+from sessionlog.sources.claude_code.answer import Answer, Head
 from sessionlog.sources.claude_code.lane import Lane
 from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.shapes import Counts

@@ -15,6 +15,8 @@ from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
 Vector = tuple[int, int, int, int, int]
 """Input (cached tokens included), cached input, output (reasoning included), reasoning, cache writes (in the input)."""
 
+_new = object.__new__  # and all fields set: a quarter of the time that the class takes to be called
+
 NOTHING: Vector = (0, 0, 0, 0, 0)
 
 _FIELDS = (
@@ -108,6 +110,7 @@ def usage_of(vector: Vector) -> TokenUsage:
         cached = min(cached, given)
         written = min(written, given - cached)
         reasoning = min(reasoning, output)
-    return TokenUsage(
-        input=given - cached - written, output=output, cache_read=cached, cache_write=written, reasoning=reasoning
-    )
+    usage = _new(TokenUsage)
+    usage.input, usage.output, usage.cache_read = given - cached - written, output, cached
+    usage.cache_write, usage.reasoning, usage.cache_write_1h = written, reasoning, 0
+    return usage

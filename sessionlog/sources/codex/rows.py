@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
 
 import orjson
 
 from sessionlog.errors import Problem
-from sessionlog.reader.rows import Row, Rows
+from sessionlog.reader.rows import MAX_LINE, Row, Rows
 from sessionlog.sources.codex.scan import Rollout
+
+BLOCK = 1 << 19
+"""Bytes that are read at once: no more than a processor keeps at hand."""
+
+Block = tuple[bytes, int, int]
+"""Bytes, and where the whole lines in them begin and end."""
 
 _ROW = b'{"timestamp"'
 _TRIES = 64
@@ -24,6 +29,18 @@ class RolloutRows(Rows):
 
     text: bytes = b""
 
+    def __init__(
+        self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE, block: int = BLOCK
+    ) -> None:
+        """Open a log and go to `offset`; `batches` reads it by blocks.
+
+        Raises:
+            LogNotReadable: There is no such file, or it may not be read.
+            MissingExtra: A .zst file without a decoder.
+        """
+        super().__init__(path, offset=offset, line=line, max_line=max_line)
+        self._block = max(1, min(block, max_line // 2))  # so that the lines of a block are never over the limit
+
     def decode(self, line: bytes) -> Iterator[Row | Problem]:
         """Yield the objects of one line, and the last row of a line that is none."""
         self.text = line
@@ -32,20 +49,47 @@ class RolloutRows(Rows):
             if isinstance(item, Problem) and item.kind == "not_json":
                 yield from _glued(line)
 
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the lines as they come, without accounting for them; what is no whole line ends early, or is empty."""
-        return map(self._file.readline, repeat(self._max_line + 1))
+    def blocks(self) -> Iterator[Block | Problem]:
+        """Yield the whole lines, a block of them at a time; over-long ones are named.
 
-    def whole(self, piece: bytes) -> bytes | Problem | None:
-        """Return what `lines` yields for a piece that begins at `offset`, and go past it; None at the end."""
-        if piece.endswith(b"\n"):
-            self._advance(len(piece))
-            return piece
-        if len(piece) <= self._max_line:
-            self._tail = piece
-            return None
-        skipped = self._skip(len(piece))
-        return self._too_long(skipped) if skipped else None
+        `line` and `offset` stand before a block while it is read; `go_to` moves them.
+        """
+        read, limit = self._file.read, self._max_line
+        begun = b""  # a line whose end has not been read
+        while data := read(self._block):
+            start, end = 0, data.rfind(b"\n") + 1
+            if begun and end:
+                start = data.find(b"\n") + 1
+                line = begun + data[:start]
+                yield line, 0, len(line)
+            if end:
+                if start < end:
+                    yield data, start, end
+                begun = data[end:]
+                continue
+            line = begun + data  # longer than a block: its rest is read at once
+            line += self._file.readline(limit + 1 - len(line))
+            begun = b""
+            if line.endswith(b"\n"):
+                yield line, 0, len(line)
+            elif len(line) > limit:
+                skipped = self._skip(len(line))
+                if not skipped:
+                    return
+                yield self._too_long(skipped)
+            else:
+                begun = line
+                break
+        self._tail = begun
+
+    def go_to(self, lines: int, length: int) -> None:
+        """Go past so many lines, which are so long together."""
+        self.line += lines
+        self.offset += length
+
+    def take(self, line: bytes) -> None:
+        """Go past a line, which is now the last one given."""
+        self._advance(len(line))
 
 
 def _glued(line: bytes) -> Iterator[Row]:

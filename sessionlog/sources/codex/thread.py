@@ -19,6 +19,7 @@ from sessionlog.sources.record import MAIN, UNKNOWN, read_name
 SUB_AGENT = "sub-agent"
 PROVIDER = "openai"
 
+_NEVER = 2**63
 _LONGEST_REPLAY_NS = 60 * SECOND
 _FILE_NAME = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?\.jsonl(?:\.gz|\.zst)?\Z")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -63,12 +64,13 @@ class Thread:
         inherits: It began with somebody else's counter.
         history: The rows read now are its parent's.
         owner: The thread whose rows they are.
+        own_ns: Rows from this time on are the thread's own without a closer look.
         dated: The turns of the history have ids that sort by time.
     """
 
     __slots__ = (
         "agent", "began_ns", "branch", "cwd", "dated", "first_ns", "history", "id", "inherits", "model", "named",
-        "owner", "parent", "project", "provider", "session", "stamped_ns", "version",
+        "own_ns", "owner", "parent", "project", "provider", "session", "stamped_ns", "version",
     )  # fmt: skip
 
     def __init__(self, path: str, state: Mapping[str, Any] | None = None) -> None:
@@ -83,10 +85,14 @@ class Thread:
         self.stamped_ns: int | None = None
         for name, value in (state or {}).items():
             setattr(self, name, value)
+        self._settle_time()
+
+    def _settle_time(self) -> None:
+        self.own_ns = _NEVER if self.history else -_NEVER if self.first_ns is None else self.first_ns
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "own_ns"}
 
     @property
     def part(self) -> bool:
@@ -101,6 +107,7 @@ class Thread:
         elif id_ is not None and id_ != self.id:
             if self.history or self.model == UNKNOWN:  # else it stands in the middle of the thread's own turns
                 self.history, self.inherits, self.owner = True, True, id_
+                self._settle_time()
         elif not self.history:
             self._settle(meta)
 
@@ -125,6 +132,7 @@ class Thread:
             self.parent = forked_from
         self.owner = forked_from or started_by or ""
         self.inherits = self.history = bool(self.owner) and self.owner != self.id
+        self._settle_time()
 
     def _settle(self, meta: Mapping[str, Any]) -> None:
         git = meta.get("git")
@@ -140,9 +148,13 @@ class Thread:
             if isinstance(turn_id, str) and _UUID7.match(turn_id.lower()) and _UUID7.match(self.id.lower()):
                 self.dated = True
                 if turn_id.lower() >= self.id.lower():
-                    self.history = False
+                    self._end_history()
             elif self._is_later(time_ns, 0):
-                self.history = False
+                self._end_history()
+
+    def _end_history(self) -> None:
+        self.history = False
+        self._settle_time()
 
     def whose(self, time_ns: int | None) -> str | None:
         """Tell whose a row is: None = the thread's own, empty = a replay, else the thread that it was copied from."""
@@ -150,7 +162,7 @@ class Thread:
             return None
         if self.history:
             if self._is_later(time_ns, _LONGEST_REPLAY_NS if self.dated else 0):
-                self.history = False
+                self._end_history()
                 return None
             return (self.owner or "?") if self._is_older(time_ns) else ""
         return (self.owner or "?") if self._is_older(time_ns) else None
