@@ -7,6 +7,7 @@ scanned here.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,10 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Executor]:
-    executor = ProcessPoolExecutor(count, mp_context=get_context("fork"))
+    # Ctrl-C reaches the whole group of processes: workers end at once and in silence, this one tidies up.
+    executor = ProcessPoolExecutor(
+        count, mp_context=get_context("fork"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL)
+    )
     try:
         yield executor
     finally:
@@ -110,11 +114,11 @@ def scan_share(share: Sequence[Job]) -> list[Scanned]:
 
 
 def _shares(work: Sequence[Job]) -> list[list[Job]]:
-    """Divide jobs into shares of about equal size; those that are given away first stand last, and are the largest."""
+    """Divide jobs into shares of about equal size, given away from the last one on: large logs first, each alone."""
     shares: list[list[Job]] = [[]]
     size = 0
-    for job in sorted(work, key=lambda one: -one.size):
-        if size > _SHARE and shares[-1]:
+    for job in sorted(work, key=lambda one: -one.size if one.size > _SHARE else 0):
+        if size + job.size > _SHARE and shares[-1]:
             shares.append([])
             size = 0
         shares[-1].append(job)
