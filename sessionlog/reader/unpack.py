@@ -10,7 +10,8 @@ import gzip
 import io
 import sys
 import zlib
-from typing import BinaryIO, cast
+from importlib import import_module
+from typing import Any, BinaryIO, cast
 
 from sessionlog import files
 from sessionlog.errors import MissingExtra
@@ -84,14 +85,24 @@ def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
 
 def _open_zstd(file: BinaryIO) -> io.BufferedIOBase:
     try:
-        if sys.version_info >= (3, 14):
-            from compression.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
-        else:
-            from backports.zstd import ZstdFile  # noqa: PLC0415 - only for .zst
-    except ImportError as error:
+        zstd = zstd_module("reading .zst logs")
+    except MissingExtra:
         file.close()
-        raise MissingExtra("reading .zst logs needs: pip install backports.zstd") from error
-    return cast("io.BufferedIOBase", ZstdFile(file, "rb"))
+        raise
+    return cast("io.BufferedIOBase", zstd.ZstdFile(file, "rb"))
+
+
+def zstd_module(what: str) -> Any:
+    """Return the standard library's module for zstd, or its backport.
+
+    Raises:
+        MissingExtra: There is none; `what` needs it.
+    """
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtra(f"{what} needs: pip install backports.zstd") from error
 
 
 def _zstd_error() -> type[Exception]:

@@ -36,7 +36,7 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
             raise
         if not found:
             raise LogNotReadable(f"{error}, nor one of another agent") from error
-    matches = _matching(target, found)
+    matches = matching(target, found)
     if len(matches) > 1:
         raise AmbiguousSession(target, tuple(matches))
     return found[matches[0]], matches[0]
@@ -64,10 +64,10 @@ def _elsewhere(target: str, env: Env) -> dict[str, Log]:
             with suppress(LogNotReadable, MissingExtra):
                 for session_id in item.source.name_sessions(item.path):
                     named.setdefault(session_id, item)
-    return {session_id: named[session_id] for session_id in _matching(target, named)}
+    return {session_id: named[session_id] for session_id in matching(target, named)}
 
 
-def _matching(target: str, ids: Iterable[str]) -> list[str]:
+def matching(target: str, ids: Iterable[str]) -> list[str]:
     """The ids that a text names: whole, by the beginning, or by the end; ids of one day begin alike."""
     known = list(ids)
     if target in known:
@@ -95,7 +95,7 @@ def resolve_session(target: str, directory: str | None) -> str:
     for path in list_logs(directory):
         if not isinstance(path, Problem):
             found.setdefault(session_id_of(path), []).append(path)
-    matches = _matching(target, found)
+    matches = matching(target, found)
     if not matches:
         raise LogNotReadable(f"{target}: no such file, and no session in {directory} begins or ends with it")
     candidates = matches if len(matches) > 1 else found[matches[0]]

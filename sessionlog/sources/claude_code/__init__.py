@@ -40,7 +40,7 @@ from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.settings import user_home
 from sessionlog.sources.claude_code.account import SOURCE_ID
 from sessionlog.sources.claude_code.events import read_session
-from sessionlog.sources.claude_code.scan import scan_log, stem_of
+from sessionlog.sources.claude_code.scan import description_of, is_part, scan_log, stem_of
 from sessionlog.sources.protocol import Env, LogScan, Resume, Retention, Source
 
 RETENTION_DAYS = 30
@@ -137,6 +137,11 @@ def name_sessions(path: str) -> Iterable[str]:
     return (stem_of(path),)
 
 
+def beside(path: str) -> Iterable[str]:
+    """What tells a sub-agent's kind."""
+    return (description_of(path),) if is_part(path) else ()
+
+
 def retention(env: Env) -> Retention:
     """Read how long logs are kept from the settings of the config folder that is in use."""
     folders = [f for f in _config_dirs(env) if os.path.basename(f) != "projects"] or _config_dirs(env)
@@ -162,4 +167,5 @@ SOURCE = Source(
     read=read_session,
     name_sessions=name_sessions,
     retention=retention,
+    beside=beside,
 )

@@ -97,6 +97,16 @@ def _names(folder: str) -> list[str]:
         return []
 
 
+def profiles(env: Env) -> Iterable[tuple[str, str]]:
+    """Where OpenClaw's profiles, its agents and their homes are looked for."""
+    home = user_home(env)
+    yield home, f"{_CLAWS[0]}-"
+    for claw in _claws(env, home):
+        agents = os.path.join(claw, "agents")
+        yield agents, ""
+        yield from ((os.path.join(agents, agent, "agent"), "codex-home") for agent in _names(agents))
+
+
 def list_logs(place: str) -> Iterable[str | Problem]:
     """Yield the logs of a home (its folders, and the streams beside them), or all that are in a folder."""
     if not os.path.isdir(place):
@@ -226,4 +236,5 @@ SOURCE = Source(
     scan=scan,
     read=read,
     name_sessions=name_sessions,
+    profiles=profiles,
 )

@@ -37,7 +37,7 @@ from sessionlog.settings import user_home
 from sessionlog.sources.gemini.events import read
 from sessionlog.sources.gemini.fold import ID, fold_log, run_name
 from sessionlog.sources.gemini.log import JSONL
-from sessionlog.sources.gemini.project import parent_of
+from sessionlog.sources.gemini.project import files_beside, parent_of
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
 
 _HEADER_ID = re.compile(rb'"(sessionId|session_id)"\s*:\s*"([^"\\]+)"')
@@ -122,4 +122,5 @@ SOURCE = Source(
     read=read,
     name_sessions=name_sessions,
     retention=retention,
+    beside=files_beside,
 )

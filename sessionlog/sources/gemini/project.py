@@ -46,6 +46,15 @@ def project_of(path: str, project_hash: object) -> str:
     return UNKNOWN
 
 
+def files_beside(path: str) -> Iterator[str]:
+    """The files that tell a log's project, and for a sub-agent's those that tell its kind."""
+    chats = os.path.dirname(os.path.abspath(path))
+    home = os.path.dirname(os.path.dirname(chats) if parent_of(path) else chats)
+    yield os.path.join(home, ".project_root")
+    yield os.path.join(os.path.dirname(os.path.dirname(home)), "projects.json")
+    yield from _logs_of_parent(path)
+
+
 def _projects(registry: str) -> Iterator[tuple[str, object]]:
     try:
         value = orjson.loads(_small(registry) or b"{}")
@@ -65,25 +74,30 @@ def _small(path: str) -> bytes | None:
 
 def agent_of(path: str, agent_id: str) -> str:
     """The kind of a sub-agent, from the log of its parent."""
+    wanted = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "replace")
+    for log in _logs_of_parent(path):
+        try:
+            with Rows(log) as rows:
+                found = next(
+                    (kind for row in rows.all(lambda line: wanted in line) if (kind := _kind(row, agent_id))), None
+                )
+        except (LogNotReadable, MissingExtra):
+            continue
+        if found:
+            return found
+    return SUBAGENT
+
+
+def _logs_of_parent(path: str) -> Iterator[str]:
     parent = parent_of(path)
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
-    wanted = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "replace")
     try:
         names = sorted(os.listdir(folder)) if parent else []
     except OSError:
-        return SUBAGENT
+        return
     for name in names:
         if name.startswith("session-") and f"-{parent[:8]}.jsonl" in name:
-            try:
-                with Rows(os.path.join(folder, name)) as rows:
-                    found = next(
-                        (kind for row in rows.all(lambda line: wanted in line) if (kind := _kind(row, agent_id))), None
-                    )
-            except (LogNotReadable, MissingExtra):
-                continue
-            if found:
-                return found
-    return SUBAGENT
+            yield os.path.join(folder, name)
 
 
 def _kind(row: Row | Problem, agent_id: str) -> str | None:

@@ -30,7 +30,7 @@ from sessionlog.reader.walk import walk_files
 from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.kimi.events import read_events
-from sessionlog.sources.kimi.place import Place, agent_kind, default_model, place_of, work_dir
+from sessionlog.sources.kimi.place import Place, agent_kind, default_model, files_beside, place_of, work_dir
 from sessionlog.sources.kimi.steps import Steps
 from sessionlog.sources.kimi.wire import SUBAGENT, Move, matters, read_move
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
@@ -170,5 +170,5 @@ def _name_sessions(path: str) -> Iterable[str]:
 
 SOURCE = Source(
     id=_ID, title="Kimi", parser=1, locate=_locate, list_logs=_list_logs, recognises=_recognises, scan=_scan,
-    read=_read, name_sessions=_name_sessions,
+    read=_read, name_sessions=_name_sessions, beside=files_beside,
 )  # fmt: skip

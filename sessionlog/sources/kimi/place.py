@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from sessionlog.sources.record import MAIN, UNKNOWN, read_name
 
 PROVIDER = "moonshotai"
 _OWN = ("kimi", "moonshot")
+_CONFIGS = ("config.toml", "config.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,15 @@ def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def files_beside(path: str) -> Iterator[str]:
+    """The small files around a log that its scan reads."""
+    place = place_of(path)
+    yield from (os.path.join(place.share, name) for name in ("kimi.json", "workspaces.json", *_CONFIGS))
+    yield os.path.join(place.folder, "state.json")
+    if place.part:
+        yield os.path.join(place.own_folder, "meta.json")
+
+
 def agent_kind(place: Place) -> str:
     """The kind of a sub-agent of Kimi CLI; empty when it is not written down."""
     return read_name(_small(os.path.join(place.own_folder, "meta.json")).get("subagent_type")) or ""
@@ -108,7 +118,7 @@ def _md5(path: str) -> str:
 
 def default_model(place: Place) -> tuple[str, str]:
     """(provider, model) that Kimi CLI is set to use now, or that a sub-agent was launched with."""
-    for name in ("config.toml", "config.json"):
+    for name in _CONFIGS:
         config = _small(os.path.join(place.share, name))
         if config:
             break

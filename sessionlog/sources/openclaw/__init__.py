@@ -34,7 +34,7 @@ from sessionlog.reader.rows import Rows
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather
-from sessionlog.sources.openclaw.store import MAGIC, Known, Store, is_database, known_beside
+from sessionlog.sources.openclaw.store import MAGIC, Known, Store, indexes_of, is_database, known_beside
 from sessionlog.sources.pi.head import ARCHIVED, is_openclaw, session_rows
 from sessionlog.sources.pi.messages import Dialect, Model, Row, read_stamp
 from sessionlog.sources.pi.replay import MessageReplay
@@ -46,6 +46,8 @@ ID = "openclaw"
 DATABASE = "openclaw-agent.sqlite"
 SUBAGENT = "sub-agent"
 _ROOTS = (".openclaw", ".clawdbot", ".moltbot", ".moldbot")
+PROFILE = ".openclaw-"
+"""How the folder of a profile begins."""
 _INCOGNITO = "incognito-openclaw-agent.sqlite"
 _NOT_LOGS = re.compile(r"\.checkpoint\.[0-9a-f-]{36}\.jsonl|\.trajectory\.jsonl", re.IGNORECASE)
 _FOREIGN = re.compile(r"[/\\](?:codex-home|cli-auth)[/\\]")
@@ -61,10 +63,20 @@ def locate(env: Env) -> list[str]:
     own = [home + path[1:] if path.startswith("~") else path for path in map(str.strip, named) if path]
     if own:
         return list(dict.fromkeys(own))
-    profiles: list[str] = []
+    found: list[str] = []
     with suppress(OSError):
-        profiles = sorted(name for name in os.listdir(home) if name.startswith(".openclaw-"))
-    return [os.path.join(home, name) for name in (_ROOTS[0], *profiles, *_ROOTS[1:])]
+        found = sorted(name for name in os.listdir(home) if name.startswith(PROFILE))
+    return [os.path.join(home, name) for name in (_ROOTS[0], *found, *_ROOTS[1:])]
+
+
+def profiles(env: Env) -> list[tuple[str, str]]:
+    """Where the profiles are looked for."""
+    return [(user_home(env), PROFILE)]
+
+
+def beside(path: str) -> tuple[str, ...]:
+    """The index of sessions that a file's scan reads; a database has its own."""
+    return () if path.endswith(".sqlite") else indexes_of(path)
 
 
 def list_logs(place: str) -> Iterator[str | Problem]:
@@ -291,5 +303,5 @@ def _read_database(path: str, session_id: str | None) -> Iterator[Event | Proble
 
 SOURCE = Source(
     id=ID, title="OpenClaw", parser=1, locate=locate, list_logs=list_logs, recognises=recognises, scan=scan, read=read,
-    name_sessions=name_sessions,
+    name_sessions=name_sessions, beside=beside, profiles=profiles,
 )  # fmt: skip

@@ -262,12 +262,17 @@ def read_cli_sessions(entry: Row) -> dict[str, str]:
     return found
 
 
-def known_beside(path: str, session_id: str) -> Known:
-    """Return what the index of sessions beside a JSONL log says of its session; nothing where there is none."""
+def indexes_of(path: str) -> tuple[str, ...]:
+    """Return where the index of a log's sessions may be; the first that is there is it."""
     folder = os.path.dirname(os.path.abspath(path))
     above = os.path.dirname(folder)
-    for place in (folder, above, os.path.join(above, "sessions")):
-        index = os.path.join(place, "sessions.json")
+    places = dict.fromkeys((folder, above, os.path.join(above, "sessions")))
+    return tuple(os.path.join(place, "sessions.json") for place in places)
+
+
+def known_beside(path: str, session_id: str) -> Known:
+    """Return what the index of sessions beside a JSONL log says of its session; nothing where there is none."""
+    for index in indexes_of(path):
         status = files.stat_path(index)
         if status is not None:
             return _index(index, status.st_size, status.st_mtime_ns).get(session_id, Known())

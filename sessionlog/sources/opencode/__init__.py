@@ -36,7 +36,7 @@ from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.opencode.events import read_events
 from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, root_of
-from sessionlog.sources.opencode.store import BROKEN, Store, name_roots, open_store, tables_of
+from sessionlog.sources.opencode.store import BROKEN, Store, files_beside, name_roots, open_store, tables_of
 from sessionlog.sources.opencode.usage import Answer, read_answer
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
 from sessionlog.sources.record import MAIN, UNKNOWN, Record, ScannedSession, read_name
@@ -80,7 +80,7 @@ def source_of(brand: Brand) -> Source:
     return Source(
         id=brand.id, title=brand.title, parser=1,
         locate=partial(_locate, brand), list_logs=partial(_list_logs, brand), recognises=partial(_recognises, brand),
-        scan=partial(_scan, brand), read=_read, name_sessions=_name_sessions,
+        scan=partial(_scan, brand), read=_read, name_sessions=_name_sessions, beside=files_beside,
     )  # fmt: skip
 
 

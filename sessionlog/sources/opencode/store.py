@@ -55,7 +55,7 @@ class Folder:
         self._path, self._note = path, note
         self._storage = os.path.dirname(os.path.dirname(os.path.abspath(path)))
         try:
-            self._names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
+            self.names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
         except OSError as error:
             raise LogNotReadable(f"{path}: {files.reason_of(error)}") from error
 
@@ -78,16 +78,20 @@ class Folder:
     def _session(self, session_id: str) -> Json:
         if os.path.basename(session_id) != session_id:
             return {}
+        for place in self.places(session_id):
+            data = self._json(place)
+            if data:
+                return data
+        return {}
+
+    def places(self, session_id: str) -> list[str]:
+        """Where a session may be described: in the folder of one of the projects."""
         root = os.path.join(self._storage, "session")
         try:
             folders = sorted(os.listdir(root))
         except OSError:
-            return {}
-        for folder in folders:
-            data = self._json(os.path.join(root, folder, f"{session_id}.json"))
-            if data:
-                return data
-        return {}
+            return []
+        return [os.path.join(root, folder, f"{session_id}.json") for folder in folders]
 
     def own(self, known: Mapping[str, Session]) -> tuple[str, ...]:
         """The sessions that are stored here, of those that are known."""
@@ -99,7 +103,7 @@ class Folder:
         own = os.path.basename(os.path.abspath(self._path))
         if session_ids is not None and own not in session_ids:
             return
-        for name in self._names:
+        for name in self.names:
             data = self._json(os.path.join(self._path, name))
             if data:
                 yield read_message(name.removesuffix(".json"), own, data)
@@ -110,7 +114,7 @@ class Folder:
 
     def tools(self) -> Iterator[tuple[str, Part]]:
         """(message id, tool part) of all messages."""
-        for name in self._names:
+        for name in self.names:
             message_id = name.removesuffix(".json")
             yield from ((message_id, part) for _, part in self._parts(message_id) if part.kind == "tool")
 
@@ -137,6 +141,18 @@ class Folder:
             self._note(Problem(path=path, line=0, offset=0, kind="unreadable", detail=str(error)))
             return {}
         return {} if raw is None else decode(raw, path, "", self._note)
+
+
+def files_beside(path: str) -> Iterator[str]:
+    """What is read beside a session's folder: the session itself, those above it, and the folders of its parts."""
+    if not os.path.isdir(path):
+        return
+    folder = Folder(path, lambda _: None)
+    for session_id in folder.sessions():
+        if os.path.basename(session_id) == session_id:
+            yield from (place for place in folder.places(session_id) if files.stat_path(place) is not None)
+    storage = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    yield from (os.path.join(storage, "part", name.removesuffix(".json")) for name in folder.names)
 
 
 class Database:

@@ -1,0 +1,1 @@
+"""The archive: closed logs kept whole, so that they can be replayed after their agents have deleted them."""

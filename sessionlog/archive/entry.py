@@ -1,0 +1,117 @@
+"""Entry: what the archive knows of one version of one log.
+
+An entry names every file that reading the log needs, with the state in which the original was seen (so that an
+unchanged log costs a stat) and the hash of what is kept. Its version is a hash of all that: one content, one name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_WATCHED = ""
+"""The hash of a file that was looked at, and not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFile:
+    """One file of a log.
+
+    Attributes:
+        path: Where the original is, absolute.
+        size: Its size when it was read.
+        mtime_ns: Its time of modification then.
+        bytes: How much is kept: of a database a snapshot, of settings what is not secret.
+        sha256: The hash of that; empty for a file of which only the state was looked at.
+        beside: It is none of the log's own: it is kept for reading the log, and its changes are not the log's.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    bytes: int = 0
+    sha256: str = _WATCHED
+    beside: bool = False
+
+    @property
+    def state(self) -> tuple[str, int, int]:
+        """What tells that the original has changed."""
+        return self.path, self.size, self.mtime_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One version of one log.
+
+    Attributes:
+        source: Id of the source that reads it.
+        path: The log, absolute: a file or a folder.
+        version: Names its content.
+        sessions: The sessions in it.
+        files: All of its files.
+        archived: When, RFC 3339.
+        packed: Bytes that it takes.
+        replaces: Versions that began this one and are no longer kept.
+    """
+
+    source: str
+    path: str
+    version: str
+    sessions: tuple[str, ...]
+    files: tuple[KeptFile, ...]
+    archived: str
+    packed: int = 0
+    replaces: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Where it is in the archive."""
+        return os.path.join(self.source, f"{self.version}.tar.zst")
+
+    @property
+    def kept(self) -> tuple[KeptFile, ...]:
+        """The files that are kept."""
+        return tuple(file for file in self.files if file.sha256 != _WATCHED)
+
+    @property
+    def states(self) -> list[tuple[str, int, int]]:
+        """What tells that the log has changed."""
+        return [file.state for file in self.files if not file.beside]
+
+    @property
+    def bytes(self) -> int:
+        """How much is kept, unpacked."""
+        return sum(file.bytes for file in self.kept)
+
+    def to_json(self) -> str:
+        """Return the entry on one line."""
+        return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
+
+
+def entry_of(text: str | bytes) -> Entry | None:
+    """Return the entry that `to_json` wrote; None for anything else."""
+    try:
+        told = json.loads(text)
+        lists: Mapping[str, Any] = {name: tuple(told[name]) for name in ("sessions", "replaces")}
+        entry = Entry(**{**told, **lists, "files": tuple(KeptFile(**file) for file in told["files"])})
+        whole = all(type(file.bytes) is int and isinstance(file.path, str) for file in entry.files)
+        names = (entry.source, entry.path, entry.version, entry.archived)
+        return entry if whole and all(isinstance(name, str) for name in names) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:
+    """Name a content: (path → hash) of all kept files."""
+    told = json.dumps([source, path, sorted(kept.items())])
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def member_of(path: str) -> str:
+    """Return the name of a file inside an entry: its whole path, for sources read folders' names, too."""
+    drive, rest = os.path.splitdrive(path)
+    return "/".join(part for part in (drive.replace(":", ""), *rest.split(os.sep)) if part)

@@ -1,0 +1,116 @@
+"""From what a person types to a log that can be read: a live one first, else one of the archive, unpacked meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sessionlog import files
+from sessionlog.archive.entry import Entry, member_of
+from sessionlog.archive.manifest import archive_folder, read_manifest
+from sessionlog.archive.pack import unpack
+from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
+from sessionlog.events.envelope import Event
+from sessionlog.sources.find import matching, resolve_log
+from sessionlog.sources.protocol import Env, Log, Source
+from sessionlog.sources.registry import all_sources
+
+
+@contextmanager
+def open_session(
+    target: str, directory: str | None, env: Env, *, archive: str | None = None
+) -> Iterator[tuple[Log, str | None, Entry | None]]:
+    """Find the log that a path or an id names, and the session in it; of the archive only what is nowhere else.
+
+    A log of the archive is unpacked into a private folder until the context ends; its entry is the third value.
+
+    Args:
+        target: A path, or an id, its beginning or its end.
+        directory: The folder of our own sessions.
+        env: The environment, which says where agents write, and where the archive is.
+        archive: The archive's folder, instead of that.
+
+    Raises:
+        LogNotReadable: Nothing matches, or what does cannot be read.
+        AmbiguousSession: Several sessions match.
+    """
+    found = _find(target, directory, env, archive or archive_folder(env))
+    if not isinstance(found, Entry):
+        yield *found, None
+        return
+    entry, session_id, folder = found, _session_of(target, found), archive or archive_folder(env)
+    place = files.temporary_directory("sessionlog-archive-")
+    try:
+        unpack(os.path.join(folder, entry.name), entry, place)
+        path = os.path.join(place, *member_of(entry.path).split("/"))
+        yield Log(source=_as_it_was(_source_of(entry), place), path=path), session_id, entry
+    finally:
+        files.remove_directory(place)
+
+
+def _find(target: str, directory: str | None, env: Env, folder: str) -> tuple[Log, str | None] | Entry:
+    try:
+        return resolve_log(target, directory, env)
+    except LogNotReadable:
+        entry = None if files.stat_path(target) is not None else find_entry(target, folder)
+        if entry is None:
+            raise
+        return entry
+
+
+def find_entry(target: str, folder: str) -> Entry | None:
+    """Return the latest entry of the log that a path or an id names; None where there is none.
+
+    Raises:
+        LogNotReadable: The archive is not ours alone.
+        AmbiguousSession: Several sessions match.
+    """
+    if not os.path.isdir(folder):
+        return None
+    entries = list(read_manifest(folder).values())
+    path = os.path.abspath(target)
+    for entry in entries:
+        if entry.path == path:
+            return entry
+    named: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for session_id in entry.sessions:
+            named.setdefault(session_id, []).append(entry)
+    matches = matching(target, named)
+    if len(matches) > 1:
+        raise AmbiguousSession(target, tuple(matches))
+    return min(named[matches[0]], key=lambda entry: _distance(entry, matches[0])) if matches else None
+
+
+def _distance(entry: Entry, session_id: str) -> tuple[bool, int, str]:
+    """How far a log is from being the session's own: a sub-agent's is named otherwise, and lies deeper."""
+    return session_id not in os.path.basename(entry.path), entry.path.count(os.sep), entry.path
+
+
+def _session_of(target: str, entry: Entry) -> str | None:
+    """The session that was asked for; a path asks for the log's first."""
+    return None if os.path.abspath(target) == entry.path else matching(target, entry.sessions)[0]
+
+
+def _source_of(entry: Entry) -> Source:
+    source = next((source for source in all_sources() if source.id == entry.source), None)
+    if source is None:
+        raise LogNotReadable(f"{entry.path}: its source {entry.source!r} is not installed")
+    return source
+
+
+def _as_it_was(source: Source, place: str) -> Source:
+    """A source whose problems are those of the original, not of a copy that is soon gone."""
+
+    def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
+        for item in source.read(path, session_id):
+            yield _renamed(item, place) if isinstance(item, Problem) else item
+
+    return replace(source, read=read)
+
+
+def _renamed(problem: Problem, place: str) -> Problem:
+    """A problem with the original's path."""
+    return replace(problem, path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))

@@ -1,0 +1,231 @@
+"""Keep: every closed log is copied into the archive, once, and verified; the originals are only read.
+
+Unchanged logs cost a stat. A log that has changed is kept again as a new version, and the version before is let go only
+if all of it is the beginning of the new one. Whatever is wrong with one log is a `Problem`, and the next one is tried.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sessionlog import files
+from sessionlog.archive.collect import Seen, contents_of, last_written_ns, look
+from sessionlog.archive.entry import Entry, KeptFile, version_of
+from sessionlog.archive.manifest import add_entry, read_manifest
+from sessionlog.archive.pack import Content, is_whole, write_pack
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.times import format_time
+from sessionlog.sources.discover import discover
+from sessionlog.sources.protocol import Log, Source
+from sessionlog.sources.registry import all_sources
+
+SCHEMA = "sessionlog.archive/1"
+DAY_NS = 86_400 * 1_000_000_000
+CLOSED_NS = DAY_NS
+"""A log that nobody has written to for a day is closed, unless told otherwise."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Archived:
+    """What was done, or would be.
+
+    Attributes:
+        folder: The archive.
+        kept: The entries that are new.
+        unchanged: Logs that were in the archive already.
+        open: Logs that are still written to.
+        replaced: Entries that were let go because a new one begins with them.
+        problems: Why a log was not kept.
+        dry_run: Nothing was written.
+    """
+
+    folder: str
+    kept: list[Entry] = field(default_factory=list)
+    unchanged: int = 0
+    open: int = 0
+    replaced: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    dry_run: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """How much is new, unpacked."""
+        return sum(entry.bytes for entry in self.kept)
+
+    @property
+    def packed(self) -> int:
+        """How much room that takes."""
+        return sum(entry.packed for entry in self.kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document `sessionlog.archive/1`."""
+        kept = [
+            {
+                "source": entry.source, "path": entry.path, "sessions": list(entry.sessions), "files": len(entry.kept),
+                "bytes": entry.bytes, "packed_bytes": entry.packed, "version": entry.version,
+            }
+            for entry in self.kept
+        ]  # fmt: skip
+        return {
+            "schema": SCHEMA, "folder": self.folder, "dry_run": self.dry_run, "archived": kept,
+            "archived_logs": len(self.kept), "unchanged_logs": self.unchanged, "open_logs": self.open,
+            "replaced_entries": self.replaced, "bytes": self.bytes, "packed_bytes": self.packed,
+            "problems": {"count": len(self.problems), "first": [str(problem) for problem in self.problems[:10]]},
+        }  # fmt: skip
+
+
+def archive_logs(
+    folder: str,
+    env: Mapping[str, str],
+    *,
+    sources: Sequence[Source] | None = None,
+    closed_ns: int = CLOSED_NS,
+    now_ns: int | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Archived:
+    """Copy all closed logs of this machine that are new or have changed into an archive.
+
+    Args:
+        folder: The archive; made where there is none.
+        env: The environment, which says where agents write.
+        sources: Whose logs; all when None.
+        closed_ns: For how long nobody may have written to a log.
+        now_ns: The present; of the system's clock when None.
+        dry_run: Only say what would be done.
+        progress: Called with (logs done, logs in all).
+
+    Raises:
+        LogNotReadable: The archive's folder is not ours alone.
+        MissingExtra: Nothing can be packed.
+    """
+    now_ns = time.time_ns() if now_ns is None else now_ns
+    done = Archived(folder=folder, dry_run=dry_run)
+    keeper = _Keeper(done, read_manifest(folder) if os.path.isdir(folder) else {}, now_ns)
+    if not dry_run:
+        _sweep(folder, now_ns - DAY_NS)
+    listed = list(discover(env, all_sources() if sources is None else sources))
+    try:
+        for number, item in enumerate(listed):
+            if isinstance(item, Problem):
+                done.problems += [item] if item.severity == "damage" else []
+            else:
+                keeper.take(item, closed_before_ns=now_ns - closed_ns)
+            if progress is not None:
+                progress(number + 1, len(listed))
+    finally:
+        keeper.close()
+    return done
+
+
+def _sweep(folder: str, before_ns: int) -> None:
+    """Remove what killed runs have left half-done."""
+    for place, folders, names in os.walk(folder):
+        for name in [name for name in (*folders, *names) if name.startswith(".")]:
+            status = files.stat_path(os.path.join(place, name))
+            if status is None or status.st_mtime_ns >= before_ns:
+                continue
+            if name in folders:
+                files.remove_directory(os.path.join(place, name))
+            else:
+                with suppress(OSError):
+                    os.unlink(os.path.join(place, name))
+
+
+class _Keeper:
+    """Takes one log after the other."""
+
+    def __init__(self, done: Archived, known: dict[tuple[str, str], Entry], now_ns: int) -> None:
+        self._done, self._known = done, known
+        self._moment = format_time(now_ns)
+        self._work = os.path.join(done.folder, f".work-{os.getpid()}")
+
+    def take(self, log: Log, *, closed_before_ns: int) -> None:
+        """Keep a log if it is closed and new; whatever goes wrong is said and no reason to stop."""
+        try:
+            seen = look(log)
+            before = self._known.get((log.source.id, os.path.abspath(log.path)))
+            if before is not None and before.states == [file.state for file in seen if file.kind != "beside"]:
+                self._done.unchanged += 1
+            elif last_written_ns(seen) > closed_before_ns:
+                self._done.open += 1
+            else:
+                self._keep(log, seen, before)
+        except MissingExtra:
+            raise
+        except (LogNotReadable, OSError) as error:
+            self._fail(log, files.reason_of(error).removeprefix(f"{log.path}: "))
+        except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the logs of all others
+            self._fail(log, f"{log.source.id}: {type(error).__name__}: {error}")
+
+    def _fail(self, log: Log, detail: str) -> None:
+        problem = Problem(path=log.path, line=0, offset=0, kind="not_archived", detail=detail)
+        self._done.problems.append(problem)
+
+    def _keep(self, log: Log, seen: Sequence[Seen], before: Entry | None) -> None:
+        entry = Entry(
+            source=log.source.id, path=os.path.abspath(log.path), version="", sessions=_sessions(log),
+            files=tuple(_looked_at(file) for file in seen), archived=self._moment,
+        )  # fmt: skip
+        if self._done.dry_run:
+            sizes = (replace(file, bytes=file.size, sha256="?") for file in entry.files)
+            self._done.kept.append(replace(entry, files=tuple(sizes)))
+            return
+        files.make_directories(self._work)
+        try:
+            contents = contents_of(seen, self._work)
+            self._write(*_described(entry, seen, contents, before), contents, before)
+        finally:
+            files.remove_directory(self._work)
+
+    def _write(self, entry: Entry, is_longer: bool, contents: Sequence[Content], before: Entry | None) -> None:
+        path = os.path.join(self._done.folder, entry.name)
+        if files.stat_path(path) is None or not is_whole(path, entry):
+            write_pack(path, entry, contents)
+        status = files.stat_path(path)
+        is_longer = is_longer and before is not None and before.version != entry.version
+        entry = replace(
+            entry, packed=0 if status is None else status.st_size,
+            replaces=(before.version,) if is_longer and before is not None else (),
+        )  # fmt: skip
+        add_entry(self._done.folder, entry)
+        self._known[entry.source, entry.path] = entry
+        self._done.kept.append(entry)
+        if is_longer and before is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._done.folder, before.name))
+            self._done.replaced += 1
+
+    def close(self) -> None:
+        """Leave nothing behind but the archive."""
+        files.remove_directory(self._work)
+
+
+def _sessions(log: Log) -> tuple[str, ...]:
+    return tuple(map(str, log.source.name_sessions(log.path)))
+
+
+def _looked_at(file: Seen) -> KeptFile:
+    return KeptFile(path=file.path, size=file.size, mtime_ns=file.mtime_ns, beside=file.kind == "beside")
+
+
+def _described(
+    entry: Entry, seen: Sequence[Seen], contents: Iterable[Content], before: Entry | None
+) -> tuple[Entry, bool]:
+    """Return the entry with the hashes of what is kept, and whether the log before is the beginning of this one."""
+    earlier = {} if before is None else {file.path: file for file in before.kept if not file.beside}
+    looked_at = {file.path: _looked_at(file) for file in seen}
+    kept: dict[str, KeptFile] = {}
+    for content in contents:
+        old = earlier.get(content.path)
+        sha256, begun = content.hashed(0 if old is None else old.bytes)
+        kept[content.path] = replace(looked_at[content.path], bytes=content.length, sha256=sha256)
+        if old is not None and old.sha256 == begun:
+            del earlier[content.path]
+    version = version_of(entry.source, entry.path, {path: file.sha256 for path, file in kept.items()})
+    return replace(entry, version=version, files=tuple((looked_at | kept).values())), not earlier

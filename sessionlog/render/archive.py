@@ -1,0 +1,58 @@
+"""How a run of the archive looks: what is new by agent, what was left for later, and what could not be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sessionlog.archive.entry import Entry
+from sessionlog.archive.keep import Archived
+from sessionlog.render.escape import one_line
+from sessionlog.render.line import Line
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, human_count, size
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import home_path
+
+_TABLE = (
+    Column(title="AGENT", name="agent", right=False),
+    Column(title="LOGS", name="logs"),
+    Column(title="SESSIONS", name="sessions"),
+    Column(title="SIZE", name="size"),
+    Column(title="PACKED", name="packed"),
+)
+_PROBLEMS = 20
+
+
+def render_archived(done: Archived, *, width: int, home: str = "", closed: str = "1d") -> Iterator[Line]:
+    """Yield the lines; `closed` is how long a log must have been left alone."""
+    would = "would archive" if done.dry_run else "archived"
+    place = one_line(home_path(done.folder, home), 200)
+    yield Line.of((f"{would} {counted(len(done.kept), 'log')}", "title"), f" · {place}")
+    if done.kept:
+        yield Line()
+        sources = sorted({entry.source for entry in done.kept})
+        rows = [_row(name, [entry for entry in done.kept if entry.source == name], done) for name in sources]
+        total = _row("total", done.kept, done) if len(sources) > 1 else None
+        yield from fit_table(_TABLE, rows, width=width, total=total).lines
+    yield Line()
+    if done.replaced:
+        yield Line(f"{counted(done.replaced, 'older version')} let go: a new one begins with it", "note")
+    if done.unchanged:
+        yield Line(f"{counted(done.unchanged, 'log')} unchanged since it was archived", "note")
+    if done.open:
+        yield Line(f"{counted(done.open, 'log')} written to within {closed}: left for later (--older-than)", "note")
+    for problem in done.problems[:_PROBLEMS]:
+        yield Line(f"✘ {one_line(home_path(problem.path, home), 200)}: {one_line(problem.detail, 200)}", "failed")
+    if len(done.problems) > _PROBLEMS:
+        yield Line(f"  … and {len(done.problems) - _PROBLEMS:,} more", "note")
+
+
+def _row(name: str, entries: list[Entry], done: Archived) -> list[Cell]:
+    packed = UNKNOWN if done.dry_run else size(sum(entry.packed for entry in entries))
+    return [
+        Cell(text=one_line(name, 30)),
+        Cell(text=human_count(len(entries))),
+        Cell(text=human_count(len({session for entry in entries for session in entry.sessions}))),
+        Cell(text=size(sum(entry.bytes for entry in entries))),
+        Cell(text=packed),
+    ]

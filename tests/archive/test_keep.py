@@ -1,0 +1,394 @@
+"""Every log can be kept, and what is kept is replayed as the original was."""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+
+import pytest
+
+from sessionlog import files
+from sessionlog.archive import keep
+from sessionlog.archive.collect import SMALL
+from sessionlog.archive.find import open_session
+from sessionlog.archive.keep import DAY_NS, archive_logs
+from sessionlog.archive.manifest import archive_folder, read_manifest
+from sessionlog.archive.pack import is_whole
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.sources.discover import discover
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources, choose_sources
+from tests.sources.homes import LONG_AGO, all_cases, build_home, environment
+from tests.sources.logs import answered, ended, start, write_log
+
+NOW_NS = (LONG_AGO + 86_400 * 30) * 10**9
+
+
+def archived(env, **options):
+    """Keep all closed logs of an environment, a month after they were written."""
+    return archive_logs(archive_folder(env), env, **{"now_ns": NOW_NS} | options)
+
+
+def told(log, session_id):
+    """A session as it is replayed; times of problems are none."""
+    return [item if isinstance(item, Problem) else (item.type, item.ts, item.seq, item.data)
+            for item in log.source.read(log.path, session_id)]  # fmt: skip
+
+
+def sessions_of(env):
+    """(path, session) → what each log of an environment tells."""
+    found = {}
+    for log in discover(env, all_sources()):
+        if isinstance(log, Log):
+            try:
+                found |= {(log.path, name): told(log, name) for name in log.source.name_sessions(log.path)}
+            except LogNotReadable:
+                continue
+    return found
+
+
+def everything_in(folder):
+    """Every file under a folder, with its bytes, mode and times."""
+    states = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            status = os.stat(path)
+            with open(path, "rb") as file:
+                states[path] = (file.read(), status.st_mode, status.st_mtime_ns, status.st_ino)
+    return states
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_what_is_kept_is_replayed_as_it_was(case, tmp_path):
+    """Every log of every agent: kept, then all originals deleted, then read from the archive."""
+    home = build_home(case, tmp_path)
+    env = environment(case, home) | {"XDG_DATA_HOME": str(tmp_path / "data")}
+    if "XDG_DATA_HOME" in environment(case, home):
+        pytest.skip("the case has a data folder of its own")
+    if ".local" in os.listdir(home):
+        shutil.copytree(home / ".local" / "share", tmp_path / "data", dirs_exist_ok=True, copy_function=shutil.copy2)
+    originals, before = everything_in(tmp_path), sessions_of(env)
+    done = archived(env)
+    assert [problem for problem in done.problems if problem.kind == "not_archived"] == []
+    assert everything_in(tmp_path).items() >= originals.items()
+    for place in [home, *(tmp_path / "data").glob("[!s]*")]:
+        shutil.rmtree(place)
+    entries = read_manifest(archive_folder(env))
+    for (path, session_id), events in before.items():
+        entry = entries[next(key for key in entries if key[1] == os.path.abspath(path))]
+        assert session_id in entry.sessions
+        with open_session(path, None, env) as (log, session, found):
+            assert (session, found) == (None, entry)
+            assert told(log, session_id) == events
+        with open_session(session_id, None, env) as (log, session, found):
+            assert session == session_id
+            assert (found.path, told(log, session)) in [(p, e) for (p, s), e in before.items() if s == session_id]
+
+
+@pytest.fixture
+def env(tmp_path):
+    """An environment with a folder for our own logs."""
+    return {"HOME": str(tmp_path), "SESSIONLOG_DIR": str(tmp_path / "logs")}
+
+
+@pytest.fixture
+def log(tmp_path):
+    """One log of ours, written long ago."""
+    return write_log(tmp_path / "logs" / "s-1.jsonl", start(), answered(content="hello"))
+
+
+def grow(path, *items, when=LONG_AGO + 60):
+    """Append events to a log, long ago."""
+    with open(path, "ab") as file:
+        file.writelines(json.dumps(item | {"seq": 9}).encode() + b"\n" for item in items)
+    os.utime(path, (when, when))
+
+
+def packs_in(env):
+    """The entries' files."""
+    return sorted(name for _, _, names in os.walk(archive_folder(env)) for name in names if name.endswith(".tar.zst"))
+
+
+def test_an_unchanged_log_is_kept_once(env, log, monkeypatch):
+    """The second time nothing is opened but the manifest."""
+    assert [entry.path for entry in archived(env).kept] == [log]
+    opened = []
+    monkeypatch.setattr(keep, "contents_of", lambda *given: opened.append(given))
+    done = archived(env)
+    assert (done.kept, done.unchanged, opened) == ([], 1, [])
+    assert len(packs_in(env)) == 1
+
+
+def test_a_log_that_is_written_to_is_left_for_later(env, log):
+    """Closed is what nobody has written to for a day, or for as long as is asked."""
+    os.utime(log, ns=(NOW_NS - DAY_NS + 1, NOW_NS - DAY_NS + 1))
+    assert (archived(env).open, packs_in(env)) == (1, [])
+    assert len(archived(env, closed_ns=DAY_NS // 2).kept) == 1
+
+
+def test_a_longer_log_takes_the_place_of_its_beginning(env, log):
+    """Only when all of the older version is in the newer one."""
+    first = archived(env).kept[0]
+    grow(log, ended())
+    done = archived(env)
+    assert (done.replaced, [entry.replaces for entry in done.kept]) == (1, [(first.version,)])
+    assert len(packs_in(env)) == 1
+    assert done.kept[0].version != first.version
+
+
+def test_a_rewritten_log_is_kept_beside_the_older_version(env, log):
+    """What it said before is lost nowhere else."""
+    first = archived(env).kept[0]
+    with open(log, "r+b") as file:
+        file.seek(20)
+        file.write(b"X")
+    grow(log, ended())
+    done = archived(env)
+    assert (done.replaced, len(packs_in(env))) == (0, 2)
+    assert is_whole(os.path.join(archive_folder(env), first.name), first)
+    assert read_manifest(archive_folder(env))["native", log] == done.kept[0]
+
+
+def test_a_touched_log_is_the_same_content(env, log):
+    """It gets a new line in the manifest and no new file, and is unchanged from then on."""
+    version = archived(env).kept[0].version
+    os.utime(log, (LONG_AGO + 5, LONG_AGO + 5))
+    done = archived(env)
+    assert [(entry.version, entry.replaces) for entry in done.kept] == [(version, ())]
+    assert (len(packs_in(env)), archived(env).unchanged) == (1, 1)
+
+
+def openclaw(tmp_path):
+    """A log of OpenClaw with its index; (environment, log, index)."""
+    home = build_home("openclaw/jsonl", tmp_path)
+    env = environment("openclaw/jsonl", home) | {"XDG_DATA_HOME": str(tmp_path / "data")}
+    [log, *_] = [item.path for item in discover(env, choose_sources(["openclaw"]))]
+    return env, log, os.path.join(os.path.dirname(log), "sessions.json")
+
+
+def test_what_changes_beside_a_log_is_no_new_version_of_it(tmp_path):
+    """Else every log of an agent would be kept again whenever its index is written."""
+    env, log, index = openclaw(tmp_path)
+    count = len(archived(env).kept)
+    with open(index, "w") as file:
+        file.write('{"other": {"sessionId": "x"}}')
+    done = archived(env)
+    assert (done.kept, done.unchanged) == ([], count)
+    with open(log, "ab") as file:
+        file.write(b'{"type":"custom"}\n')
+    os.utime(log, (LONG_AGO + 9, LONG_AGO + 9))
+    assert (archived(env).replaced, len(packs_in(env))) == (1, count)
+
+
+def test_a_large_file_beside_logs_is_not_kept_with_each(tmp_path):
+    """The log is, without it."""
+    env, log, index = openclaw(tmp_path)
+    with open(index, "w") as file:
+        file.write(" " * (SMALL + 1))
+    archived(env)
+    entry = read_manifest(archive_folder(env))["openclaw", log]
+    assert [file.path for file in entry.kept] == [log]
+    assert index in [file.path for file in entry.files]
+
+
+def test_everything_is_private(env, log):
+    """0600 files in 0700 folders, whatever the umask."""
+    old = os.umask(0)
+    try:
+        archived(env)
+    finally:
+        os.umask(old)
+    for place, folders, names in os.walk(os.path.join(env["HOME"], ".local")):
+        assert {stat.S_IMODE(os.stat(os.path.join(place, name)).st_mode) for name in folders} <= {0o700}
+        assert {stat.S_IMODE(os.stat(os.path.join(place, name)).st_mode) for name in names} <= {0o600}
+
+
+def test_the_original_is_only_read(env, log):
+    """Not a byte, a time or a neighbour of it changes; a log without write permission is kept as well."""
+    os.chmod(log, 0o400)
+    os.chmod(os.path.dirname(log), 0o500)
+    before = everything_in(os.path.dirname(log))
+    try:
+        assert len(archived(env).kept) == 1
+        assert everything_in(os.path.dirname(log)) == before
+    finally:
+        os.chmod(os.path.dirname(log), 0o700)
+
+
+def test_a_full_disk_leaves_no_half_entry(env, log, tmp_path, monkeypatch):
+    """It is said for each log, the next one is tried, and the next run keeps both."""
+    other = write_log(tmp_path / "logs" / "s-2.jsonl", start(), ended())
+    whole = files.replace_file
+
+    def full(path, pieces, **options):
+        def torn():
+            yield next(iter(pieces))
+            raise OSError(28, "No space left on device")
+
+        whole(path, torn(), **options)
+
+    monkeypatch.setattr(files, "replace_file", full)
+    done = archived(env)
+    assert [(problem.path, problem.kind) for problem in done.problems] == [
+        (log, "not_archived"),
+        (other, "not_archived"),
+    ]
+    assert all("no space left" in problem.detail for problem in done.problems)
+    assert [name for _, _, names in os.walk(archive_folder(env)) for name in names] == []
+    monkeypatch.undo()
+    assert len(archived(env).kept) == 2
+
+
+def test_what_cannot_be_read_back_does_not_count(env, log, monkeypatch):
+    """A disk that changes what it is given is found out at once."""
+    whole = files.replace_file
+
+    def spoiled(path, pieces, **options):
+        content = bytearray(b"".join(pieces))
+        content[len(content) // 2] ^= 1
+        whole(path, [bytes(content)], **options)
+
+    monkeypatch.setattr(files, "replace_file", spoiled)
+    [problem] = archived(env).problems
+    assert (problem.path, "what was written is not what was read" in problem.detail) == (log, True)
+    assert packs_in(env) == []
+    assert read_manifest(archive_folder(env)) == {}
+
+
+def test_a_damaged_entry_is_made_again_from_the_original(env, log):
+    """As long as that is there."""
+    [entry] = archived(env).kept
+    path = os.path.join(archive_folder(env), entry.name)
+    with open(path, "r+b") as file:
+        file.write(b"\0\0\0\0")
+    os.utime(log, (LONG_AGO + 5, LONG_AGO + 5))
+    assert len(archived(env).kept) == 1
+    assert is_whole(path, entry)
+
+
+def test_a_log_that_shrinks_while_it_is_read_is_no_entry(env, log, monkeypatch):
+    """Half of two versions is neither."""
+    seen = keep.look
+
+    def shrunk(item):
+        found = seen(item)
+        os.truncate(log, 10)
+        return found
+
+    monkeypatch.setattr(keep, "look", shrunk)
+    [problem] = archived(env).problems
+    assert "shrunk" in problem.detail
+    assert packs_in(env) == []
+
+
+def test_one_bad_log_stops_no_other(env, log, tmp_path):
+    """What cannot be read is named, also when its source fails in a way of its own."""
+    secret = write_log(tmp_path / "logs" / "s-0.jsonl", start())
+    os.chmod(secret, 0)
+    done = archived(env)
+    if os.geteuid():
+        assert [problem.path for problem in done.problems] == [secret]
+    assert log in [entry.path for entry in done.kept]
+
+
+def test_a_failing_source_is_a_problem(env, log):
+    """Named with what it raised."""
+    from dataclasses import replace
+
+    def fails(path):
+        raise RuntimeError("boom")
+
+    [native] = [source for source in choose_sources(["native"]) if source.id == "native"]
+    [problem] = archived(env, sources=[replace(native, name_sessions=fails)]).problems
+    assert problem.detail == "native: RuntimeError: boom"
+
+
+def test_a_dry_run_writes_nothing(env, log):
+    """And says what it would do."""
+    done = archived(env, dry_run=True)
+    assert ([entry.path for entry in done.kept], done.bytes) == ([log], os.path.getsize(log))
+    assert not os.path.exists(archive_folder(env))
+
+
+def test_only_chosen_sources_are_kept(env, log):
+    """By their ids."""
+    assert archived(env, sources=choose_sources(["codex"])).kept == []
+    assert len(archived(env, sources=choose_sources(["native"])).kept) == 1
+
+
+def test_progress_counts_every_log(env, log, tmp_path):
+    """Kept, unchanged or not."""
+    write_log(tmp_path / "logs" / "s-2.jsonl", start())
+    calls = []
+    archived(env, progress=lambda *call: calls.append(call))
+    assert calls == [(1, 2), (2, 2)]
+
+
+def test_a_database_in_use_is_kept_as_of_one_moment(tmp_path):
+    """With what is in its write-ahead log, and without a trace beside it."""
+    home = build_home("llm/turns", tmp_path)
+    env = environment("llm/turns", home) | {"XDG_DATA_HOME": str(tmp_path / "data")}
+    [path] = [str(found) for found in home.rglob("logs.db")]
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("CREATE TABLE IF NOT EXISTS more (x)")
+    writer.execute("INSERT INTO more VALUES (7)")
+    writer.commit()
+    before = sorted(os.listdir(os.path.dirname(path)))
+    [entry] = archived(env, now_ns=NOW_NS * 2).kept
+    assert sorted(os.listdir(os.path.dirname(path))) == before
+    writer.close()
+    shutil.rmtree(home)
+    with open_session(path, None, env) as (log, _, _):
+        kept = sqlite3.connect(log.path)
+        assert kept.execute("SELECT x FROM more").fetchall() == [(7,)]
+        kept.close()
+    assert [file.path for file in entry.files] == [path, f"{path}-wal"]
+
+
+def test_secrets_of_settings_are_not_kept(tmp_path):
+    """A log needs to know which model was set, and not the key to it."""
+    home = build_home("kimi/cli", tmp_path)
+    env = environment("kimi/cli", home) | {"XDG_DATA_HOME": str(tmp_path / "data")}
+    [config] = [path for path in home.rglob("config.*") if path.suffix in (".toml", ".json")] or [
+        home / ".kimi/config.toml"
+    ]
+    config.write_bytes((config.read_bytes() if config.exists() else b"") + b"\n# sk-abcdefghijklmnopqrstuvwxyz0123\n")
+    os.utime(config, (LONG_AGO, LONG_AGO))
+    entry = archived(env).kept[0]
+    shutil.rmtree(home)
+    with open_session(entry.path, None, env) as (log, _, _):
+        share = log.path[: -len(entry.path)] + str(config)
+        with open(share, "rb") as file:
+            assert b"[redacted]" in file.read()
+
+
+def test_leftovers_of_killed_runs_are_swept(env, log):
+    """Those that are old enough to be nobody's."""
+    folder = os.path.join(archive_folder(env), "native")
+    os.makedirs(os.path.join(archive_folder(env), ".work-1"), 0o700)
+    os.makedirs(folder, 0o700)
+    for name in (".x.tar.zst.abc", ".y.tar.zst.abc"):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(b"half")
+    for path in (os.path.join(folder, ".x.tar.zst.abc"), os.path.join(archive_folder(env), ".work-1")):
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    fresh = os.path.join(folder, ".y.tar.zst.abc")
+    os.utime(fresh, ns=(NOW_NS, NOW_NS))
+    archived(env)
+    assert [name for name in os.listdir(folder) if name.startswith(".")] == [".y.tar.zst.abc"]
+    assert not [name for name in os.listdir(archive_folder(env)) if name.startswith(".")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_an_archive_that_others_may_write_to_is_not_used(env, log):
+    """Neither for keeping nor for reading."""
+    archived(env)
+    os.chmod(archive_folder(env), 0o777)
+    with pytest.raises(LogNotReadable, match="others may write"):
+        archived(env)
+    os.unlink(log)
+    with pytest.raises(LogNotReadable, match="others may write"), open_session(log, None, env):
+        pass

@@ -1,0 +1,95 @@
+"""What a source reads beside a log it names: else a change there, or a copy without it, would go unseen."""
+
+import os
+
+import pytest
+
+from sessionlog.errors import LogNotReadable
+from sessionlog.sources.discover import discover
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources, load_source
+from tests.sources.homes import all_cases, build_home, environment
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The paths of all files that are opened, SQLite's own apart."""
+    paths = []
+    real = os.open
+
+    def noted(path, *given, **options):
+        paths.append(os.path.abspath(path))
+        return real(path, *given, **options)
+
+    monkeypatch.setattr(os, "open", noted)
+    return paths
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_no_file_is_read_that_is_not_named(case, tmp_path, opened):
+    """For reports and for replays: the log itself, what is in it, and what `beside` gives."""
+    env = environment(case, build_home(case, tmp_path))
+    for log in discover(env, all_sources()):
+        if not isinstance(log, Log):
+            continue
+        named = [os.path.abspath(path) for path in (log.path, *log.source.beside(log.path))]
+        opened.clear()
+        try:
+            log.source.scan(log.path, None)
+            for session_id in log.source.name_sessions(log.path):
+                list(log.source.read(log.path, session_id))
+        except LogNotReadable:
+            pass
+        assert [path for path in opened if not _is_within(path, named)] == []
+
+
+def _is_within(path, named):
+    return any(path in (name, f"{name}-wal", f"{name}-shm") or path.startswith(f"{name}{os.sep}") for name in named)
+
+
+@pytest.mark.parametrize("case", all_cases())
+def test_what_is_beside_is_never_the_log_itself(case, tmp_path):
+    """And each file is named once, and is not above the log."""
+    env = environment(case, build_home(case, tmp_path))
+    for log in discover(env, all_sources()):
+        if isinstance(log, Log):
+            beside = [os.path.abspath(path) for path in log.source.beside(log.path)]
+            assert len(set(beside)) == len(beside)
+            assert not [path for path in beside if os.path.abspath(log.path).startswith(path + os.sep)]
+            assert os.path.abspath(log.path) not in beside
+
+
+def test_the_description_of_a_sub_agent_is_beside_its_log():
+    """It may come later; a session's own log has none."""
+    beside = load_source("claude-code").beside
+    assert list(beside("/h/projects/-w/s/subagents/agent-a1.jsonl")) == [
+        "/h/projects/-w/s/subagents/agent-a1.meta.json"
+    ]
+    assert list(beside("/h/projects/-w/s.jsonl")) == []
+
+
+def test_a_session_above_its_storage_is_not_looked_for(tmp_path):
+    """A hostile parent leads nowhere."""
+    message = tmp_path / "opencode" / "storage" / "message" / "ses_1"
+    message.mkdir(parents=True)
+    described = tmp_path / "opencode" / "storage" / "session" / "global" / "ses_1.json"
+    described.parent.mkdir(parents=True)
+    described.write_text('{"id": "ses_1", "parentID": "../../../../secret"}')
+    (tmp_path / "secret.json").write_text("{}")
+    assert list(load_source("opencode").beside(str(message))) == [str(described)]
+
+
+@pytest.mark.parametrize("source", ["codex", "openclaw"])
+def test_a_new_profile_is_a_new_name(source, tmp_path):
+    """Where places are looked for by name, the names are told."""
+    profiles = load_source(source).profiles({"HOME": str(tmp_path)})
+    assert (str(tmp_path), ".openclaw-") in list(profiles)
+
+
+def test_new_agents_of_openclaw_are_new_names(tmp_path):
+    """Each may have a home of Codex."""
+    (tmp_path / ".openclaw" / "agents" / "main").mkdir(parents=True)
+    told = list(load_source("codex").profiles({"HOME": str(tmp_path)}))
+    agents = str(tmp_path / ".openclaw" / "agents")
+    assert (agents, "") in told
+    assert (os.path.join(agents, "main", "agent"), "codex-home") in told
