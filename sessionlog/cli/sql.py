@@ -1,0 +1,108 @@
+"""`sessionlog sql`: questions of one's own to the ledger, which they cannot change."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Now
+from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
+from sessionlog.engine.scanner import scanner
+from sessionlog.errors import InvalidQuery, LedgerUnusable
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.question import SECONDS, Answer, ask_sql
+from sessionlog.ledger.store import open_ledger
+from sessionlog.render.sql import (
+    answer_document,
+    column_lines,
+    render_answer,
+    render_answer_csv,
+    render_answer_markdown,
+    render_views,
+    views_document,
+)
+
+_SHOWN = 1000
+"""Rows that a table shows; programs get all."""
+
+
+def sql(
+    question: Annotated[str | None, typer.Argument(metavar="SELECT", help="One SELECT of SQLite's SQL.")] = None,
+    *,
+    schema: Annotated[bool, typer.Option("--schema", help="Show the views and their columns.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
+    wide: Annotated[bool, typer.Option("--wide", help="All columns, whatever the width.")] = False,
+    no_sync: Annotated[bool, typer.Option("--no-sync", help="Ask the ledger as it is: read no log.")] = False,
+    ledger: Annotated[str | None, typer.Option(metavar="FILE", help="Ask this ledger.")] = None,
+    seconds: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Give up then.")] = SECONDS,
+    now: Now = None,
+) -> None:
+    """Ask the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). It only reads.
+
+    Example: sessionlog sql "SELECT model, sum(cost_usd) FROM usage WHERE time >= '2026-11' GROUP BY model"
+    """
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
+    if schema:
+        _show_schema(form)
+        return
+    if question is None:
+        fail("""name a question: sessionlog sql "SELECT …"; --schema shows what there is""")
+    where = r.reporting(None, tz=None, now=now, ledger=ledger)
+    path = str(where.ledger)
+    if not no_sync:
+        _bring_up_to_date(where, path)
+    now_ns = int(where.now.timestamp() * 1_000_000_000)
+    answer = _answer(path, question, _SHOWN if form == "table" else None, seconds, now_ns)
+    match form:
+        case "json":
+            print_json(answer_document(answer))
+        case "csv":
+            print_text(render_answer_csv(answer))
+        case "markdown":
+            print_text(render_answer_markdown(answer))
+        case _:
+            r.print_lines(partial(render_answer, answer, wide=wide))
+
+
+def _show_schema(form: str) -> None:
+    if form == "json":
+        print_json(views_document())
+    elif form == "table":
+        r.print_lines(render_views)
+    else:
+        fail("--schema is text or --json")
+
+
+def _bring_up_to_date(where: r.Reporting, path: str) -> None:
+    """Let the ledger read what is new; what could not be done is said."""
+    try:
+        book = open_ledger(path, r.price_book(where.settings, None))
+        try:
+            with r.scan_progress() as progress:
+                refresh(book, where.env, scanner=scanner(), progress=progress)
+        finally:
+            book.close()
+    except LedgerUnusable as error:
+        fail(str(error), UNREADABLE)
+    except sqlite3.DatabaseError as error:
+        fail(f"{path}: {error}; `sessionlog ledger verify` says more", UNREADABLE)
+    for sentence in book.notes:
+        note(sentence)
+
+
+def _answer(path: str, question: str, limit: int | None, seconds: float, now_ns: int) -> Answer:
+    try:
+        return ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
+    except LedgerUnusable as error:
+        fail(str(error), UNREADABLE)
+    except InvalidQuery as error:
+        note(f"sessionlog: SQLite cannot answer: {error}")
+        for line in column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` says what there is",):
+            note(f"  {line}")
+        raise Leave(USAGE) from error

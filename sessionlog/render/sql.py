@@ -1,0 +1,141 @@
+"""How an answer of SQL looks: exact values in every form, whatever is in them.
+
+Nothing is rounded or shortened but what a terminal's width cuts; BLOBs are shown as SQL writes them, `X'00FF'`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sessionlog.ledger.question import Answer
+from sessionlog.ledger.views import VIEWS
+from sessionlog.render.cells import cell_len
+from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.line import Line
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, exact
+from sessionlog.render.table import GAP, Cell, Column, fit_table
+
+SCHEMA = "sessionlog.sql/1"
+
+_LEAST = 12
+_WIDEST = 400
+
+
+def render_answer(answer: Answer, *, width: int, wide: bool = False) -> Iterator[Line]:
+    """Yield the lines of the table; the last columns are left out where all of them do not fit."""
+    rows = [[Cell(text=_text(value), style="note" if value is None else "") for value in row] for row in answer.rows]
+    columns = [
+        Column(
+            title=one_line(name, _WIDEST),
+            name=name,
+            right=_is_number(answer.rows, index),
+            least=None if _is_number(answer.rows, index) else _LEAST,
+        )
+        for index, name in enumerate(answer.columns)
+    ]
+    shown = len(columns) if wide else _fitting(columns, rows, width)
+    yield from fit_table(columns[:shown], [row[:shown] for row in rows], width=width, wide=wide).lines
+    if answer.more:
+        yield Line(
+            f"only the first {counted(len(rows), 'row')}: --csv and --json have all, LIMIT says how many", "note"
+        )
+    if shown < len(columns):
+        hidden = ", ".join(one_line(column.name, 40) for column in columns[shown:])
+        yield Line(f"hidden columns: {hidden} (--wide)", "note")
+
+
+def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> int:
+    """How many columns fit, from the left; the first always does."""
+    used = -GAP
+    for index, column in enumerate(columns):
+        natural = max([cell_len(column.title), *(cell_len(row[index].text) for row in rows)])
+        used += GAP + min(natural, column.least or natural)
+        if used > width and index:
+            return index
+    return len(columns)
+
+
+def _is_number(rows: Sequence[Sequence[Any]], index: int) -> bool:
+    values = [row[index] for row in rows if row[index] is not None]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    return one_line(_plain(value), _WIDEST)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    return value if isinstance(value, str) else repr(value)
+
+
+def render_answer_csv(answer: Answer) -> str:
+    """Return the answer as CSV; NULL is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(csv_cell, answer.columns))
+    for row in answer.rows:
+        writer.writerow(csv_cell(_plain(value)) if isinstance(value, str | bytes) else exact(value) for value in row)
+    return out.getvalue()
+
+
+def render_answer_markdown(answer: Answer) -> str:
+    """Return the answer as a Markdown table."""
+    marks = ["---:" if _is_number(answer.rows, index) else "---" for index in range(len(answer.columns))]
+    lines = [f"| {' | '.join(map(markdown_cell, answer.columns))} |", f"|{'|'.join(marks)}|"]
+    for row in answer.rows:
+        cells = [UNKNOWN if value is None else markdown_cell(_plain(value)) for value in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """Return the JSON document `sessionlog.sql/1`: rows are objects; what JSON has no number for is null."""
+    rows = [dict(zip(answer.columns, map(_json, row), strict=True)) for row in answer.rows]
+    return {"schema": SCHEMA, "columns": list(answer.columns), "rows": rows}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return _plain(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def render_views(width: int) -> Iterator[Line]:
+    """Yield the views with their columns, and what each is."""
+    longest = max(len(name) for view in VIEWS for name in view.column_names)
+    for view in VIEWS:
+        yield Line.of((view.name, "title"), f"  {view.says}")
+        for column in view.columns:
+            head = f"  {column.name.ljust(longest)}  "
+            first, *rest = Line(column.says).wrapped(max(20, width - len(head)))
+            yield Line.of(head, (first.plain.rstrip(), "note"))
+            for line in rest:
+                yield Line.of(" " * len(head), (line.plain.rstrip(), "note"))
+        yield Line()
+    yield Line(
+        "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema.", "note"
+    )
+
+
+def views_document() -> dict[str, Any]:
+    """Return the views as a JSON document."""
+    views = [
+        {"name": view.name, "says": view.says, "columns": {column.name: column.says for column in view.columns}}
+        for view in VIEWS
+    ]
+    return {"schema": SCHEMA, "views": views}
+
+
+def column_lines() -> Iterator[str]:
+    """Yield a line for each view that names its columns."""
+    for view in VIEWS:
+        yield f"{view.name}: {', '.join(view.column_names)}"

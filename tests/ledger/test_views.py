@@ -1,0 +1,20 @@
+"""The views' words: those of the reports, each once and explained."""
+
+import pytest
+
+from sessionlog.analytics import sessions, usage_row
+from sessionlog.ledger.views import SESSIONS, USAGE, VIEWS
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_columns_are_named_once_and_explained(view):
+    """Nothing is left for the reader to guess."""
+    assert len(set(view.column_names)) == len(view.columns)
+    assert all(column.says for column in view.columns)
+
+
+def test_tokens_and_money_are_called_as_in_reports():
+    """One word for one thing."""
+    sums = {name for name in usage_row.COLUMNS if name.endswith(("_tokens", "_usd"))}
+    assert sums <= set(USAGE.column_names)
+    assert set(sessions.COLUMNS) <= set(SESSIONS.column_names)
