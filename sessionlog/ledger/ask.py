@@ -10,15 +10,27 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sessionlog.errors import LedgerUnusable
+from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.load import load_book
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.surroundings import Watched, is_unchanged, remember
-from sessionlog.ledger.sync import ELSEWHERE, GONE, UNREADABLE, LedgerBusy, Progress, Scanner, scan_here, sync
+from sessionlog.ledger.sync import (
+    ELSEWHERE,
+    GONE,
+    UNREADABLE,
+    LedgerBusy,
+    Progress,
+    Scanner,
+    Synced,
+    at_once,
+    scan_here,
+    sync,
+)
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
 from sessionlog.sources.registry import all_sources
@@ -59,6 +71,11 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
             note = f"the ledger is not used: {error}"
         except sqlite3.DatabaseError as error:
             note = f"the ledger is damaged: {where.ledger}: {error}; `sessionlog ledger verify` says more"
+        except SessionLogError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
+            kind = type(error).__name__
+            note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` says more"
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
@@ -91,35 +108,41 @@ def refresh(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
     trusting: bool = True,
-) -> None:
+) -> Synced | None:
     """Bring a ledger up to date with all logs of this machine; if another process does, go on and say so.
 
-    With `trusting` nothing is listed while all that was looked at last time is as it was.
+    With `trusting` nothing is listed while all that was looked at last time is as it was. None: nothing was done.
     """
     env = os.environ if env is None else env
     connection = book.connection
     if trusting and book.said("prices") == book.prices.fingerprint and is_unchanged(connection, env):
-        return
+        return None
     at_ns = time.time_ns()
     watched, sources = Watched(env), all_sources()
     listed = list(discover(watched, sources))
     try:
+        with at_once(connection):
+            book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
         places = [place for source in sources for place in source.locate(watched)]
         synced = sync(book, listed, scanner=scanner, progress=progress, places=places)
+    except LedgerBusy:
+        book.notes.append(BUSY)
+        return None
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        book.notes.append(BUSY)
+        return None
+    with suppress(LedgerBusy), at_once(connection):  # all logs are in; where they were is written down another time
         connection.execute("BEGIN IMMEDIATE")
         try:
             if synced.failed:
                 connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
             else:
                 remember(connection, watched, sources, listed, at_ns)
-            connection.execute("COMMIT")
+            book.say("synced", str(at_ns))
+            book.commit()
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        book.reprice(book.prices)
-    except LedgerBusy:
-        book.notes.append(BUSY)
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise
-        book.notes.append(BUSY)
+    return synced

@@ -15,33 +15,28 @@ from typing import Any
 
 from sessionlog.errors import Problem
 from sessionlog.ledger.lean import LeanScan, lean
-from sessionlog.ledger.rows import saturating_sum, storable
+from sessionlog.ledger.reading import MOST_NAMED, ReadBook
+from sessionlog.ledger.rows import storable
 from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems, ScannedSession
 
-_MAX_NAMED = 100
 _INSERT_FILE = insert("files", FILE)
 
 
-class Book:
+class Book(ReadBook):
     """Sessions, records and tool calls in SQLite, priced as they enter.
 
     Attributes:
-        connection: The open database.
         prices: What estimates are made with.
-        unrecognised: Files that are no log of a known agent.
-        notes: Sentences for the reader of a report: what the book could not do.
     """
 
     def __init__(self, prices: PriceBook, connection: sqlite3.Connection | None = None) -> None:
         """Open an empty book in memory, or the one that a connection leads to."""
-        self.connection = connection or sqlite3.connect(":memory:", isolation_level=None)
+        super().__init__(connection or sqlite3.connect(":memory:", isolation_level=None))
         self.prices = prices
-        self.unrecognised = 0
-        self.notes: list[str] = []
         self._found = Problems()
         self._waiting: Writer | None = None
         if connection is None:
@@ -50,18 +45,17 @@ class Book:
     @property
     def problem_count(self) -> int:
         """All findings about the logs that are there."""
-        [(count,)] = self._ask("SELECT COALESCE(SUM(problems), 0) FROM files WHERE NOT missing")
-        return int(count) + self._found.count
+        return super().problem_count + self._found.count
 
     @property
     def problems(self) -> list[Problem]:
         """The first of them by name, at most a hundred."""
-        named = list(self._found.first[:_MAX_NAMED])
-        for (text,) in self._ask("SELECT named FROM files WHERE problems AND NOT missing ORDER BY path"):
-            if len(named) >= _MAX_NAMED:
-                break
-            named += problems_of(text)
-        return named[:_MAX_NAMED]
+        return [*self._found.first, *super().problems][:MOST_NAMED]
+
+    @property
+    def priced_from(self) -> str:
+        """Which prices estimates come from, for a footer."""
+        return self.prices.version
 
     @property
     def limits(self) -> dict[tuple[str, str], Limit]:
@@ -112,6 +106,18 @@ class Book:
         if self._waiting is not None:
             writer, self._waiting = self._waiting, None
             writer.settle()
+            self.commit()
+
+    def settle_anew(self) -> None:
+        """Compute all that is derived, whatever was decided before."""
+        self._writer().touch_all()
+        self.settle()
+
+    def commit(self) -> None:
+        """End a transaction; beside a file its page sums are kept."""
+        from sessionlog.ledger.page_sums import keeping_sums  # noqa: PLC0415 - 2 ms, which reports without news save
+
+        with keeping_sums(self.connection):
             self.connection.execute("COMMIT")
 
     def copy(self) -> Book:
@@ -131,9 +137,14 @@ class Book:
         if before != prices.fingerprint:
             if before is not None:
                 self._writer().reprice()
+            elif self._waiting is None:
+                self.connection.execute("BEGIN IMMEDIATE")
             self.say("prices", prices.fingerprint)
             self.say("priced_from", prices.version)
+            self.say("own_prices", "no" if prices.is_shipped else "yes")
             self.settle()
+            if self.connection.in_transaction:
+                self.commit()
 
     def forget(self, file_ids: Iterable[int]) -> int:
         """Take logs and all that they told out of the book; return how many there were."""
@@ -151,11 +162,6 @@ class Book:
         rows = self.connection.execute(f"SELECT id FROM files WHERE missing IN ({marks})", why)  # noqa: S608 - question marks
         return [file_id for (file_id,) in rows]
 
-    def said(self, name: str) -> str | None:
-        """Return what the book says of itself by that name."""
-        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
-
     def say(self, name: str, value: str) -> None:
         """Write down what the book says of itself."""
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
@@ -163,26 +169,11 @@ class Book:
     def note(self, problems: Problems) -> None:
         """Keep a finding that belongs to no log: all of them as a number, the first by name."""
         first = (*self._found.first, *problems.first)
-        self._found = Problems(count=self._found.count + problems.count, first=first[:_MAX_NAMED])
-
-    def define(self, name: str, function: Any) -> None:
-        """Make a Python function of one argument callable in queries."""
-        self.connection.create_function(name, 1, function, deterministic=True)
-
-    def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
-        parameters = {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}
-        try:
-            return self._ask(sql, parameters)
-        except sqlite3.OperationalError as error:
-            if "overflow" not in str(error):
-                raise
-            saturating_sum(self.connection)
-            return self._ask(sql.replace("SUM(", "saturating_sum("), parameters)
+        self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
     def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         self.settle()
-        return self.connection.execute(sql, parameters or {}).fetchall()
+        return super()._ask(sql, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -193,10 +184,6 @@ class Book:
             yield
         finally:
             self.connection.execute("ROLLBACK")
-
-    def close(self) -> None:
-        """Close the database; one in memory is forgotten."""
-        self.connection.close()
 
     def __del__(self) -> None:
         if hasattr(self, "connection"):  # also a book that could not be made is thrown away
@@ -212,12 +199,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
-    return json.dumps([asdict(problem) for problem in problems.first[:_MAX_NAMED]])
-
-
-def problems_of(text: str) -> list[Problem]:
-    """Return the problems that `problems_text` wrote."""
-    return [Problem(**fields) for fields in json.loads(text)]
+    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
 
 
 def _word(limit: Limit) -> tuple[int, int, float]:

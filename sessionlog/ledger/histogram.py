@@ -6,26 +6,28 @@ commutatively, with no counts as the empty element.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping
-
 from sessionlog.ledger.schema import LETTER
 
-_LOG = math.log(1.02)
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _LOWEST = -700  # a microsecond; nothing that is measured is shorter
 
 
 def bucket_of(ms: float | None) -> int | None:
     """Return the bucket of a latency in milliseconds; None for none."""
+    import math  # noqa: PLC0415 - reports only read buckets, and their start saves this
+
     if ms is None or not 0 <= ms < math.inf:
         return None
-    return max(_LOWEST, math.floor(math.log(ms) / _LOG)) if ms > 0 else _LOWEST
+    return max(_LOWEST, math.floor(math.log(ms) / math.log(1.02))) if ms > 0 else _LOWEST
 
 
 def counts_of(latencies: str | None) -> Mapping[int, int]:
     """Return bucket → count of a histogram as text, as `cells` keep it: joined texts are sums."""
-    return {ord(letter) - LETTER: count for letter, count in Counter(latencies or "").items()}
+    text = latencies or ""
+    return {ord(letter) - LETTER: text.count(letter) for letter in set(text)}
 
 
 def percentile(counts: Mapping[int, int], share: float) -> float | None:
@@ -33,7 +35,7 @@ def percentile(counts: Mapping[int, int], share: float) -> float | None:
     total = sum(counts.values())
     if total == 0:
         return None
-    rank = max(1, math.ceil(share * total))
+    rank = max(1, -int(-share * total // 1))
     for bucket in sorted(counts):
         rank -= counts[bucket]
         if rank <= 0:

@@ -7,8 +7,6 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 _SATURATED = 2**63 - 1
 
 
@@ -30,6 +28,8 @@ def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:
     """Return metadata as JSON; of what is nested too deeply or too large, what can be grouped by is kept."""
+    import orjson  # noqa: PLC0415 - 13 ms, which a report without news saves
+
     try:
         return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:

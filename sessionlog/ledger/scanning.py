@@ -37,6 +37,7 @@ class Job:
         resume: Where a scan may go on.
         head: What its first bytes must be for that, as `head_of` says it.
         print: What the bytes before that place must be.
+        again: The log will be looked at again, and has to be known then.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Job:
     resume: Resume | None = None
     head: str = ""
     print: str = ""
+    again: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class Scanned:
         identity: What it looked like before it was read; None if it was gone.
         settled: It had not been written to for a while.
         head: What its first bytes were.
-        print: What the bytes before `scan.resume.offset` were.
+        print: What the bytes before `scan.resume.offset` were, or before the end of a log that is always read whole.
     """
 
     number: int
@@ -76,7 +78,9 @@ def scan_job(job: Job, source: Source | None = None) -> Scanned:
     source = source or source_of(job.source)
     identity = identify(job.path, source.beside(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > SETTLED_NS
-    head = head_of(job.path, PRINT)  # before the scan: were the log replaced meanwhile, it would not fit any more
+    head = (
+        head_of(job.path, PRINT) if job.again else ""
+    )  # before the scan: were the log replaced meanwhile, it would not fit any more
     resume = job.resume if job.resume is not None and _is_as_it_was(job) else None
     scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
     found = lean(scan, failed=failed)
@@ -87,8 +91,14 @@ def scan_job(job: Job, source: Source | None = None) -> Scanned:
         identity=identity,
         settled=settled,
         head=head,
-        print="" if scan.resume is None else print_of(job.path, scan.resume.offset),
+        print=_end_of(job.path, scan.resume, identity) if job.again else "",
     )
+
+
+def _end_of(path: str, resume: Resume | None, identity: Identity | None) -> str:
+    if resume is not None:
+        return print_of(path, resume.offset)
+    return "" if identity is None else print_of(path, identity[2])
 
 
 def source_of(source_id: str) -> Source:
@@ -132,6 +142,21 @@ def print_of(path: str, offset: int) -> str:
             file.seek(max(0, offset - PRINT))
             return _hash(file.read(min(PRINT, offset)))
     except (LogNotReadable, OSError):
+        return ""
+
+
+def tail_of(path: str, offset: int) -> str:
+    """Return what `print_of` says of a log's bytes unpacked, however it is packed."""
+    if not path.endswith(_PACKED):
+        return print_of(path, offset)
+    try:
+        file, _ = open_unpacked(path)
+        with file:
+            left = max(0, offset - PRINT)
+            while left and (piece := file.read(min(left, files.BUFFER))):
+                left -= len(piece)
+            return _hash(file.read(min(PRINT, offset)))
+    except (LogNotReadable, MissingExtra, OSError):
         return ""
 
 

@@ -186,7 +186,7 @@ CREATE TABLE cells (
     unknown INTEGER NOT NULL,
     unpriced INTEGER NOT NULL,
     generated INTEGER NOT NULL,
-    generation_ms REAL NOT NULL,
+    generation_us INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
     latencies TEXT
 ) STRICT;

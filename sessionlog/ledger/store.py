@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import Book, make_tables
-from sessionlog.ledger.schema import APPLICATION, VERSION
+from sessionlog.ledger.trust import has_tables, kind_flaw, owner_flaw, read_only
 from sessionlog.pricing.book import PriceBook
 
 WAIT_SECONDS = 5.0
@@ -35,13 +34,18 @@ def open_ledger(path: str, prices: PriceBook) -> Book:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
     try:
         _prepare(connection, path)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
         connection.close()
         raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
     except LedgerUnusable:
         connection.close()
         raise
     return Book(prices, connection)
+
+
+def is_damaged(error: LedgerUnusable) -> bool:
+    """Whether a ledger could not be opened for what is in it, not for whose it is or who holds it."""
+    return type(error.__cause__) in {sqlite3.DatabaseError, UnicodeDecodeError}
 
 
 def open_to_ask(path: str) -> sqlite3.Connection:
@@ -52,23 +56,22 @@ def open_to_ask(path: str) -> sqlite3.Connection:
     """
     if files.stat_path(path) is None:
         raise LedgerUnusable(f"{path}: there is no ledger yet")
-    from urllib.parse import quote  # noqa: PLC0415 - 3 ms that reports save
-
     _check_owner(path)
-    uri = f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=ro"
     try:
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS)
+        connection = sqlite3.connect(read_only(path), uri=True, isolation_level=None, timeout=WAIT_SECONDS)
     except sqlite3.Error as error:
         raise LedgerUnusable(f"{path}: {error}") from error
     try:
-        if not _check_kind(connection, path):
-            raise LedgerUnusable(f"{path}: there is nothing in it yet")
-    except sqlite3.Error as error:
+        is_made = _check_kind(connection, path)
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
         connection.close()
         raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
     except LedgerUnusable:
         connection.close()
         raise
+    if not is_made:
+        connection.close()
+        raise LedgerUnusable(f"{path}: there is nothing in it yet")
     return connection
 
 
@@ -81,26 +84,17 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _check_owner(path: str) -> None:
-    status = os.lstat(path)
-    user = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
-    if stat.S_ISLNK(status.st_mode) and not os.path.isdir(path):
-        raise LedgerUnusable(f"{path} is a link; name the file itself")
-    if status.st_uid != user:
-        raise LedgerUnusable(f"{path} belongs to another user")
-    if os.name == "posix" and status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
-        raise LedgerUnusable(f"others may write to {path}; `chmod go-w` makes it yours alone")
+    flaw = owner_flaw(path)
+    if flaw is not None:
+        raise LedgerUnusable(flaw)
 
 
 def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
     """Whether there are tables; they are a ledger's, of a version that we know."""
-    [(application,)] = connection.execute("PRAGMA application_id")
-    [(version,)] = connection.execute("PRAGMA user_version")
-    [(tables,)] = connection.execute("SELECT COUNT(*) FROM sqlite_schema")
-    if tables and application != APPLICATION:
-        raise LedgerUnusable(f"{path} is another program's database")
-    if version > VERSION:
-        raise LedgerUnusable(f"{path} was made by a newer sessionlog (version {version}, known is {VERSION})")
-    return bool(tables)
+    flaw = kind_flaw(connection, path)
+    if flaw is not None:
+        raise LedgerUnusable(flaw)
+    return has_tables(connection)
 
 
 def _prepare(connection: sqlite3.Connection, path: str) -> None:

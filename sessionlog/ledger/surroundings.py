@@ -9,20 +9,25 @@ trusted, for a second change may not show.
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 
 from sessionlog._version import __version__
-from sessionlog.ledger.identity import SETTLED_NS, is_beside, stored_path
+from sessionlog.ledger.trust import is_ledger, owner_flaw, read_only
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from sessionlog.errors import Problem
     from sessionlog.sources.protocol import Log, Source
 
 _ABSENT, _UNSETTLED = -1, -2
+_HERE = f"{os.sep}$PWD"
+"""Stands for the folder we are in: where nothing is looked for in it, it may be any."""
+
+_PRICES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "prices.json.gz")
 
 
 class Watched(dict[str, str]):
@@ -47,6 +52,41 @@ class Watched(dict[str, str]):
         return super().__contains__(name)
 
 
+def open_unchanged(path: str, env: Mapping[str, str]) -> sqlite3.Connection | None:
+    """Return the ledger at a path, open for reading in one transaction, if it already is what a sync would make of it.
+
+    None if anything has changed, is not priced by the shipped list, or is odd: then `ask` knows what to do.
+    """
+    try:
+        from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 is this and 3 ms of time and date
+    except ImportError:
+        from sqlite3 import Error, connect  # noqa: PLC0415 - see above
+    connection = None
+    try:
+        if owner_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
+            return None
+        connection = connect(read_only(path), uri=True, isolation_level=None)
+        connection.execute("BEGIN")
+        if is_ledger(connection, path) and _is_complete(connection) and is_unchanged(connection, env):
+            found, connection = connection, None
+            return found
+    except (OSError, Error, ValueError, TypeError):  # a damaged ledger may say anything
+        return None
+    finally:
+        if connection is not None:
+            connection.close()
+    return None
+
+
+def _is_complete(connection: sqlite3.Connection) -> bool:
+    """Whether all in the book is asked about, and priced by the shipped list, which is one of the surroundings."""
+    ask = connection.execute
+    return (
+        ask("SELECT value FROM meta WHERE name = 'own_prices'").fetchone() == ("no",)
+        and ask("SELECT 1 FROM files WHERE missing = 2 LIMIT 1").fetchone() is None
+    )
+
+
 def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool:
     """Whether every log, and every place where one could be new, looks as it did at the last sync."""
     ask = connection.execute
@@ -55,8 +95,9 @@ def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
             return False
-    if any(_mtime(path) != mtime_ns for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders")):
-        return False
+    for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders"):
+        if _mtime(_in_place(path, env)) != mtime_ns:
+            return False
     if any(names != _names(folder, prefix) for folder, prefix, names in ask("SELECT * FROM listings")):
         return False
     if ask("SELECT 1 FROM files WHERE missing = 3 OR NOT missing AND NOT settled LIMIT 1").fetchone():
@@ -69,8 +110,11 @@ def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool
             now = stat(path)
             if (now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev) != (mtime_ns, size, inode, device):
                 return False
-            if beside and not is_beside(beside):
-                return False
+            if beside:
+                from sessionlog.ledger.identity import is_beside  # noqa: PLC0415 - 1 ms, which most logs save
+
+                if not is_beside(beside):
+                    return False
     except OSError:
         return False
     return True
@@ -80,6 +124,8 @@ def remember(
     connection: sqlite3.Connection, env: Watched, sources: Sequence[Source], listed: Sequence[Log | Problem], at_ns: int
 ) -> None:
     """Write down what a sync looked at; `at_ns` is when it began."""
+    from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
+
     if any(hasattr(item, "kind") for item in listed):  # what could not be listed is to be said every time
         connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
         return
@@ -88,7 +134,13 @@ def remember(
     for path in _folders(env, sources, listed):
         mtime_ns = _mtime(path)
         folders[stored_path(path)] = _UNSETTLED if mtime_ns > at_ns - SETTLED_NS else mtime_ns
-    values = [(name, _value(env, name)) for name in sorted(env.asked)]
+    here, asked = _here(env, sources), env.asked
+    if here is not None:
+        asked = asked - {"PWD"}
+        for template in here:
+            folders.pop(_in_place(template, env), None)
+            folders[template] = _ABSENT
+    values = [(name, _value(env, name)) for name in sorted(asked)]
     for table, rows in (("variables", values), ("folders", list(folders.items())), ("listings", listings)):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema
         if rows:
@@ -98,7 +150,7 @@ def remember(
 
 
 def _folders(env: Watched, sources: Sequence[Source], listed: Iterable[Log | Problem]) -> Iterator[str]:
-    """All folders in which a log could be new, and where packages with sources of their own are installed."""
+    """All folders in which a log could be new, where packages with sources are installed, and the list of prices."""
     logs = {item.path for item in listed}
     for source in sources:
         for place in source.locate(env):
@@ -109,10 +161,33 @@ def _folders(env: Watched, sources: Sequence[Source], listed: Iterable[Log | Pro
             logs.discard(place)
     yield from {os.path.dirname(path) for path in logs}
     yield from (path for path in sys.path if path.endswith("-packages"))
+    yield _PRICES
+
+
+def _here(env: Watched, sources: Sequence[Source]) -> list[str] | None:
+    """The places that depend on the folder we are in, if nothing is there; None if it matters which folder that is."""
+    if not os.path.isabs(env.get("PWD", "") or ""):
+        return None
+    now = {place for source in sources for place in source.locate(env)}
+    elsewhere = {place for source in sources for place in source.locate({**env, "PWD": _HERE})}
+    places = sorted(elsewhere - now)
+    if {_in_place(place, env) for place in places} != now - elsewhere:
+        return None
+    return places if all(_mtime(_in_place(place, env)) == _ABSENT for place in places) else None
+
+
+def _in_place(path: Any, env: Mapping[str, str]) -> Any:
+    """A path as text or bytes, with the folder we are in put in."""
+    return env.get("PWD", "") + path[len(_HERE) :] if isinstance(path, str) and path.startswith(_HERE) else path
 
 
 def _value(env: Mapping[str, str], name: str) -> str | bytes | None:
-    return stored_path(env[name]) if name in env else None
+    value = env[name] if name in env else None  # noqa: SIM401 - `get` of an environment that is `Watched` is a question
+    if value is None or value.isascii():
+        return value
+    from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
+
+    return stored_path(value)
 
 
 def _mtime(path: str | bytes) -> int:

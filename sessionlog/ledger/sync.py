@@ -11,14 +11,16 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import Book, problems_of, problems_text
+from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
-from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job
+from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import FILE, insert
 from sessionlog.ledger.writer import Writer
 from sessionlog.sources.protocol import Log, Resume, Source
@@ -43,6 +45,25 @@ _AT = {name: index for index, name in enumerate(("id", *FILE))}
 
 class LedgerBusy(Exception):
     """Another process is writing to the ledger: go on with what is there."""
+
+
+@contextmanager
+def at_once(connection: sqlite3.Connection) -> Iterator[None]:
+    """Wait for no other process inside.
+
+    Raises:
+        LedgerBusy: It would have been waited for.
+    """
+    [(wait,)] = connection.execute("PRAGMA busy_timeout")
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error) and "busy" not in str(error):
+            raise
+        raise LedgerBusy from error
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {wait}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +119,14 @@ def sync(
     if not (plan.jobs or lost or plan.back):
         return Synced(files=len(plan.seen), read=0, missing=0)
     entry = _Entry(book, known, plan)
-    entry.begin()
+    entry.begin(lost)
     try:
         for scanned in scanner(plan.jobs, plan.sources):
             entry.take(scanned)
             done += 1
             if progress is not None:
                 progress(done, total)
-        entry.finish(lost)
+        entry.commit()
     except BaseException:
         entry.give_up()
         raise
@@ -117,6 +138,7 @@ class _Plan:
 
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]]) -> None:
         self._book, self._known = book, known
+        self._is_kept = any(file for _, _, file in book.connection.execute("PRAGMA database_list"))
         self.seen: set[str] = set()
         self.sources: dict[str, Source] = {}
         self.jobs: list[Job] = []
@@ -149,6 +171,7 @@ class _Plan:
                 resume=None if row is None or identity is None else self._resume(row, item, identity),
                 head="" if row is None else row[_AT["head"]],
                 print="" if row is None else row[_AT["print"]],
+                again=self._is_kept,
             )
         )
 
@@ -201,25 +224,23 @@ class _Entry:
         self._writer: Writer | None = None
         self._bytes = 0
         self.failed = 0
-        self._new: list[tuple[int, str, str]] = []  # (id, source, path) of logs that were not known
+        self._new: list[tuple[str, str]] = []  # (source, path) of logs that were not known, or were others
 
-    def begin(self) -> None:
-        """Become the one who writes, or raise `LedgerBusy` at once."""
-        connection = self._book.connection
-        [(wait,)] = connection.execute("PRAGMA busy_timeout")
-        connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._open()
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) and "busy" not in str(error):
-                raise
-            raise LedgerBusy from error
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {wait}")
+    def begin(self, lost: Mapping[int, int]) -> None:
+        """Become the one who writes, or raise `LedgerBusy` at once; mark what is gone and what is back."""
+        with at_once(self._book.connection):
+            writer = self._open()
+        update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?"
+        changes = [*((why, file_id) for file_id, why in lost.items()), *((HERE, one) for one in self._plan.back)]
+        self._book.connection.executemany(update, changes)
+        writer.touch(file_id for _, file_id in changes)
 
     def _open(self) -> Writer:
         if self._writer is None:
             self._book.connection.execute("BEGIN IMMEDIATE")
+            if self._book.said("prices") not in {None, self._book.prices.fingerprint}:
+                self._book.connection.execute("ROLLBACK")
+                raise LedgerBusy  # somebody priced all of it anew meanwhile, and one book has one price list
             self._writer = Writer(self._book.connection, self._book.prices)
         return self._writer
 
@@ -237,16 +258,17 @@ class _Entry:
         file_id = values[0]
         if row is None:
             file_id = int(self._book.connection.execute(_INSERT, values).lastrowid or 0)
-            self._new.append((file_id, job.source, job.path))
         else:
             self._book.connection.execute(_INSERT, values)
+        if row is None or (scanned.anew and row[_AT["head"]] != scanned.head):
+            self._new.append((job.source, job.path))
         writer.enter(file_id, scanned.scan, anew=scanned.anew)
         if row is not None and row[_AT["missing"]]:
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
         self._bytes += job.size
         if self._bytes > BATCH:
-            self._commit()
+            self.commit()
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
         resume = scanned.scan.resume
@@ -264,41 +286,32 @@ class _Entry:
             )
             writer.touch([row[0]])
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Let what was taken enter, and let go of logs that have only moved to it."""
         if self._writer is not None:
+            for file_id in self._moved():
+                self._writer.drop(file_id)
+                self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.settle()
-            self._book.connection.execute("COMMIT")
-            self._writer, self._bytes = None, 0
+            self._book.commit()
+            self._writer, self._bytes, self._new = None, 0, []
 
-    def finish(self, lost: Mapping[int, int]) -> None:
-        """Mark what is gone and what is back, and let go of what has only moved."""
-        if self._writer is None and not lost and not self._plan.back:
-            return
-        writer = self._open()
-        update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?"
-        changes = [*((why, file_id) for file_id, why in lost.items()), *((HERE, one) for one in self._plan.back)]
-        self._book.connection.executemany(update, changes)
-        writer.touch(file_id for _, file_id in changes)
-        for file_id in self._moved():
-            writer.drop(file_id)
-            self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-        self._commit()
-
-    def _moved(self) -> Iterator[int]:
+    def _moved(self) -> list[int]:
         """Logs that are gone and whose bytes begin a log that is new: renamed, moved, packed or unpacked."""
         if not self._new:
-            return
-        missing = self._book.connection.execute(
-            f"SELECT id, source, path, head, size FROM files WHERE missing = {GONE} AND head <> ''"  # noqa: S608 - a number
-        ).fetchall()
-        counts = {int(head.partition(":")[0]) for _, _, _, head, _ in missing}
-        found = {
-            (source, head_of(path, count))
-            for _, source, path in (self._new if missing else ())
-            for count in counts
-            if count
-        }
-        yield from (file_id for file_id, source, _, head, _ in missing if (source, head) in found)
+            return []
+        sql = f"SELECT id, source, head, print, offset, size FROM files WHERE missing = {GONE} AND head <> ''"  # noqa: S608 - a number
+        missing = self._book.connection.execute(sql).fetchall()
+        counts = {int(head.partition(":")[0]) for _, _, head, *_ in missing}
+        begun: dict[tuple[str, str], list[str]] = {}
+        for source, path in self._new if missing else ():
+            for count in filter(None, counts):
+                begun.setdefault((source, head_of(path, count)), []).append(path)
+        return [
+            file_id
+            for file_id, source, head, tail, offset, size in missing
+            if any(not tail or tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
+        ]
 
     def give_up(self) -> None:
         """Keep what was committed; what was not enters next time."""

@@ -96,8 +96,8 @@ class Writer:
             alone = number_of(f"{file_id}.{n}", b"") if told_by and family is None else family
             add((
                 file_id, n, session_id, labels[label], alone, alone if family is None else key, standing, told_by, 1,
-                time_ns, requests, failed, input_, output, cache_read, cache_write, cache_write_1h, reasoning, recorded, cost,
-                estimate, priced, latency, bucket, active,
+                time_ns, requests, failed, input_, output, cache_read, cache_write, cache_write_1h, reasoning,
+                recorded, cost, estimate, priced, latency, bucket, active,
             ))  # fmt: skip
 
     def _limits(self, file_id: int, scan: LeanScan) -> None:
@@ -130,6 +130,10 @@ class Writer:
             rows = self._connection.execute("SELECT session_id FROM told WHERE file_id = ?", (file_id,))
             self._touched.sessions.update(session_id for (session_id,) in rows)
 
+    def touch_all(self) -> None:
+        """Note that everything is to be looked at again."""
+        self._touched.whole = True
+
     def reprice(self) -> None:
         """Estimate every response anew: the prices have changed."""
         rows = self._connection.execute(
@@ -146,7 +150,7 @@ class Writer:
             )  # fmt: skip
             changed.append((cost, estimate, file_id, n))
         self._write("UPDATE responses SET cost_nano = ?, estimate_nano = ? WHERE file_id = ? AND n = ?", changed)
-        self._touched.whole = True
+        self.touch_all()
 
     def settle(self) -> None:
         """Put right what was touched: sessions, which copies count, cells."""

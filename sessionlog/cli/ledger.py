@@ -1,0 +1,222 @@
+"""`sessionlog ledger`: the file that remembers. What is in it, whether it is right, and how it is kept."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sessionlog import files
+from sessionlog.analytics.window import parse_usage_window
+from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsJson, Now, Source, Zone, info
+from sessionlog.cli.options import JOBS
+from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
+from sessionlog.engine.scanner import scanner
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger import upkeep
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.summary import summarise_ledger
+from sessionlog.ledger.verify import verify_ledger
+from sessionlog.render.ledger import (
+    backup_document,
+    forgotten_document,
+    rebuilt_document,
+    render_forgettable,
+    render_rebuilt,
+    render_summary,
+    render_synced,
+    render_verified,
+    synced_document,
+    there_note,
+)
+from sessionlog.render.numbers import size
+
+Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
+Jobs = Annotated[int | None, info(JOBS)]
+
+
+def ledger(
+    ctx: typer.Context, *, ledger: Ledger = None, as_json: AsJson = False, tz: Zone = None, now: Now = None
+) -> None:
+    """Show where the ledger is, what is in it, and what it alone remembers. It reads no log.
+
+    $SESSIONLOG_LEDGER, or `ledger` in config.toml, names another file.
+
+    Example: sessionlog ledger
+    """
+    if ctx.invoked_subcommand is not None:
+        if ledger is not None or as_json or tz is not None or now is not None:
+            fail(f"options stand behind the command: sessionlog ledger {ctx.invoked_subcommand} --ledger FILE")
+        return
+    where, path = _where(ledger, tz=tz, now=now)
+    with _usable(path):
+        summary = summarise_ledger(path)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        r.print_lines(partial(render_summary, summary, tz=where.zone, now=where.now, home=where.home))
+
+
+def sync(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+    """Bring the ledger up to date now: read what is new in all logs, and say what was read. Reports do it, too.
+
+    Example: sessionlog ledger sync --jobs 4
+    """
+    where, path = _where(ledger)
+    with _opened(where, path) as book, r.scan_progress() as progress:
+        synced = refresh(book, where.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
+    if as_json:
+        print_json(synced_document(path, synced))
+    elif synced is not None:
+        print_text(render_synced(synced))
+    for sentence in book.notes:
+        note(sentence)
+
+
+def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+    """Prove the ledger: every byte against its sum, and every session against a full scan of the logs.
+
+    Nothing is changed. Exit code 1: something is not as it should be, and is named.
+
+    Example: sessionlog ledger verify
+    """
+    where, path = _where(ledger)
+    prices = r.price_book(where.settings, None)
+    with _usable(path), r.scan_progress() as progress:
+        verified = verify_ledger(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
+    if as_json:
+        print_json(verified.to_dict())
+    else:
+        r.print_lines(lambda **_: render_verified(verified))
+    if not verified.is_whole:
+        raise Leave(FOUND)
+
+
+def rebuild(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+    """Read every log anew that is there. What logs told that are gone is kept.
+
+    A damaged file is kept, too, as NAME.damaged-TIME; all that can be read of it goes into the new one.
+
+    Example: sessionlog ledger rebuild
+    """
+    where, path = _where(ledger)
+    prices = r.price_book(where.settings, None)
+    with _usable(path), r.scan_progress() as progress:
+        rebuilt = upkeep.rebuild(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
+    if as_json:
+        print_json(rebuilt_document(path, rebuilt))
+    else:
+        print_text(render_rebuilt(path, rebuilt))
+    if rebuilt.synced is None:
+        note("another sessionlog is writing to the ledger: it reads the logs anew")
+
+
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The copy; it must not exist yet.")],
+    *,
+    ledger: Ledger = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the ledger as it is into a new file that only you can read, whoever writes to it meanwhile.
+
+    To go back to it, put it in the ledger's place.
+
+    Example: sessionlog ledger backup ~/ledger-2026-11-21.sqlite
+    """
+    where, path = _where(ledger)
+    if files.stat_path(path) is None:
+        fail(f"{path}: there is no ledger yet", UNREADABLE)
+    with _opened(where, path) as book:
+        count = upkeep.back_up(book, file)
+    if as_json:
+        print_json(backup_document(path, file, count))
+    else:
+        note(f"{file}: {size(count)}")
+
+
+def forget(
+    *,
+    source: Source = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="WHEN", help="Only logs of earlier days: 2026-01-01, 90d, 6mo.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    ledger: Ledger = None,
+    as_json: AsJson = False,
+    tz: Zone = None,
+    now: Now = None,
+) -> None:
+    """Forget logs that are gone: of some agents, or whose last record is before a time, or both.
+
+    Logs that are still there stay: the next sync would read them again. What is forgotten cannot be brought back.
+
+    Example: sessionlog ledger forget --source codex --before 2026-01-01
+    """
+    if source is None and before is None:
+        fail("say what to forget: --source IDS, --before WHEN, or both")
+    where, path = _where(ledger, tz=tz, now=now)
+    window = None if before is None else parse_usage_window(before, now=where.now, tz=where.zone)
+    with _opened(where, path) as book:
+        found = upkeep.find_forgettable(
+            book, sources=r.split_list(source), before_ns=None if window is None else window.start_ns
+        )
+        agreed = bool(found.gone) and (yes or _agreed(found))
+        if agreed:
+            upkeep.forget(book, found)
+    if as_json:
+        print_json(forgotten_document(path, found, forgotten=agreed))
+    else:
+        print_text(f"{'forgotten' if agreed else 'nothing is forgotten'}: {render_forgettable(found)}\n")
+    if found.there:
+        note(there_note(found))
+
+
+PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "sync": (sync, "Bring it up to date now, and say what was read."),
+    "verify": (verify, "Prove it: bytes by sums, numbers by the logs."),
+    "rebuild": (rebuild, "Read all logs anew; keep those that are gone."),
+    "backup": (backup, "Copy it into a new file."),
+    "forget": (forget, "Forget logs that are gone."),
+}
+"""The commands below `ledger`, and what each does in a few words."""
+
+
+def _where(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.Reporting, str]:
+    where = r.reporting(None, tz=tz, now=now, ledger=ledger)
+    return where, str(where.ledger)
+
+
+@contextmanager
+def _usable(path: str) -> Iterator[None]:
+    """What is wrong with the ledger's file is a sentence and an exit code."""
+    try:
+        yield
+    except LedgerUnusable as error:
+        fail(str(error), UNREADABLE)
+    except sqlite3.DatabaseError as error:
+        fail(f"{path}: {error}; `sessionlog ledger verify` says more", UNREADABLE)
+
+
+@contextmanager
+def _opened(where: r.Reporting, path: str) -> Iterator[Book]:
+    with _usable(path):
+        book = open_ledger(path, r.price_book(where.settings, None))
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+def _agreed(found: upkeep.Forgettable) -> bool:
+    """Ask a person; nobody else is taken to agree."""
+    if not sys.stdin.isatty():
+        fail(f"{render_forgettable(found)}; say --yes to forget it")
+    return typer.confirm(f"forget {render_forgettable(found)}?", err=True)

@@ -1,0 +1,200 @@
+"""Compare: what two books say of the same logs, session by session, and what a book derives against the same anew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.lean import Row
+from sessionlog.ledger.schema import SESSION
+from sessionlog.ledger.sync import UNREADABLE
+
+Name = tuple[str, str, str]
+"""A session: (source, id, place)."""
+
+_RECORDS = """
+SELECT s.source, s.session, s.place, COUNT(*) AS records, SUM(r.requests) AS requests, SUM(r.failed) AS failed_requests,
+    SUM(r.input) AS input_tokens, SUM(r.output) AS output_tokens, SUM(r.cache_read) AS cache_read_tokens,
+    SUM(r.cache_write) AS cache_write_tokens, SUM(r.reasoning) AS reasoning_tokens, SUM(r.cost_nano) AS known_cost_nano,
+    SUM(r.estimate_nano) AS estimated_cost_nano, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
+    SUM(r.active_ms) AS active_ms
+FROM records r JOIN sessions s ON s.id = r.session_id GROUP BY 1, 2, 3
+"""
+_MODELS = """
+SELECT DISTINCT s.source, s.session, s.place, l.provider || '/' || l.model || ' ' || l.project AS models
+FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id ORDER BY 1, 2, 3, 4
+"""
+_CALLS = """
+SELECT s.source, s.session, s.place, COUNT(*) AS tool_calls, SUM(c.failed) AS tool_errors,
+    SUM(c.output_bytes) AS tool_output_bytes
+FROM calls c JOIN sessions s ON s.id = c.session_id WHERE c.counts GROUP BY 1, 2, 3
+"""
+_FACTS = "SELECT source, session, place, end_status, project, start_ns, duration_ms, prompt FROM sessions"
+_LOGS = """
+SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.settled, s.source, s.session, s.place
+FROM told t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
+"""
+_NAME = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One number, or name, that should be another.
+
+    Attributes:
+        source: The session's source.
+        session: Its id.
+        column: What differs.
+        ledger: What the ledger says; None for nothing.
+        logs: What it should say: what the logs give, or what is computed anew.
+    """
+
+    source: str
+    session: str
+    column: str
+    ledger: Any
+    logs: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What a comparison of two books found.
+
+    Attributes:
+        differences: By session and column.
+        compared: Sessions compared.
+        writing: Sessions that differ, but whose logs were written to between the two looks at them.
+    """
+
+    differences: tuple[Difference, ...]
+    compared: int
+    writing: int
+
+
+def compare_books(kept: Book, scanned: Book) -> Comparison:
+    """Compare what a ledger says of the logs that are there with what a scan of them gave."""
+    ours, theirs = _told(kept), _told(scanned)
+    changed = _changed(kept, scanned)
+    found: list[Difference] = []
+    writing = set()
+    names = sorted(ours.keys() | theirs.keys())
+    for name in names:
+        differences = list(_differences(name, ours.get(name, {}), theirs.get(name, {})))
+        if differences and name in changed:
+            writing.add(name)
+        else:
+            found += differences
+    return Comparison(differences=tuple(found), compared=len(names) - len(writing), writing=len(writing))
+
+
+def _told(book: Book) -> dict[Name, dict[str, Any]]:
+    told: dict[Name, dict[str, Any]] = defaultdict(dict)
+    for sql in (_RECORDS, _CALLS, _FACTS):
+        rows = book.query(sql, {})
+        columns = _columns(book, sql)
+        for row in rows:
+            told[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
+    for *name, model in book.query(_MODELS, {}):
+        told[name[0], name[1], name[2]].setdefault("models", []).append(model)
+    return told
+
+
+def _columns(book: Book, sql: str) -> list[str]:
+    cursor = book.connection.execute(f"SELECT * FROM ({sql}) LIMIT 0")  # noqa: S608 - a query of ours
+    return [column[0] for column in cursor.description[_NAME:]]
+
+
+def _differences(name: Name, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterable[Difference]:
+    if not ours or not theirs:
+        there = "the session"
+        yield Difference(
+            source=name[0], session=name[1], column=there, ledger=bool(ours) or None, logs=bool(theirs) or None
+        )
+        return
+    for column in sorted(ours.keys() | theirs.keys()):
+        if ours.get(column) != theirs.get(column):
+            yield Difference(
+                source=name[0], session=name[1], column=column, ledger=ours.get(column), logs=theirs.get(column)
+            )
+
+
+def _changed(kept: Book, scanned: Book) -> set[Name]:
+    """Sessions of logs that looked different to the one and to the other, or may change without showing it."""
+    looks: dict[Any, list[Row]] = defaultdict(list)
+    names: dict[Any, set[Name]] = defaultdict(set)
+    unreadable = {path for book in (kept, scanned) for (path,) in book.query(_UNREADABLE, {})}
+    for book in (kept, scanned):
+        seen: dict[Any, Row] = {}
+        for path, *look, source, session, place in book.query(_LOGS, {}):
+            seen[path] = tuple(look)
+            names[path].add((source, session, place))
+        for path, found in seen.items():
+            looks[path].append(found)
+    return {
+        name
+        for path, told in names.items()
+        if path in unreadable or any(not look[-1] for look in looks[path]) or len(set(looks[path])) > 1
+        for name in told
+    }
+
+
+_UNREADABLE = f"SELECT path FROM files WHERE missing = {UNREADABLE}"  # noqa: S608 - a number
+
+
+def compare_derived(book: Book) -> list[Difference]:
+    """Compute anew, in the book, all that is derived, and return what was not what it should be."""
+    before = _derived(book)
+    book.settle_anew()
+    after = _derived(book)
+    names = dict(before["names"]) | dict(after["names"])
+    found = []
+    for kind in ("cells", "counts", "calls", "sessions"):
+        for key in sorted(before[kind].keys() | after[kind].keys(), key=repr):
+            was, now = before[kind].get(key), after[kind].get(key)
+            if was != now:
+                source, session = names.get(key[0], ("", f"number {key[0]}"))
+                found += [
+                    Difference(source=source, session=session, column=f"{kind}.{column}", ledger=ours, logs=theirs)
+                    for column, ours, theirs in _apart(was, now)
+                ]
+    return found
+
+
+def _apart(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iterable[tuple[str, Any, Any]]:
+    if was is None or now is None:
+        yield "rows", int(was is not None), int(now is not None)
+        return
+    yield from ((column, was[column], now[column]) for column in was if was[column] != now[column])
+
+
+def _derived(book: Book) -> dict[str, dict[Any, Any]]:
+    """Rows of what is derived by keys that begin with the session's number."""
+    connection = book.connection
+    derived: dict[str, dict[Any, Any]] = {"names": {}}
+    for kind, count, sql in _DERIVED:
+        cursor = connection.execute(sql)
+        columns = [column[0] for column in cursor.description]
+        derived[kind] = {
+            row[:count]: {c: _settled(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
+            for row in cursor
+        }
+    derived["names"] = {key[0]: (row["source"], row["session"]) for key, row in derived["sessions"].items()}
+    return derived
+
+
+def _settled(column: str, value: Any) -> Any:
+    """A value without what depends on the order of adding up."""
+    if column == "latencies" and isinstance(value, str):
+        return "".join(sorted(value))
+    return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value
+
+
+_DERIVED = (
+    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM sessions"),  # noqa: S608 - names of the schema
+    ("cells", 3, "SELECT * FROM cells"),
+    ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts"),
+    ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts"),
+)

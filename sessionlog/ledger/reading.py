@@ -1,0 +1,112 @@
+"""Reading: a book open for questions, and the shortest way to ask one.
+
+While nothing has changed since the last sync the ledger's file is all that an answer needs: no agent's logs are looked
+for, no prices are loaded, nothing is written. `ask_unchanged` takes that way if it is open.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from sessionlog.errors import Problem, SessionLogError
+from sessionlog.ledger.rows import saturating_sum, storable
+from sessionlog.ledger.surroundings import open_unchanged
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    _T = TypeVar("_T")
+
+MOST_NAMED = 100
+"""Problems that are kept by name."""
+
+
+class ReadBook:
+    """Sessions, records and tool calls in SQLite, open for questions.
+
+    Attributes:
+        connection: The open database.
+        unrecognised: Files that are no log of a known agent.
+        notes: Sentences for the reader of a report: what the book could not do.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.unrecognised = 0
+        self.notes: list[str] = []
+
+    @property
+    def problem_count(self) -> int:
+        """All findings about the logs that are there."""
+        [(count,)] = self._ask("SELECT COALESCE(SUM(problems), 0) FROM files WHERE NOT missing")
+        return int(count)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The first of them by name, at most a hundred."""
+        named: list[Problem] = []
+        for (text,) in self._ask("SELECT named FROM files WHERE problems AND NOT missing ORDER BY path"):
+            if len(named) >= MOST_NAMED:
+                break
+            named += problems_of(text)
+        return named[:MOST_NAMED]
+
+    @property
+    def priced_from(self) -> str:
+        """Which prices estimates come from, for a footer."""
+        return self.said("priced_from") or ""
+
+    def said(self, name: str) -> str | None:
+        """Return what the book says of itself by that name."""
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def define(self, name: str, function: Any) -> None:
+        """Make a Python function of one argument callable in queries."""
+        self.connection.create_function(name, 1, function, deterministic=True)
+
+    def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+        parameters = {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}
+        try:
+            return self._ask(sql, parameters)
+        except sqlite3.OperationalError as error:
+            if "overflow" not in str(error):
+                raise
+            saturating_sum(self.connection)
+            return self._ask(sql.replace("SUM(", "saturating_sum("), parameters)
+
+    def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, parameters or {}).fetchall()
+
+    def close(self) -> None:
+        """Close the database; one in memory is forgotten."""
+        self.connection.close()
+
+
+def problems_of(text: str) -> list[Problem]:
+    """Return problems that were written down as JSON."""
+    return [Problem(**fields) for fields in json.loads(text)]
+
+
+def ask_unchanged(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
+    """Put a question to a ledger in which nothing would be new; None if that is not so, or anything is odd.
+
+    `ask` answers then, and knows what to say of it.
+    """
+    try:
+        connection = open_unchanged(path, env)
+        if connection is None:
+            return None
+        book = ReadBook(connection)
+        try:
+            return question(book)
+        finally:
+            book.close()
+    except SessionLogError:
+        raise
+    except Exception:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again in `ask`
+        return None

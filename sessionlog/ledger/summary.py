@@ -1,0 +1,160 @@
+"""Summary: what is in a ledger's file, how large it is, and what it alone remembers. It only reads."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sessionlog import files
+from sessionlog.errors import LedgerUnusable
+from sessionlog.events.times import format_time
+from sessionlog.ledger.schema import VERSION
+from sessionlog.ledger.store import open_to_ask
+from sessionlog.ledger.sync import ELSEWHERE, GONE
+
+SCHEMA = "sessionlog.ledger/1"
+
+_BESIDE = ("", "-wal", ".sums")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSource:
+    """What is kept of one agent.
+
+    Attributes:
+        source: The source's id.
+        files: Logs that were read.
+        sessions: Sessions in them.
+        records: Responses that count.
+        archived_files: Logs that are gone; the ledger alone remembers what they told.
+        archived_sessions: Sessions all of whose logs are gone.
+        archived_records: Responses that count, of logs that are gone.
+        elsewhere_files: Logs that are not where logs are looked for now; reports leave them out.
+    """
+
+    source: str
+    files: int = 0
+    sessions: int = 0
+    records: int = 0
+    archived_files: int = 0
+    archived_sessions: int = 0
+    archived_records: int = 0
+    elsewhere_files: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What is in a ledger.
+
+    Attributes:
+        path: Its file.
+        exists: Whether there is one.
+        version: Its schema's version.
+        bytes: What it takes on disk, with the files beside it.
+        tool_calls: Tool calls that count.
+        oldest_ns: The earliest response.
+        newest_ns: The latest.
+        synced_ns: When logs were last looked through; while nothing changes nobody needs to.
+        priced_from: The price list that estimates were made with.
+        sources: What is kept of each agent, by id.
+    """
+
+    path: str
+    exists: bool
+    version: int = VERSION
+    bytes: int = 0
+    tool_calls: int = 0
+    oldest_ns: int | None = None
+    newest_ns: int | None = None
+    synced_ns: int | None = None
+    priced_from: str = ""
+    sources: tuple[KeptSource, ...] = ()
+
+    @property
+    def total(self) -> KeptSource:
+        """All agents together."""
+        names = [name for name in KeptSource.__slots__ if name != "source"]
+        return KeptSource(source="*", **{name: sum(getattr(one, name) for one in self.sources) for name in names})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document `sessionlog.ledger/1`."""
+        total = asdict(self.total)
+        del total["source"]
+        return {
+            "schema": SCHEMA,
+            "path": self.path,
+            "exists": self.exists,
+            "version": self.version,
+            "bytes": self.bytes,
+            **total,
+            "tool_calls": self.tool_calls,
+            "oldest": _time(self.oldest_ns),
+            "newest": _time(self.newest_ns),
+            "synced": _time(self.synced_ns),
+            "priced_from": self.priced_from,
+            "sources": [asdict(one) for one in self.sources],
+        }
+
+
+def _time(time_ns: int | None) -> str | None:
+    return None if time_ns is None else format_time(time_ns)
+
+
+def summarise_ledger(path: str) -> Summary:
+    """Look into a ledger as it is, without reading any log.
+
+    Raises:
+        LedgerUnusable: It is damaged, another's, or of a newer version.
+    """
+    if files.stat_path(path) is None:
+        return Summary(path=path, exists=False)
+    with closing(open_to_ask(path)) as connection:
+        try:
+            return _summary(path, connection)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+
+
+def _summary(path: str, connection: sqlite3.Connection) -> Summary:
+    ask = connection.execute
+    said = dict(ask("SELECT name, value FROM meta"))
+    [(version,)] = ask("PRAGMA user_version")
+    [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM cells")
+    [(calls,)] = ask("SELECT COUNT(*) FROM calls WHERE counts")
+    synced = str(said.get("synced", ""))
+    return Summary(
+        path=path,
+        exists=True,
+        version=version,
+        bytes=sum(status.st_size for name in _BESIDE if (status := files.stat_path(path + name)) is not None),
+        tool_calls=calls,
+        oldest_ns=oldest,
+        newest_ns=newest,
+        synced_ns=int(synced) if synced.isdecimal() else None,
+        priced_from=str(said.get("priced_from", "")),
+        sources=_sources(connection),
+    )
+
+
+def _sources(connection: sqlite3.Connection) -> tuple[KeptSource, ...]:
+    kept: dict[str, dict[str, int]] = {}
+    for names, sql in _COUNTS:
+        for source, *counts in connection.execute(sql):
+            kept.setdefault(str(source), {}).update(zip(names, counts, strict=True))
+    return tuple(KeptSource(source=source, **counts) for source, counts in sorted(kept.items()))
+
+
+_COUNTS = (
+    (
+        ("files", "archived_files", "elsewhere_files"),
+        f"SELECT source, COUNT(*), SUM(missing = {GONE}), SUM(missing = {ELSEWHERE}) FROM files GROUP BY 1",  # noqa: S608 - numbers
+    ),
+    (("sessions", "archived_sessions"), "SELECT source, COUNT(*), SUM(archived) FROM sessions GROUP BY 1"),
+    (
+        ("records", "archived_records"),
+        f"""SELECT f.source, COUNT(*), SUM(f.missing = {GONE}) FROM responses r JOIN files f ON f.id = r.file_id
+            WHERE r.counts GROUP BY 1""",  # noqa: S608 - a number
+    ),
+)

@@ -1,0 +1,59 @@
+"""Trust: whether a ledger's file can be worked with, before anything in it is believed.
+
+It belongs to us and nobody else may write to it; it is a ledger, of a version that we know. Whatever is wrong is one
+sentence. Nothing is imported for it: the shortest report asks this, too.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from sessionlog.ledger.schema import APPLICATION, VERSION
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    import sqlite3
+
+
+def owner_flaw(path: str) -> str | None:
+    """Return why a file or folder is not ours alone, None if it is.
+
+    Raises:
+        OSError: It is not there.
+    """
+    status = os.lstat(path)
+    user = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
+    if stat.S_ISLNK(status.st_mode) and not os.path.isdir(path):
+        return f"{path} is a link; name the file itself"
+    if status.st_uid != user:
+        return f"{path} belongs to another user"
+    if os.name == "posix" and status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+        return f"others may write to {path}; `chmod go-w` makes it yours alone"
+    return None
+
+
+def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
+    """Return why an open file is no ledger that can be worked with; None for one, and for a file without tables."""
+    [(application,)] = connection.execute("PRAGMA application_id")
+    [(version,)] = connection.execute("PRAGMA user_version")
+    if application != APPLICATION and has_tables(connection):
+        return f"{path} is another program's database"
+    if version > VERSION:
+        return f"{path} was made by a newer sessionlog (version {version}, known is {VERSION})"
+    return None
+
+
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether there is anything in a file."""
+    return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+
+
+def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
+    """Whether an open file is a ledger that can be worked with, and has tables."""
+    return kind_flaw(connection, path) is None and has_tables(connection)
+
+
+def read_only(path: str) -> str:
+    """Return the URI by which SQLite opens a file for reading alone, and makes none; no letter of it means anything."""
+    return f"file:{''.join(f'%{byte:02x}' for byte in os.fsencode(os.path.abspath(path)))}?mode=ro"

@@ -1,0 +1,238 @@
+"""Upkeep of the ledger's file: a backup, forgetting, and a rebuild that loses nothing that can still be read.
+
+What the ledger alone remembers is dear: a backup never overwrites, a rebuild reads again only what is there, and a
+damaged file stays beside the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sessionlog import files
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.page_sums import ENDING, check_pages, disown_sums
+from sessionlog.ledger.rescue import Rescued, rescue
+from sessionlog.ledger.store import is_damaged, open_ledger
+from sessionlog.ledger.sync import GONE, Progress, Scanner, Synced, scan_here
+from sessionlog.pricing.book import PriceBook
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgettable:
+    """What fits a source and a time.
+
+    Attributes:
+        gone: Ids of logs that are gone: these can be forgotten.
+        records: Responses of theirs that count.
+        sessions: Sessions that they tell of.
+        there: Logs that fit and are still there; the next sync would read them again, so they stay.
+    """
+
+    gone: tuple[int, ...]
+    records: int
+    sessions: int
+    there: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild did.
+
+    Attributes:
+        synced: What was read; None if another process was writing.
+        damaged: Where the damaged file is kept; empty if the file was whole and is still the same.
+        rescued: What the damaged file still told.
+    """
+
+    synced: Synced | None
+    damaged: str = ""
+    rescued: Rescued | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object."""
+        return {
+            "damaged": self.damaged or None,
+            "rescued": None if self.rescued is None else asdict(self.rescued),
+            "synced": None if self.synced is None else asdict(self.synced),
+        }
+
+
+def back_up(book: Book, path: str) -> int:
+    """Copy a ledger as it is now into a new file that only its owner can read; return its size.
+
+    Raises:
+        LedgerUnusable: There is a file of that name, or it cannot be written.
+    """
+    if os.path.lexists(path):
+        raise LedgerUnusable(f"{path}: there is a file already; a backup overwrites nothing")
+    try:
+        files.make_private(path)
+        copy = sqlite3.connect(path)
+        try:
+            book.connection.backup(copy)
+            disown_sums(copy)
+            copy.commit()
+        finally:
+            copy.close()
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerUnusable(f"{path}: no backup: {files.reason_of(error)}") from error
+    status = files.stat_path(path)
+    return 0 if status is None else status.st_size
+
+
+def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int | None = None) -> Forgettable:
+    """Find the logs of these sources (glob patterns) that told nothing of a time since then.
+
+    A log without times is of the time when it was last written.
+    """
+    last = dict(book.query(_LAST, {}))
+    fitting = [
+        row
+        for row in book.query(_LOGS, {})
+        if (not sources or any(fnmatchcase(str(row[1]), pattern.strip().lower()) for pattern in sources))
+        and (before_ns is None or before_ns > (row[4] if last.get(row[0]) is None else last[row[0]]))
+    ]
+    gone = [row for row in fitting if row[2] == GONE]
+    ids = {row[0] for row in gone}
+    sessions = {
+        session for file_id, session in book.query("SELECT file_id, session_id FROM told", {}) if file_id in ids
+    }
+    return Forgettable(
+        gone=tuple(sorted(ids)),
+        records=sum(row[3] for row in gone),
+        sessions=len(sessions),
+        there=len(fitting) - len(gone),
+    )
+
+
+_LOGS = """SELECT id, source, missing, (SELECT COUNT(*) FROM responses r WHERE r.file_id = f.id AND r.counts), mtime_ns
+    FROM files f"""
+_LAST = """SELECT file_id, MAX(time_ns)
+    FROM (SELECT file_id, time_ns FROM responses UNION ALL SELECT file_id, time_ns FROM calls) GROUP BY 1"""
+
+
+def forget(book: Book, found: Forgettable) -> int:
+    """Take logs that are gone, and all that they told, out of the ledger and out of its file's bytes; how many."""
+    connection = book.connection
+    connection.execute("PRAGMA secure_delete = ON")
+    count = book.forget(found.gone)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM labels WHERE id NOT IN (SELECT label_id FROM responses)")
+    connection.execute("DELETE FROM names WHERE id NOT IN (SELECT name_id FROM calls)")
+    book.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return count
+
+
+def rebuild(
+    path: str,
+    prices: PriceBook,
+    env: Mapping[str, str],
+    *,
+    now: datetime | None = None,
+    scanner: Scanner = scan_here,
+    progress: Progress | None = None,
+) -> Rebuilt:
+    """Read every log anew; what logs that are gone told stays.
+
+    A whole file is rebuilt in its place, in transactions. Of a damaged one all that can be read goes into a new file,
+    which takes its place; the damaged one stays beside it.
+
+    Raises:
+        LedgerUnusable: The file is not ours, of a newer version, or cannot be written.
+    """
+    book = _open_whole(path, prices)
+    if book is not None:
+        try:
+            return Rebuilt(synced=_read_anew(book, env, scanner, progress))
+        finally:
+            book.close()
+    moment = now or datetime.now(UTC)
+    damaged = _free_name(f"{path}.damaged-{moment:%Y%m%dT%H%M%SZ}")
+    folder = f"{path}.new"
+    try:
+        _copy(path, damaged)
+        files.remove_directory(folder)
+        new, old = os.path.join(folder, "ledger.sqlite"), os.path.join(folder, "damaged.sqlite")
+        book = open_ledger(new, prices)
+        try:
+            _copy(path, old)
+            rescued = rescue(old, book)
+            synced = _read_anew(book, env, scanner, progress)
+        finally:
+            book.close()
+        _take_place(new, path)
+    except OSError as error:
+        raise LedgerUnusable(f"{path}: not rebuilt: {files.reason_of(error)}; it is as it was") from error
+    finally:
+        files.remove_directory(folder)
+    return Rebuilt(synced=synced, damaged=damaged, rescued=rescued)
+
+
+def _open_whole(path: str, prices: PriceBook) -> Book | None:
+    """The ledger, if its file is whole; None if it is damaged."""
+    try:
+        book = open_ledger(path, prices)
+    except LedgerUnusable as error:
+        if is_damaged(error) or check_pages(path, None).damaged:
+            return None
+        raise
+    try:
+        [first, *_] = book.connection.execute("PRAGMA integrity_check(1)").fetchall()
+        if first == ("ok",) and not check_pages(path, book.connection).damaged:
+            return book
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
+        pass
+    book.close()
+    return None
+
+
+def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced | None:
+    """Let no log look as it was, so that a sync reads all that are there, and compute what is derived."""
+    book.connection.execute("BEGIN IMMEDIATE")
+    book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
+    book.connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+    book.say("prices", "")
+    book.commit()
+    synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
+    book.settle_anew()
+    return synced
+
+
+def _copy(path: str, copy: str) -> None:
+    """Copy a ledger's file and its write-ahead log, byte by byte."""
+    for ending in ("", "-wal"):
+        if files.stat_path(path + ending) is not None:
+            files.make_private(copy + ending)
+            files.copy_file(path + ending, copy + ending)
+
+
+def _take_place(new: str, path: str) -> None:
+    """Put a new file in a ledger's place; what is beside the old one would not fit it."""
+    files.replace_file(f"{path}-wal", [])
+    files.replace_file(path, _pieces(new))
+    files.replace_file(path + ENDING, _pieces(new + ENDING))
+
+
+def _pieces(path: str) -> list[bytes]:
+    with files.open_log(path) as file:
+        return list(iter(lambda: file.read(_PIECE), b""))
+
+
+def _free_name(name: str) -> str:
+    number = 0
+    free = name
+    while os.path.lexists(free):
+        number += 1
+        free = f"{name}.{number}"
+    return free

@@ -1,0 +1,116 @@
+"""Cells and the records at the edges of a window are the records of the window, wherever it is cut."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.ledger.cells import parts
+from sessionlog.ledger.histogram import bucket_of, counts_of
+from sessionlog.ledger.schema import QUARTER_NS
+from tests.ledger.entries import book_of, record, session
+from tests.ledger.little_home import LittleHome
+
+QUARTER = 1_795_176_000 * 10**9 // QUARTER_NS * QUARTER_NS
+FARTHEST = 2**63 - 1
+
+near = st.integers(-3, 3).map(lambda quarters: QUARTER + quarters * QUARTER_NS)
+moments = st.builds(int.__add__, near, st.sampled_from((-1, 0, 1, 7, QUARTER_NS // 2)))
+bounds = st.one_of(st.none(), moments, st.sampled_from((-FARTHEST, 0, FARTHEST, 10**20, -(10**20))))
+told = st.builds(
+    record,
+    time_ns=st.one_of(st.none(), moments, st.sampled_from((-1, 0, -QUARTER_NS, 4 * 10**18))),
+    model=st.sampled_from("ab"),
+    output=st.integers(0, 9),
+    input=st.integers(0, 9),
+    cost_nano=st.one_of(st.none(), st.integers(1, 9)),
+    latency_ms=st.one_of(st.none(), st.integers(1, 900)),
+    failed=st.booleans(),
+)
+SUMS = "SUM(requests), SUM(failed), SUM(input), SUM(output), SUM(cost_nano), SUM(unpriced), SUM(generated)"
+
+
+def summed(rows):
+    """(session, label) → its sums, its first and last moment, and its latencies."""
+    found = {}
+    for session_id, label, *sums, first, last, latencies in rows:
+        found[session_id, label] = (*sums, first, last, dict(counts_of(latencies)))
+    return found
+
+
+def of_parts(book, start, end):
+    """What the table expression gives."""
+    table, parameters = parts(start, end)
+    sql = f"""SELECT session_id, label_id, {SUMS}, MIN(first_ns), MAX(last_ns), group_concat(latencies, '')
+              FROM {table} r GROUP BY 1, 2"""
+    return summed(book.query(sql, parameters))
+
+
+def of_records(book, start, end):
+    """The same, of single records and in Python."""
+    found = {}
+    rows = book.query(
+        """SELECT session_id, label_id, time_ns, requests, failed, input, output, cost_nano,
+               (priced AND cost_nano IS NULL AND estimate_nano IS NULL) * requests, latency_bucket FROM records""",
+        {},
+    )
+    for session_id, label, time_ns, requests, failed, input_, output, cost, unpriced, bucket in rows:
+        if time_ns is None:
+            if (start, end) != (None, None):
+                continue
+        elif (start is not None and time_ns < start) or (end is not None and time_ns >= end):
+            continue
+        known = found.setdefault((session_id, label), [0, 0, 0, 0, None, 0, 0, None, None, {}])
+        generated = output if bucket is not None else 0
+        for index, value in enumerate((requests, failed, input_, output, cost, unpriced, generated)):
+            if value is not None:
+                known[index] = (known[index] or 0) + value
+        if time_ns is not None:
+            known[7] = time_ns if known[7] is None else min(known[7], time_ns)
+            known[8] = time_ns if known[8] is None else max(known[8], time_ns)
+        if bucket is not None:
+            known[9][bucket] = known[9].get(bucket, 0) + 1
+    return {name: tuple(values) for name, values in found.items()}
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.lists(told, max_size=4), min_size=1, max_size=3), bounds, bounds)
+def test_any_window_is_the_sum_of_its_records(sessions, start, end):
+    """Half open, at any nanosecond, with either end open, turned round, or beyond what a database can hold."""
+    book = book_of(*(session(f"s{number}", *records) for number, records in enumerate(sessions)))
+    assert of_parts(book, start, end) == of_records(book, start, end)
+    book.close()
+
+
+def test_a_window_of_whole_quarters_asks_cells_alone():
+    """No record is looked at."""
+    table, parameters = parts(QUARTER, QUARTER + QUARTER_NS)
+    assert ("responses" in table, sorted(parameters)) == (False, ["inner_end", "inner_start"])
+    assert parts(None, None) == ("cells", {})
+
+
+def test_a_window_inside_one_quarter_asks_records_alone():
+    """There is no whole cell in it."""
+    book = book_of(session("s", record(time_ns=QUARTER + 5), record(time_ns=QUARTER + 6)))
+    assert [row[0] for row in of_parts(book, QUARTER + 5, QUARTER + 6).values()] == [1]
+    book.close()
+
+
+def test_reports_of_windows_add_up(tmp_path):
+    """Two windows that meet are the whole, at any nanosecond where they meet."""
+    home = LittleHome(tmp_path)
+    home.append("s/n1.jsonl", [("answer", number, number + 1) for number in range(8)])
+    whole = aggregate_usage(env=home.env, jobs=1).totals.output_tokens
+    for second in range(0, 180, 7):
+        cut = datetime(2026, 11, 10, 10, second // 60, second % 60, 123_457, tzinfo=UTC).isoformat()
+        halves = [aggregate_usage(env=home.env, jobs=1, window=window) for window in (f"..{cut}", f"{cut}..")]
+        assert sum(report.totals.output_tokens for report in halves) == whole
+
+
+def test_a_latency_is_a_letter_of_its_cell():
+    """Joined texts are sums of histograms."""
+    book = book_of(session("s", *(record(time_ns=QUARTER, latency_ms=ms) for ms in (1, 50, 50, 0, None))))
+    [(latencies,)] = book.query("SELECT latencies FROM cells", {})
+    assert counts_of(latencies) == {bucket_of(1): 1, bucket_of(50): 2, bucket_of(0): 1}
+    book.close()

@@ -1,0 +1,144 @@
+"""Several processes sync and read one ledger at once: every answer is one true state, and nobody waits long."""
+
+import json
+import os
+import sqlite3
+import time
+from itertools import pairwise
+
+import pytest
+
+from sessionlog.ledger import store
+from sessionlog.ledger.ask import BUSY, Where, ask
+from tests.ledger.entries import PRICES
+from tests.ledger.little_home import LittleHome
+from tests.ledger.little_logs import PATHS
+from tests.ledger.little_reports import counted, of_ledger, of_scan
+from tests.reliability.children import fork, wait
+
+BOUND = 1.0
+"""Seconds that a question may take while another process holds the lock; answering takes some milliseconds."""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home in which every log holds one answer."""
+    home = LittleHome(tmp_path)
+    for path in ("s/n1.jsonl", *PATHS["claude"][:1]):
+        home.append(path, [("answer", 0, 1)])
+    return home
+
+
+@pytest.fixture
+def writer(home):
+    """Another connection to the ledger, for who writes."""
+    of_ledger(home, PRICES)
+    connection = sqlite3.connect(home.ledger, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def sums(book):
+    """Sums over cells, records and shares of sessions, which must be the same at any moment; and the calls."""
+    [cells], [records] = (
+        book.query(f"SELECT COALESCE(SUM(requests), 0), COALESCE(SUM(output), 0) FROM {table}", {})
+        for table in ("cells", "records")
+    )
+    assert cells == records
+    [(calls,)] = book.query("SELECT COUNT(*) FROM tools", {})
+    return [*cells, calls]
+
+
+def watch(home, rounds):
+    """Ask so many times; what was seen, and how long the longest answer took."""
+    seen, longest = [], 0.0
+    for _ in range(rounds):
+        began = time.monotonic()
+        seen.append(ask(Where(ledger=home.ledger, env=home.env), PRICES, sums))
+        longest = max(longest, time.monotonic() - began)
+    return seen, longest
+
+
+def run_together(home, folder, processes, rounds):
+    """Several processes ask while logs grow by an answer at a time; what each of them saw."""
+    children = []
+    for number in range(processes):
+
+        def work(number=number):
+            told = json.dumps(watch(home, rounds))
+            (folder / f"{number}.json").write_text(told)
+
+        children.append(fork(work))
+    for amount in range(rounds):
+        home.append("s/n1.jsonl", [("answer", amount % 3, 1), ("tool", amount % 2, 1)])
+        home.append(PATHS["codex"][amount % 2], [("count", 0, 1)])
+        home.append(PATHS["claude"][0], [("answer", amount, 1)])
+    assert [wait(child) for child in children] == [0] * processes
+    return [json.loads((folder / f"{number}.json").read_text()) for number in range(processes)]
+
+
+@pytest.mark.parametrize(
+    ("processes", "rounds"),
+    [(4, 12), pytest.param(8, 200, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+)
+def test_every_answer_is_a_state_that_was(home, tmp_path, processes, rounds):
+    """Nothing is counted twice or lost meanwhile: while logs only grow so do the numbers, and the last are exact."""
+    for seen, _ in run_together(home, tmp_path, processes, rounds):
+        assert seen == sorted(seen)
+        for before, after in pairwise(seen):
+            assert all(one <= other for one, other in zip(before, after, strict=True))
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_who_finds_the_ledger_locked_says_so_and_gives_the_numbers_before(home, writer):
+    """At once: a first sync of a large home takes a minute."""
+    before = of_ledger(home, PRICES)
+    home.append("s/n1.jsonl", [("answer", 1, 5)])
+    writer.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    answer = of_ledger(home, PRICES)
+    assert time.monotonic() - began < BOUND
+    assert (counted(answer), answer["notes"]) == (counted(before), [BUSY])
+    writer.execute("COMMIT")
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_who_has_nothing_to_read_does_not_wait_for_a_writer(home, writer):
+    """All logs are in: where they were looked for can be written down another time."""
+    os.utime(home.folder / "s", ns=(0, home.tick()))
+    writer.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    answer = of_ledger(home, PRICES)
+    assert time.monotonic() - began < BOUND
+    assert (counted(answer), answer["notes"]) == (counted(of_scan(home, PRICES)), [])
+
+
+def test_a_writer_does_not_keep_readers_from_what_has_not_changed(home, writer):
+    """Nothing has changed, nothing is written, nobody is waited for."""
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("DELETE FROM cells")
+    began = time.monotonic()
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    assert time.monotonic() - began < BOUND
+
+
+def test_a_reader_does_not_keep_a_writer_waiting(home):
+    """It goes on seeing what it saw."""
+    of_ledger(home, PRICES)
+    reader = store.open_ledger(home.ledger, PRICES)
+    with reader.reading():
+        before = sums(reader)
+        home.append("s/n1.jsonl", [("answer", 1, 5)])
+        began = time.monotonic()
+        assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+        assert time.monotonic() - began < BOUND
+        assert sums(reader) == before
+    assert sums(reader) > before
+    reader.close()
+
+
+def test_two_that_make_a_ledger_at_once_make_one(home, tmp_path):
+    """The first use on a machine may be by several agents."""
+    children = [fork(lambda: of_ledger(home, PRICES)) for _ in range(4)]
+    assert [wait(child) for child in children] == [0] * 4
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)

@@ -1,0 +1,299 @@
+"""What a sync does with each log: nothing, its new rows, all of it, or it lets go of it."""
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
+from sessionlog.errors import LogNotReadable
+from sessionlog.ledger import ask as asking
+from sessionlog.ledger import sync as syncing
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.sync import scan_here, sync
+from sessionlog.sources.discover import discover
+from sessionlog.sources.registry import all_sources
+from tests.ledger.entries import PRICES
+from tests.ledger.little_home import LittleHome
+from tests.ledger.little_logs import OTHER, PARENT
+from tests.ledger.little_reports import counted, of_ledger, of_scan
+from tests.ledger.test_ledger_machine import DEARER
+
+NATIVE, SECOND = "s/n1.jsonl", "s/deep/n2.jsonl"
+CLAUDE, FORK = f"c/projects/-w-a/{PARENT}.jsonl", f"c/projects/-w-a/{OTHER}.jsonl"
+
+
+class Stopped(BaseException):
+    """What ends a process."""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home with one log of sessionlog's own and one of Claude Code's."""
+    home = LittleHome(tmp_path)
+    home.append(NATIVE, [("answer", 1, 3)])
+    home.append(CLAUDE, [("answer", 1, 3)])
+    return home
+
+
+def jobs_of(home, **how):
+    """Path inside the home → its job, of a report's sync."""
+    found = {}
+
+    def scanner(jobs, sources):
+        found.update({job.path.removeprefix(f"{home.folder}/"): job for job in jobs})
+        return scan_here(jobs, sources)
+
+    of_ledger(home, PRICES, scanner=scanner, **how)
+    return found
+
+
+def requests(home):
+    """How many requests the ledger counts, those of logs that are gone included."""
+    return of_ledger(home, PRICES)["reports"][0]["totals"]["requests"]
+
+
+def archived(home):
+    """How many sessions the ledger alone remembers."""
+    return of_ledger(home, PRICES)["reports"][0]["archived_sessions"]
+
+
+def failing(path, *, times=1):
+    """Sources of which one log cannot be read so many times."""
+    left = [times]
+
+    def broken(source):
+        def scan(asked, resume):
+            if asked == str(path) and left[0]:
+                left[0] -= 1
+                raise LogNotReadable(f"{asked}: a broken disk")
+            return source.scan(asked, resume)
+
+        return replace(source, scan=scan)
+
+    sources = tuple(map(broken, all_sources()))
+    return patch.object(asking, "all_sources", lambda: sources)
+
+
+def test_what_is_settled_and_unchanged_is_not_read(home):
+    """A second report asks only how the logs look; also when everything has to be listed anew."""
+    assert set(jobs_of(home)) == {NATIVE, CLAUDE}
+    assert jobs_of(home) == {}
+    book = open_ledger(home.ledger, PRICES)
+    assert refresh(book, home.env, trusting=False).read == 0
+    book.close()
+
+
+def test_what_was_written_a_moment_ago_is_read_again(home):
+    """It may have changed without looking so."""
+    home.stamp(CLAUDE, fresh=True)
+    jobs_of(home)
+    assert set(jobs_of(home)) == {CLAUDE}
+
+
+def test_what_was_touched_is_read_again(home):
+    """Nothing is believed for looking nearly the same."""
+    jobs_of(home)
+    home.stamp(CLAUDE)
+    assert jobs_of(home)[CLAUDE].resume is None
+
+
+def test_what_has_grown_is_read_on(home):
+    """From where the last scan ended."""
+    jobs_of(home)
+    size = home.at(CLAUDE).stat().st_size
+    home.append(CLAUDE, [("answer", 2, 3)])
+    assert jobs_of(home)[CLAUDE].resume.offset == size
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_what_has_grown_as_another_file_is_read_anew(home):
+    """Other bytes under the same name: a restored or rewritten log."""
+    jobs_of(home)
+    home.change_digit(CLAUDE, 3)
+    home.append(CLAUDE, [("answer", 2, 3)])
+    assert jobs_of(home)[CLAUDE].resume is not None
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_log_that_is_gone_is_remembered(home):
+    """And left out of what is live."""
+    jobs_of(home)
+    assert archived(home) == 0
+    home.delete(NATIVE)
+    assert (requests(home), archived(home)) == (2, 1)
+    assert of_ledger(home, PRICES, live=True) == of_scan(home, PRICES)
+
+
+def test_a_log_that_moved_is_let_go_of(home):
+    """Its new name tells all that the old one told."""
+    jobs_of(home)
+    home.move(NATIVE, SECOND)
+    assert requests(home) == 2
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_log_that_was_packed_is_let_go_of(home):
+    """Packed or not, it is the same log."""
+    jobs_of(home)
+    home.pack(NATIVE)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_log_that_moved_over_another_is_let_go_of(home):
+    """It counts under the name that it has now, not under both; what was there before was overwritten."""
+    home.append(SECOND, [("answer", 1, 5), ("answer", 1, 5)])
+    assert requests(home) == 4
+    home.move(SECOND, NATIVE)
+    assert requests(home) == 3
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_log_that_moved_is_let_go_of_although_a_sync_ended_early(home):
+    """Whatever was committed when."""
+    jobs_of(home)
+    home.move(NATIVE, SECOND)
+    home.append(CLAUDE, [("answer", 2, 3)])
+
+    def scanner(jobs, sources):
+        yield from scan_here([job for job in jobs if job.path.endswith("n2.jsonl")], sources)
+        raise Stopped
+
+    with patch.object(syncing, "BATCH", 0), pytest.raises(Stopped):
+        of_ledger(home, PRICES, scanner=scanner)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_fork_does_not_take_the_place_of_what_it_was_forked_from(home):
+    """It begins like the other for longer than what a log is known by, and has not all of it."""
+    home.append(CLAUDE, [("answer", number, 3) for number in range(2, 20)])
+    jobs_of(home)
+    assert home.at(CLAUDE).stat().st_size > 8192
+    home.copy(CLAUDE, FORK, 15)
+    home.append(FORK, [("prompt", number, 1) for number in range(30)])
+    home.delete(CLAUDE)
+    assert requests(home) == 20
+
+
+def test_a_fork_of_a_log_without_a_place_to_go_on_does_not_take_its_place(home):
+    """The same for logs that are always read whole."""
+    home.append(NATIVE, [("answer", number, 3) for number in range(2, 50)])
+    jobs_of(home)
+    assert home.at(NATIVE).stat().st_size > 4096
+    home.copy(NATIVE, SECOND, 45)
+    home.append(SECOND, [("noise", number, 1) for number in range(30)])
+    home.delete(NATIVE)
+    assert requests(home) == 1 + 49 + 44
+
+
+def test_a_log_that_comes_back_counts_as_there(home):
+    """A backup was restored, or a disk is there again."""
+    jobs_of(home)
+    home.delete(NATIVE)
+    jobs_of(home)
+    home.restore(NATIVE)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_what_is_known_of_a_log_that_cannot_be_read_stays(home):
+    """The report says that it could not be read, and the next one tries again."""
+    jobs_of(home)
+    home.append(CLAUDE, [("answer", 2, 3)])
+    with failing(home.at(CLAUDE)):
+        answer = of_ledger(home, PRICES)
+        assert answer["reports"][0]["totals"]["requests"] == 2
+        assert answer["reports"][0]["problems"]["count"] == 1
+        assert set(jobs_of(home)) == {CLAUDE}
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_log_that_was_never_readable_is_tried_again(home):
+    """Nothing is known of it, not even that it is there."""
+    with failing(home.at(CLAUDE)):
+        assert of_ledger(home, PRICES)["reports"][0]["problems"]["count"] == 1
+        assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_scan_is_discarded_if_somebody_else_has_read_the_log_meanwhile(home):
+    """Whose scan is entered second saw the log earlier: compare and swap."""
+    jobs_of(home)
+    home.append(CLAUDE, [("answer", 2, 3)])
+    home.append(NATIVE, [("answer", 2, 3)])
+
+    def scanner(jobs, sources):
+        scans = list(scan_here(jobs, sources))
+        yield scans[0]  # committed, so that another process can write now
+        home.append(CLAUDE, [("answer", 3, 3)])
+        home.append(NATIVE, [("answer", 3, 3)])
+        assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+        yield from scans[1:]
+
+    with patch.object(syncing, "BATCH", 0):
+        answer = of_ledger(home, PRICES, scanner=scanner)
+    assert answer == of_scan(home, PRICES)
+
+
+def test_an_interrupted_sync_leaves_what_was_there(home):
+    """Half of it never shows."""
+    before = of_ledger(home, PRICES)
+    home.append(CLAUDE, [("answer", 2, 3)])
+
+    def scanner(jobs, sources):
+        yield from scan_here(jobs, sources)
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        of_ledger(home, PRICES, scanner=scanner)
+    connection = sqlite3.connect(home.ledger)
+    assert connection.execute("SELECT SUM(requests) FROM cells").fetchone() == (2,)
+    connection.close()
+    home.at(CLAUDE).unlink()
+    home.age_folders()
+    assert counted(of_ledger(home, PRICES)) == counted(before)
+
+
+def test_prices_that_changed_in_a_sync_that_ended_early_are_not_mixed_with_others(home):
+    """All of a book is priced by one list, whoever looks next."""
+    of_ledger(home, PRICES)
+    home.append(NATIVE, [("answer", 2, 3)])
+    real = Book.reprice
+
+    def reprice(book, prices):
+        if book.said("synced") != before:
+            raise Stopped
+        real(book, prices)
+
+    connection = sqlite3.connect(home.ledger)
+    [(before,)] = connection.execute("SELECT value FROM meta WHERE name = 'synced'")
+    connection.close()
+    with patch.object(Book, "reprice", reprice), suppress(Stopped):
+        of_ledger(home, DEARER)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_progress_counts_every_log(home):
+    """Those that need not be read are done at once."""
+    steps = []
+    of_ledger(home, PRICES)
+    home.append(CLAUDE, [("answer", 2, 3)])
+    of_ledger(home, PRICES, progress=lambda *step: steps.append(step))
+    assert steps == [(2, 2)]
+
+
+def test_a_sync_says_what_it_did(home):
+    """How many logs there are, were read, are gone, and could not be read."""
+    book = Book(PRICES)
+    sources = all_sources()
+
+    def told():
+        done = sync(book, list(discover(home.env, sources)))
+        return done.files, done.read, done.missing, done.failed
+
+    assert told() == (2, 2, 0, 0)
+    assert told() == (2, 0, 0, 0)
+    home.delete(NATIVE)
+    assert told() == (1, 0, 1, 0)
+    book.close()
