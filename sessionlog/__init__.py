@@ -7,8 +7,6 @@ an agent that only records pays for nothing else.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from sessionlog._version import __version__
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
@@ -140,6 +138,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'sessionlog' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
+
     value = getattr(import_module(f"sessionlog.{home}"), name)
     globals()[name] = value
     return value

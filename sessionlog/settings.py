@@ -1,4 +1,4 @@
-"""One frozen Settings value: flags > environment > config.toml, and the XDG paths.
+"""One frozen Settings value: flags > environment > config.toml.
 
 There is no project config file: a repository is not trusted. Nothing here is global or mutable; the command line (or a
 caller of the Python API) loads a value once and passes it on.
@@ -7,13 +7,33 @@ caller of the Python API) loads a value once and passes it on.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
+from sessionlog.places import (
+    config_file,
+    config_home,
+    data_home,
+    ledger_file,
+    session_directory,
+    state_home,
+    user_home,
+)
+
+__all__ = [
+    "Settings",
+    "config_home",
+    "data_home",
+    "ledger_file",
+    "load_settings",
+    "parse_prices",
+    "session_directory",
+    "state_home",
+    "user_home",
+]
 
 _TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict}
 
@@ -37,47 +57,6 @@ class Settings:
     prices: Mapping[str, Any] = field(default_factory=dict)
 
 
-def state_home(env: Mapping[str, str]) -> str:
-    """Return the folder for logs and other state, by XDG or the platform's custom."""
-    return _base(env, "XDG_STATE_HOME", ".local", "state")
-
-
-def data_home(env: Mapping[str, str]) -> str:
-    """Return the folder for what is to be kept: the ledger."""
-    return _base(env, "XDG_DATA_HOME", ".local", "share")
-
-
-def config_home(env: Mapping[str, str]) -> str:
-    """Return the folder for configuration."""
-    return _base(env, "XDG_CONFIG_HOME", ".config")
-
-
-def _base(env: Mapping[str, str], variable: str, *default: str) -> str:
-    given = env.get(variable, "")
-    if os.path.isabs(given):  # the XDG specification: relative paths are to be ignored
-        return given
-    if sys.platform == "win32":
-        return env.get("LOCALAPPDATA") or os.path.expanduser(os.path.join("~", "AppData", "Local"))
-    return os.path.join(user_home(env), *default)
-
-
-def user_home(env: Mapping[str, str]) -> str:
-    """Return the home folder of the one whose environment this is."""
-    return env.get("HOME") or os.path.expanduser("~")
-
-
-def session_directory(env: Mapping[str, str]) -> str:
-    """Return where our logs live: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`."""
-    given = env.get("SESSIONLOG_DIR")
-    return os.path.expanduser(given) if given else os.path.join(state_home(env), "sessionlog", "sessions")
-
-
-def ledger_file(env: Mapping[str, str]) -> str:
-    """Return where the ledger is: `$SESSIONLOG_LEDGER`, else `$XDG_DATA_HOME/sessionlog/ledger.sqlite`."""
-    given = env.get("SESSIONLOG_LEDGER")
-    return os.path.expanduser(given) if given else os.path.join(data_home(env), "sessionlog", "ledger.sqlite")
-
-
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read environment and config.toml (`$SESSIONLOG_CONFIG` names another file).
 
@@ -86,7 +65,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         LogNotReadable: The file exists but cannot be read.
     """
     env = os.environ if env is None else env
-    path = env.get("SESSIONLOG_CONFIG") or os.path.join(config_home(env), "sessionlog", "config.toml")
+    path = config_file(env)
     content = files.read_small(path)
     config = _parse(path, content) if content is not None else {}
     directory = env.get("SESSIONLOG_DIR") or config.get("session_dir")

@@ -13,6 +13,7 @@ BUILTINS = {
     "InvalidSettings": ValueError,
     "LogNotReadable": OSError,
     "AmbiguousSession": LookupError,
+    "LedgerUnusable": OSError,
     "NotRecorded": OSError,
     "MissingExtra": ImportError,
 }

@@ -8,7 +8,15 @@ import pytest
 
 from sessionlog import settings
 from sessionlog.errors import InvalidSettings, LogNotReadable
-from sessionlog.settings import config_home, load_settings, parse_prices, session_directory, state_home
+from sessionlog.settings import (
+    config_home,
+    data_home,
+    ledger_file,
+    load_settings,
+    parse_prices,
+    session_directory,
+    state_home,
+)
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="the paths of POSIX")
 
@@ -32,6 +40,7 @@ def test_defaults(env, tmp_path):
     """Without a file and without variables everything has its usual place."""
     found = load_settings(env)
     assert found.session_dir == str(tmp_path / ".local/state/sessionlog/sessions")
+    assert found.ledger_path == str(tmp_path / ".local/share/sessionlog/ledger.sqlite")
     assert found.config_path == str(tmp_path / ".config/sessionlog/config.toml")
     assert (found.timezone, found.prices) == (None, {})
 
@@ -39,7 +48,11 @@ def test_defaults(env, tmp_path):
 @POSIX
 @pytest.mark.parametrize(
     ("variable", "function", "default"),
-    [("XDG_STATE_HOME", state_home, ".local/state"), ("XDG_CONFIG_HOME", config_home, ".config")],
+    [
+        ("XDG_STATE_HOME", state_home, ".local/state"),
+        ("XDG_DATA_HOME", data_home, ".local/share"),
+        ("XDG_CONFIG_HOME", config_home, ".config"),
+    ],
 )
 def test_xdg_folders(env, tmp_path, variable, function, default):
     """An absolute path counts; a relative or empty one is ignored, as the specification says."""
@@ -59,9 +72,9 @@ def test_without_home_the_users_home_is_asked_for(monkeypatch, tmp_path):
 
 def test_windows_folders(monkeypatch):
     """There everything is below LOCALAPPDATA."""
-    monkeypatch.setattr(settings.sys, "platform", "win32")
+    monkeypatch.setattr(sys, "platform", "win32")
     local = {"LOCALAPPDATA": os.path.join(os.sep, "Users", "u", "AppData", "Local")}
-    assert state_home(local) == config_home(local) == local["LOCALAPPDATA"]
+    assert state_home(local) == config_home(local) == data_home(local) == local["LOCALAPPDATA"]
 
 
 @POSIX
@@ -70,6 +83,19 @@ def test_where_a_logger_writes(env):
     assert session_directory(env | {"SESSIONLOG_DIR": "/logs"}) == "/logs"
     assert session_directory(env | {"XDG_STATE_HOME": "/state"}) == "/state/sessionlog/sessions"
     assert session_directory(env | {"SESSIONLOG_DIR": "", "XDG_STATE_HOME": "/state"}) == "/state/sessionlog/sessions"
+
+
+@POSIX
+def test_where_the_ledger_is(env, tmp_path, monkeypatch):
+    """SESSIONLOG_LEDGER, else `ledger` in the file, else below the folder for data."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert ledger_file(env | {"XDG_DATA_HOME": "/data"}) == "/data/sessionlog/ledger.sqlite"
+    assert load_settings(env | {"XDG_DATA_HOME": "/data"}).ledger_path == "/data/sessionlog/ledger.sqlite"
+    configure(tmp_path, 'ledger = "~/book.sqlite"\n')
+    assert load_settings(env).ledger_path == str(tmp_path / "book.sqlite")
+    assert load_settings(env | {"SESSIONLOG_LEDGER": "~/mine.sqlite"}).ledger_path == str(tmp_path / "mine.sqlite")
+    assert ledger_file(env | {"SESSIONLOG_LEDGER": "/mine.sqlite"}) == "/mine.sqlite"
+    assert load_settings(env | {"SESSIONLOG_LEDGER": ""}).ledger_path == str(tmp_path / "book.sqlite")
 
 
 def test_the_file_is_read(env, tmp_path):
@@ -117,6 +143,7 @@ def test_a_tilde_is_the_home(env, tmp_path, monkeypatch):
         (b"\xff", "not TOML"),
         ("sesion_dir = 'x'", "unknown key 'sesion_dir'; known are ledger, prices, session_dir, timezone"),
         ("session_dir = 5", "session_dir must be a string"),
+        ("ledger = 5", "ledger must be a string"),
         ("timezone = ['UTC']", "timezone must be a string"),
         ("prices = 'cheap'", "prices must be a table"),
     ],

@@ -13,41 +13,15 @@ from datetime import tzinfo
 from functools import cache
 from typing import Any
 
+from sessionlog.analytics.conditions import FILTERS, KEYS, counted, within_64_bits
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.book import Book
 from sessionlog.ledger.cells import parts
-from sessionlog.ledger.schema import status
-
-STATUS = status(":now_ns")
-"""How a session ended."""
+from sessionlog.ledger.reading import ReadBook
 
 _QUARTER_NS = 900 * 1_000_000_000
-_INT64 = 2**63 - 1
-
-KEYS: Mapping[str, str] = {
-    "source": "s.source",
-    "provider": "l.provider",
-    "model": "l.model",
-    "response_model": "l.response_model",
-    "session": "s.session",
-    "project": "project_key(l.project)",
-    "branch": "l.branch",
-    "version": "l.version",
-    "agent": "l.agent",
-    "hour": "hour_key(r.time_ns)",
-    "day": "day_key(r.time_ns)",
-    "week": "week_key(r.time_ns)",
-    "month": "month_key(r.time_ns)",
-    "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
-    "route": "s.route",
-    "harness": "s.harness",
-}
-"""Group key → expression. `meta.KEY` stands for any key of a session's metadata."""
-
-FILTERS = ("provider", "model", "project", "status", "source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +53,7 @@ class Selection:
             if key not in FILTERS:
                 raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
 
-    def prepare(self, book: Book) -> None:
+    def prepare(self, book: ReadBook) -> None:
         """Teach the book the functions that group keys and filters call."""
         book.define("lower_case", str.lower)
         book.define("project_key", cache(main_folder) if self.merge_worktrees else str)
@@ -102,19 +76,15 @@ class Selection:
         ]
 
     def where(self, *, listed_only: bool = False, timed: bool = True) -> tuple[str, dict[str, Any]]:
-        """The condition on records `r` and sessions `s`, with its parameters.
+        """The condition on records `r` and sessions `s`, with its parameters (see `conditions.counted`).
 
-        Sessions that do not count in usage are left out, unless the report lists sessions. What comes from `parts` has
-        been chosen by its time already.
+        What comes from `parts` has been chosen by its time already.
         """
-        conditions = ["1" if listed_only else "s.counted"]
-        parameters: dict[str, Any] = {"now_ns": _bound(self.now_ns)}
-        if timed:
-            condition, bounds = self.in_window()
-            conditions.append(condition)
-            parameters |= bounds
-        filtered, patterns = matches(self.filters, KEYS)
-        return " AND ".join([*conditions, *filtered]), parameters | patterns
+        condition, parameters = counted(self.filters, self.now_ns, listed_only=listed_only)
+        if not timed:
+            return condition, parameters
+        timely, bounds = self.in_window()
+        return f"{condition} AND {timely}", parameters | bounds
 
     def parts(self) -> tuple[str, dict[str, int]]:
         """What counts in the window, as sums: a table expression and its parameters (see `ledger.cells`)."""
@@ -127,30 +97,11 @@ class Selection:
         conditions, parameters = ["1"], {}
         if self.window is not None and self.window.start_ns is not None:
             conditions.append("r.time_ns >= :start_ns")
-            parameters["start_ns"] = _bound(self.window.start_ns)
+            parameters["start_ns"] = within_64_bits(self.window.start_ns)
         if self.window is not None and self.window.end_ns is not None:
             conditions.append("r.time_ns < :end_ns")
-            parameters["end_ns"] = _bound(self.window.end_ns)
+            parameters["end_ns"] = within_64_bits(self.window.end_ns)
         return " AND ".join(conditions), parameters
-
-
-def matches(filters: Mapping[str, Sequence[str]], expressions: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The conditions that filters are, with their parameters: of a key's patterns one must match, whatever the case."""
-    conditions, parameters = [], {}
-    for key, patterns in filters.items():
-        options = []
-        for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
-            name = f"{key}_{number}"
-            options.append(f"lower_case({expressions[key]}) GLOB :{name}")
-            parameters[name] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
-        if options:
-            conditions.append(f"({' OR '.join(options)})")
-    return conditions, parameters
-
-
-def _bound(time_ns: int) -> int:
-    """An instant as SQLite can hold it; the calendar is wider."""
-    return max(-_INT64, min(_INT64, time_ns))
 
 
 def _expression(key: str) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from sessionlog.analytics.selection import STATUS, Selection
+from sessionlog.analytics.conditions import STATUS
+from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from sessionlog.analytics import conditions
 from sessionlog.analytics import selection as records
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
@@ -38,7 +39,7 @@ KEYS: Mapping[str, str] = {
     "tool": "COALESCE(NULLIF(r.tool, ''), 'unknown')",
     "agent": "r.agent",
     "project": "project_key(r.project)",
-    **{name: records.KEYS[name] for name in ("source", "session", "hour", "day", "week", "month", "status")},
+    **{name: conditions.KEYS[name] for name in ("source", "session", "hour", "day", "week", "month", "status")},
 }
 """Group key → expression. Time keys are those of the call."""
 
@@ -88,8 +89,8 @@ class CallSelection:
     def where(self) -> tuple[str, dict[str, Any]]:
         """The condition on calls `r` and sessions `s`, with its parameters; a call in any session counts."""
         timed, parameters = self._of_time().where(listed_only=True)
-        conditions, patterns = records.matches(self.filters, KEYS)
-        return " AND ".join([timed, *conditions]), parameters | patterns
+        filtered, patterns = conditions.matches(self.filters, KEYS)
+        return " AND ".join([timed, *filtered]), parameters | patterns
 
     def _of_time(self) -> records.Selection:
         return records.Selection(

@@ -1,77 +1,34 @@
-"""Usage: what was used and what it cost, asked of the book in SQL.
-
-One aggregation for every grouping: records are summed per group and session first, so that a session is counted once
-in each row it touches and once in the totals, with its whole duration.
-"""
+"""Usage: what was used and what it cost, asked of the book in SQL (see `usage_sums`)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
-from typing import Any
+from datetime import UTC, datetime
 
 from sessionlog.analytics.row_order import by_column, by_keys
-from sessionlog.analytics.selection import STATUS, Selection
-from sessionlog.analytics.usage_row import COLUMNS, PROVENANCE, UsageReport, UsageRow
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage_columns import COLUMNS
+from sessionlog.analytics.usage_row import UsageReport, UsageRow
+from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
+from sessionlog.analytics.window import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.engine.scanner import scanner
-from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.book import Book
 from sessionlog.ledger.cells import OF_PARTS
-from sessionlog.ledger.histogram import counts_of, percentile
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.registry import choose_sources
+from sessionlog.ledger.reading import ReadBook, ask_unchanged
+
+TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a report without news saves
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from concurrent.futures import Executor
+    from datetime import tzinfo
+
+    from sessionlog.analytics.window import UsageWindow
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 
 DEFAULT_BY = ("provider", "model")
-_SUMS = (
-    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
-    "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
-    "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
-    "generation_ms",
-)  # fmt: skip
-_NULLABLE = frozenset({"known_nano", "estimated_nano"})
-
-_SHARES = """
-CREATE TEMP TABLE shares AS
-SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, MAX(s.archived) AS archived,
-    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
-    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
-    SUM(r.cost_nano) AS known, SUM(r.estimate_nano) AS estimated, MAX(r.unknown) AS unknown,
-    SUM(r.unpriced) AS unpriced, SUM(r.generated) AS generated, TOTAL(r.generation_ms) AS generation_ms,
-    group_concat(r.latencies, '') AS latencies, {provenance} {keys}
-FROM {tables} WHERE {where} GROUP BY r.session_id {names}
-"""
-"""One pass over what counts: sums per session and group. Everything else is asked of these few rows."""
-
-_SPANS = """
-CREATE TEMP TABLE spans AS SELECT r.session_id, SUM(r.active_ms) AS active_ms
-FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares) GROUP BY r.session_id
-"""
-"""How long each session was active in the window, whatever part of it the filters chose."""
-
-_ROWS = """
-SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
-    SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
-    SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
-    SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
-    TOTAL(generation_ms), group_concat(latencies, '') {names}
-FROM {shares} JOIN spans USING (session_id) {grouping}
-"""
-
-_WHOLE = """(SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
-    SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
-    SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(known) AS known, SUM(estimated) AS estimated,
-    MAX(unknown) AS unknown, SUM(unpriced) AS unpriced, SUM(generated) AS generated,
-    TOTAL(generation_ms) AS generation_ms, group_concat(latencies, '') AS latencies FROM shares GROUP BY session_id)"""
-"""The shares of each session together, for the totals: a session counts once."""
-
-_OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
-    THEN r.requests ELSE 0 END) AS in_{kind}"""
 
 
 def aggregate_usage(
@@ -131,18 +88,25 @@ def aggregate_usage(
         merge_worktrees=merge_worktrees,
     )
     order = by_column(sort, selection.by, COLUMNS) if sort else None
-    check_source_names(filters)
-    where = Where(
-        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
-        progress=progress,
-    )  # fmt: skip
-    report = ask(where, prices or PriceBook.load(), lambda book: fold_usage(book, selection))
+    wanted, path, report = log_paths(paths), ledger_path(ledger), None
+    if path is not None and wanted is None and prices is None and not live:
+        surroundings = os.environ if env is None else env
+        report = ask_unchanged(
+            path, surroundings, lambda book: fold_usage(book, selection) if _knows(book, filters) else None
+        )
+    if report is None:
+        check_source_names(filters)
+        from sessionlog.engine.scanner import scanner  # noqa: PLC0415 - see above
+        from sessionlog.ledger.ask import Where, ask  # noqa: PLC0415 - see above
+        from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
+
+        where = Where(
+            paths=wanted, ledger=path, env=env, live=live, scanner=scanner(executor, jobs), progress=progress
+        )  # fmt: skip
+        report = ask(where, prices or PriceBook.load(), lambda book: fold_usage(book, selection))
     rows = report.rows if order is None else tuple(sorted(report.rows, key=order[0], reverse=order[1]))
     kept = rows if limit is None else rows[: max(0, limit)]
     return replace(report, rows=kept, hidden_rows=len(rows) - len(kept))
-
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 
 
 def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
@@ -151,9 +115,22 @@ def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
     Raises:
         InvalidQuery: A pattern fits no source.
     """
-    wanted = (filters or {}).get("source", ())
+    wanted = _sources(filters)
     if wanted:
-        choose_sources([wanted] if isinstance(wanted, str) else wanted)
+        from sessionlog.sources.registry import choose_sources  # noqa: PLC0415 - see above
+
+        choose_sources(wanted)
+
+
+def _sources(filters: Mapping[str, Sequence[str]] | None) -> Sequence[str]:
+    wanted = (filters or {}).get("source", ())
+    return [wanted] if isinstance(wanted, str) else wanted
+
+
+def _knows(book: ReadBook, filters: Mapping[str, Sequence[str]] | None) -> bool:
+    """Whether all agents that are wanted are in the book under these very names: then there are such agents."""
+    known = {source for (source,) in book.query("SELECT DISTINCT source FROM sessions", {})} if filters else ()
+    return all(name in known for name in _sources(filters))
 
 
 def ledger_path(ledger: str | os.PathLike[str] | None) -> str | None:
@@ -170,82 +147,31 @@ def log_paths(paths: Paths) -> list[str] | None:
     return [text for text in (os.fspath(path) for path in paths) if os.path.lexists(text)]
 
 
-def fold_usage(book: Book, selection: Selection) -> UsageReport:
+def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
     """Ask one book for one report, rows in the order of their keys."""
     selection.prepare(book)
-    _fill_shares(book, selection)
-    rows = _rows(book, selection.by)
-    [totals] = _rows(book, ())
+    where, parameters = selection.where(timed=False)
+    tables, bounds = selection.parts()
+    fill_shares(book.query, keys=selection.keys(), tables=tables, bounds=bounds, where=where, parameters=parameters)
+    rows = [UsageRow(**sums) for sums in sums_of(book.query, selection.by)]
+    [totals] = (UsageRow(**sums) for sums in sums_of(book.query, ()))
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
         rows=tuple(sorted(rows, key=by_keys)),
         totals=totals,
-        provenance=_provenance(book),
+        provenance=provenance(book.query),
         problem_count=book.problem_count,
         problems=tuple(book.problems),
         unrecognised=book.unrecognised,
-        priced_from=book.prices.version,
+        priced_from=book.priced_from,
         unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
-        archived_sessions=_archived(book),
+        archived_sessions=archived_sessions(book.query),
         notes=tuple(book.notes),
     )
 
 
-def _columns(names: Sequence[str]) -> str:
-    return "".join(f", k{index}" for index in range(len(names)))
-
-
-def _fill_shares(book: Book, selection: Selection) -> None:
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts()
-    sql = _SHARES.format(
-        status=STATUS,
-        provenance=", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE),
-        keys="".join(f", {key} AS k{index}" for index, key in enumerate(selection.keys())),
-        tables=OF_PARTS.format(tables),
-        where=where,
-        names=_columns(selection.by),
-    )
-    book.query("DROP TABLE IF EXISTS temp.shares", {})
-    book.query("DROP TABLE IF EXISTS temp.spans", {})
-    book.query(sql, parameters | bounds)
-    book.query(_SPANS.format(parts=tables), bounds)
-
-
-def _rows(book: Book, names: tuple[str, ...]) -> list[UsageRow]:
-    columns = _columns(names)
-    grouping = f"GROUP BY {columns.removeprefix(', ')}" if names else ""
-    rows = []
-    sql = _ROWS.format(names=columns, shares="shares" if names else _WHOLE, grouping=grouping)
-    for *values, latencies in (_latencies_last(row) for row in book.query(sql, {})):
-        numbers = {
-            name: value if name in _NULLABLE else value or 0
-            for name, value in zip(_SUMS, values[: len(_SUMS)], strict=True)
-        }
-        group = tuple(str(value) for value in values[len(_SUMS) :])
-        counts = counts_of(latencies)
-        numbers |= {f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)}
-        rows.append(UsageRow(keys=dict(zip(names, group, strict=True)), **numbers))
-    return rows
-
-
-def _latencies_last(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return *row[: len(_SUMS)], *row[len(_SUMS) + 1 :], row[len(_SUMS)]
-
-
-def _provenance(book: Book) -> dict[str, int]:
-    sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
-    [counts] = book.query(f"SELECT {sums} FROM shares", {})  # noqa: S608 - a closed list
-    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
-
-
-def _archived(book: Book) -> int:
-    [(count,)] = book.query("SELECT COUNT(DISTINCT session_id) FROM shares WHERE archived", {})
-    return int(count)
-
-
-def _unpriced(book: Book, selection: Selection) -> tuple[tuple[str, str], ...]:
+def _unpriced(book: ReadBook, selection: Selection) -> tuple[tuple[str, str], ...]:
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts()
     sql = f"""SELECT l.provider, l.model FROM {OF_PARTS.format(tables)} WHERE r.unknown AND {where}

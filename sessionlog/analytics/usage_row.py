@@ -1,7 +1,4 @@
-"""UsageRow and UsageReport: what a usage report says, in exact numbers and with the JSON names.
-
-Rates are computed, never stored; an empty denominator gives None, not 0.
-"""
+"""UsageRow and UsageReport: what a usage report says, in exact numbers and with the JSON names."""
 
 from __future__ import annotations
 
@@ -9,28 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, UsageColumns, document
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import Problem
-from sessionlog.events.money import usd
 
-SCHEMA = "sessionlog.usage/1"
+__all__ = ["COLUMNS", "PROVENANCE", "SCHEMA", "UsageReport", "UsageRow"]
+
 _NAMED_PROBLEMS = 10
-PROVENANCE = ("exact", "partial", "estimated", "session")
-_LEAST_MS = 1e-6
-"""Nothing is answered faster; a log that says so says nothing about speed."""
-
-COLUMNS = (
-    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "requests", "failed_requests",
-    "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens",
-    "duration_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "known_cost_usd", "estimated_cost_usd",
-    "cost_usd", "unknown_cost_sessions", "unpriced_requests", "cache_hit_rate", "success_rate", "cost_per_success",
-    "input_tokens_per_second", "output_tokens_per_second", "generation_tokens_per_second",
-)  # fmt: skip
-"""The columns after the group keys, in the order of JSON and CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRow:
+class UsageRow(UsageColumns):
     """Records summed by a grouping.
 
     Attributes:
@@ -83,75 +69,6 @@ class UsageRow:
     generation_tokens: int = 0
     generation_ms: float = 0.0
 
-    @property
-    def provider(self) -> str:
-        """The provider's group key, empty when the report is not grouped by it."""
-        return self.keys.get("provider", "")
-
-    @property
-    def model(self) -> str:
-        """The model's group key, empty when the report is not grouped by it."""
-        return self.keys.get("model", "")
-
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
-
-    @property
-    def known_cost_usd(self) -> float | None:
-        """Recorded cost."""
-        return None if self.known_nano is None else usd(self.known_nano)
-
-    @property
-    def estimated_cost_usd(self) -> float | None:
-        """Estimated cost of what has no recorded one."""
-        return None if self.estimated_nano is None else usd(self.estimated_nano)
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return usd((self.known_nano or 0) + (self.estimated_nano or 0))
-
-    @property
-    def cache_hit_rate(self) -> float | None:
-        """cache_read / (input + cache_read + cache_write), at most 1."""
-        prompt = self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
-        return self.cache_read_tokens / prompt if prompt else None
-
-    @property
-    def success_rate(self) -> float | None:
-        """Successes ÷ (successes + failures); sessions without an end are neither."""
-        ended = self.success_sessions + self.failed_sessions
-        return self.success_sessions / ended if ended else None
-
-    @property
-    def cost_per_success(self) -> float | None:
-        """Cost of everything here per session that succeeded, in US dollars."""
-        cost = self.cost_usd
-        return cost / self.success_sessions if cost is not None and self.success_sessions else None
-
-    @property
-    def input_tokens_per_second(self) -> float | None:
-        """Input tokens per second of the sessions' wall time."""
-        return self.input_tokens / (self.duration_ms / 1000) if self.duration_ms else None
-
-    @property
-    def output_tokens_per_second(self) -> float | None:
-        """Output tokens per second of the sessions' wall time, tools and pauses included."""
-        return self.output_tokens / (self.duration_ms / 1000) if self.duration_ms else None
-
-    @property
-    def generation_tokens_per_second(self) -> float | None:
-        """Output tokens per second of LLM latency alone."""
-        return self.generation_tokens / (self.generation_ms / 1000) if self.generation_ms > _LEAST_MS else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Group keys, then `COLUMNS`."""
-        return {**self.keys, **{name: getattr(self, name) for name in COLUMNS}}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
@@ -189,13 +106,13 @@ class UsageReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.usage/1`."""
-        return {
-            "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
-            "group_by": list(self.group_by),
-            "rows": [row.to_dict() for row in self.rows],
-            "totals": self.totals.to_dict(),
-            "provenance": dict(self.provenance),
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
-            "archived_sessions": self.archived_sessions,
-        }
+        return document(
+            window=None if self.window is None else self.window.to_dict(),
+            group_by=self.group_by,
+            rows=self.rows,
+            totals=self.totals,
+            provenance=self.provenance,
+            problem_count=self.problem_count,
+            problems=[str(problem) for problem in self.problems[:_NAMED_PROBLEMS]],
+            archived_sessions=self.archived_sessions,
+        )

@@ -186,12 +186,12 @@ def _absolute(text: str, zone: tzinfo) -> _Span:
 def _before(now: datetime, count: int, unit: str) -> int:
     if unit != "mo":
         return _nanoseconds(now) - count * {"h": _HOUR, "d": _DAY, "w": 7 * _DAY}[unit]
-    from dateutil.relativedelta import relativedelta  # noqa: PLC0415 - only calendar months pay for this import
-
-    try:
-        return _nanoseconds(now - relativedelta(months=count))
-    except ValueError:  # a year before 1
-        raise OverflowError from None
+    year, month = divmod(now.year * 12 + now.month - 1 - count, 12)
+    if year < 1:
+        raise OverflowError
+    first = date(year, month + 1, 1)
+    last = (_next_month(first) - _ONE_DAY).day if (year, month) < (9999, 11) else 31
+    return _nanoseconds(now.replace(year=year, month=month + 1, day=min(now.day, last)))
 
 
 def _monday(day: date) -> date:

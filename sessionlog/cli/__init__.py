@@ -5,6 +5,7 @@ Whatever happens to the streams, no traceback is shown: a reader that has gone i
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    argv = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _main(list(arguments))
+    try:
+        return _main(sys.argv[1:])
+    finally:
+        gc.freeze()  # this process is at its end: to look for garbage once more would cost it 2 ms
+
+
+def _main(argv: list[str]) -> int:
     _prepare_streams()
     try:
         code = _run(argv)

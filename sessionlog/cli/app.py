@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from sessionlog._version import __version__
 from sessionlog.cli import options
@@ -33,6 +33,9 @@ COMMANDS: Mapping[str, Word] = {
     "replay": Word("replay:replay", "Show a session as a conversation."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
     "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
+    "sql": Word("sql:sql", "Ask the ledger a question of your own, in SQL."),
+    "ledger": Word("ledger:ledger", "Show, prove, rebuild and back up what is remembered."),
+    "archive": Word("archive:archive", "Keep closed logs, so that they can be replayed later."),
     "pricing": Word("pricing:pricing", "Show what a model costs, and who says so."),
     "demo": Word("demo:demo", "Record a scripted run, and show every report on it."),
 }
@@ -46,13 +49,34 @@ class _Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options as two lists."""
-        records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
-        for heading, kind in (("Arguments", "argument"), ("Options", "option")):
-            lines = [(_TYPE.sub(_value(param), record[0]), record[1])
-                     for param, record in records if record and param.param_type_name == kind]  # fmt: skip
-            if lines:
-                with formatter.section(heading):
-                    formatter.write_dl(lines)
+        _write_options(self.get_params(ctx), ctx, formatter)
+
+
+class _Overview(TyperGroup):
+    """All commands, in the order in which they stand above."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names; typer alone would put those that have commands of their own at the end."""
+        return [name for name in COMMANDS if name in super(_Overview, self).list_commands(ctx)]
+
+
+class _Group(TyperGroup):
+    """The same for a command that has commands of its own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, then the commands."""
+        _write_options(self.get_params(ctx), ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def _write_options(params: Sequence[Any], ctx: Any, formatter: Any) -> None:
+    records = [(param, param.get_help_record(ctx)) for param in params]
+    for heading, kind in (("Arguments", "argument"), ("Options", "option")):
+        lines = [(_TYPE.sub(_value(param), record[0]), record[1])
+                 for param, record in records if record and param.param_type_name == kind]  # fmt: skip
+        if lines:
+            with formatter.section(heading):
+                formatter.write_dl(lines)
 
 
 def _value(param: Any) -> str:
@@ -63,6 +87,7 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     """Return the application with these commands."""
     built = typer.Typer(
         name="sessionlog",
+        cls=_Overview,
         help="The flight recorder and the meter for AI agents.\n\nExample: sessionlog usage --since 7d",
         epilog="Start with `sessionlog demo`. Without a PATH the logs of every agent on this machine are read: "
         "`sessionlog sources` says where they are looked for.",
@@ -72,10 +97,23 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     built.callback()(_global)
     for name in commands:
-        module, function = COMMANDS[name].home.split(":")
-        command = _command(name, getattr(import_module(f"sessionlog.cli.{module}"), function))
-        built.command(name, cls=_Command, short_help=COMMANDS[name].summary)(command)
+        home, function = COMMANDS[name].home.split(":")
+        module, summary = import_module(f"sessionlog.cli.{home}"), COMMANDS[name].summary
+        command = _command(name, getattr(module, function))
+        if hasattr(module, "PARTS"):
+            built.add_typer(_group(command, module.PARTS), name=name, cls=_Group, short_help=summary)
+        else:
+            built.command(name, cls=_Command, short_help=summary)(command)
     return built
+
+
+def _group(command: Callable[..., None], parts: Mapping[str, tuple[Callable[..., None], str]]) -> typer.Typer:
+    """A command that has commands of its own; alone it is a command, too."""
+    group = typer.Typer(rich_markup_mode=None)
+    group.callback(invoke_without_command=True)(command)
+    for name, (part, summary) in parts.items():
+        group.command(name, cls=_Command, short_help=summary)(_command(name, part))
+    return group
 
 
 def _command(name: str, function: Callable[..., None]) -> Callable[..., None]:

@@ -6,8 +6,8 @@ is (help, mistakes, completion, shortened and doubled options) is declined: type
 
 from __future__ import annotations
 
+import gc
 import os
-from importlib import import_module
 
 from sessionlog.cli.options import COMMANDS, FORMATS, Option, settings_of
 
@@ -28,7 +28,17 @@ def run(argv: Sequence[str]) -> int | None:
     settings = parse(argv)
     if settings is None:
         return None
-    from sessionlog.cli.output import ended  # noqa: PLC0415 - only a command that runs pays for it
+    from sessionlog.cli import warm  # noqa: PLC0415 - only a command that runs pays for it
+
+    gc.disable()  # there is no garbage so early, and to look for it costs 1 ms
+    try:
+        if warm.answer(argv[0], settings):
+            return 0
+    finally:
+        gc.enable()
+    from importlib import import_module  # noqa: PLC0415 - as above
+
+    from sessionlog.cli.output import ended  # noqa: PLC0415 - as above
 
     command = getattr(import_module(f"sessionlog.cli.{argv[0]}"), argv[0])
     return ended(command, **settings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
     Kind = Literal["text", "texts", "number", "flag"]
@@ -157,3 +157,8 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {"usage": USAGE, "sessions": SESSIO
 def settings_of(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return every setting of a declared command: what was given, else the default."""
     return {option.to: given.get(option.to, option.default) for option in COMMANDS[command]}
+
+
+def split_list(values: Sequence[str] | None) -> list[str]:
+    """Return what was given in several options, or in one with commas."""
+    return [word.strip() for value in values or () for word in value.split(",") if word.strip()]

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import sys
 
-from sessionlog.errors import LogNotReadable, MissingExtra, NotRecorded, SessionLogError
-from sessionlog.render.escape import terminal
-
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +29,8 @@ class Leave(Exception):
 
 def note(text: str) -> None:
     """Say something beside the data, on stderr; untrusted parts are made harmless."""
+    from sessionlog.render.escape import terminal  # noqa: PLC0415 - 3 ms, which reports without a note save
+
     print(terminal(text), file=sys.stderr)
 
 
@@ -49,17 +48,58 @@ def ended(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
         return 0
     except Leave as stop:
         return stop.code
-    except SessionLogError as error:
+    except Exception as error:
+        from sessionlog import errors  # noqa: PLC0415 - 14 ms, which commands that come to their end save
+
+        if not isinstance(error, errors.SessionLogError):
+            raise
         note(f"sessionlog: {error}")
-        return UNREADABLE if isinstance(error, LogNotReadable | MissingExtra | NotRecorded) else USAGE
+        unreadable = isinstance(error, errors.LogNotReadable | errors.MissingExtra | errors.NotRecorded)
+        return UNREADABLE if unreadable else USAGE
     return 0
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only."""
-    import json  # noqa: PLC0415 - 1 ms, which tables save
+    print(json_text(value))
 
-    print(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False).replace("\x7f", "\\u007f"))
+
+def json_text(value: Any, line: str = "\n") -> str:
+    """Return a JSON value as `json.dumps` writes it with an indent of 2, without what it costs to import that.
+
+    Raises:
+        ValueError: A number is not finite.
+        TypeError: It is no JSON value.
+    """
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        if value - value != 0.0:
+            raise ValueError(f"{value} is not JSON compliant")
+        return float.__repr__(value)
+    inner = f"{line}  "
+    if isinstance(value, dict):
+        items, first, last = [f"{_quoted(key)}: {json_text(item, inner)}" for key, item in value.items()], "{", "}"
+    elif isinstance(value, list | tuple):
+        items, first, last = [json_text(item, inner) for item in value], "[", "]"
+    else:
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
+    return f"{first}{inner}{f',{inner}'.join(items)}{line}{last}" if items else first + last
+
+
+def _quoted(text: str) -> str:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    try:
+        from _json import encode_basestring_ascii  # noqa: PLC0415 - json is this and 3 ms of its reader
+    except ImportError:
+        from json.encoder import encode_basestring_ascii  # noqa: PLC0415 - see above
+
+    return encode_basestring_ascii(text).replace("\x7f", "\\u007f")
 
 
 def print_text(text: str) -> None:

@@ -17,6 +17,7 @@ import typer
 
 from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.archive.find import open_session
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import price_book
 from sessionlog.errors import Problem
@@ -33,7 +34,6 @@ from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import select, selector
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
-from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
 
@@ -68,7 +68,8 @@ def replay(
 ) -> None:
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
 
-    Messages that a request repeats are not shown again. Piped, the text is plain and stable.
+    Messages that a request repeats are not shown again. Piped, the text is plain and stable. A log that has been
+    deleted is read from the archive, if it is there.
 
     Example: sessionlog replay s-9f2 --only tool.call,llm.response
     """
@@ -76,18 +77,17 @@ def replay(
     if follow and factor:
         fail("choose only one of --follow and --speed")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
-    log, session = _log(target, directory, follow=follow)
     view = _view(tz, plain=plain or as_json, full=full)
-    items = _items(log, session, follow=follow, factor=factor)
-    types: set[str] = set()
-    items = _listing(items, types)
-    if as_json:
-        texts = _or_types(_json_lines(items, chosen), types)
-    else:
-        name = session or next(iter(log.source.name_sessions(log.path)), "")
-        blocks = _blocks(items, name, chosen, all_messages=all_messages, priced=not view.exact)
-        texts = _painted(_or_types(select(blocks, chosen), types), view)
-    _show(texts, paged=not (view.exact or follow or factor or no_pager))
+    with _log(target, directory, follow=follow) as (log, session):
+        types: set[str] = set()
+        items = _listing(_items(log, session, follow=follow, factor=factor), types)
+        if as_json:
+            texts = _or_types(_json_lines(items, chosen), types)
+        else:
+            name = session or next(iter(log.source.name_sessions(log.path)), "")
+            blocks = _blocks(items, name, chosen, all_messages=all_messages, priced=not view.exact)
+            texts = _painted(_or_types(select(blocks, chosen), types), view)
+        _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
 def _blocks(
@@ -116,14 +116,20 @@ def _factor(speed: str | None) -> float | None:
     return factor
 
 
-def _log(target: str, directory: str | None, *, follow: bool) -> tuple[Log, str | None]:
+@contextmanager
+def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None]]:
     """The log and the session in it that are meant; a log that is to be followed need not be there yet."""
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
-        return Log(source=load_source("native"), path=target), None
-    log, session = resolve_log(target, directory or load_settings().session_dir, os.environ)
-    if follow and log.source.id not in _FOLLOWED:
-        fail(f"--follow works on sessionlog's own logs; {log.path} is one of {log.source.title}")
-    return log, session
+        yield Log(source=load_source("native"), path=target), None
+        return
+    with open_session(target, directory or load_settings().session_dir, os.environ) as (log, session, entry):
+        if follow and log.source.id not in _FOLLOWED:
+            fail(f"--follow works on sessionlog's own logs; {log.path} is one of {log.source.title}")
+        if entry is not None:
+            if follow:
+                fail(f"{entry.path} is gone: what the archive has of it does not grow")
+            note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+        yield log, session
 
 
 def _view(tz: str | None, *, plain: bool, full: bool) -> View:

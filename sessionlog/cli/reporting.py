@@ -5,35 +5,36 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
 
 from sessionlog import files
+from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
-from sessionlog.events.times import parse_time
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
-from sessionlog.pricing.own_prices import parse_own_prices
-from sessionlog.render.line import Line, settle
+from sessionlog.render.line import settle
 from sessionlog.render.notes import archived_note, counted, damage_note, limit_note
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
-from sessionlog.sources.discover import discover, find_logs, recognise
-from sessionlog.sources.native import holds_events
-from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
 
-if TYPE_CHECKING:  # commands without a report save what these import
+TYPE_CHECKING = False  # what knows the agents' logs and the prices costs 80 ms, which a report without news saves
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
     from sessionlog.analytics.block import BlockReport
     from sessionlog.analytics.sessions import SessionList
     from sessionlog.analytics.tool_row import ToolReport
     from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.render.line import Line
 
     Report = UsageReport | SessionList | ToolReport | BlockReport
+
+
+split_list = options.split_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def reporting(
     for path in paths or ():
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)
-        if not anything and not os.path.isdir(path) and isinstance(recognise(path), Problem) and not holds_events(path):
+        if not anything and not os.path.isdir(path) and not _is_log(path):
             fail(f"{path}: no log of a known agent; `sessionlog sources` lists those that are known", UNREADABLE)
     return Reporting(
         settings=settings,
@@ -99,13 +100,27 @@ def reporting(
     )
 
 
+def _is_log(path: str) -> bool:
+    from sessionlog.sources.discover import recognise  # noqa: PLC0415 - see above
+    from sessionlog.sources.native import holds_events  # noqa: PLC0415 - see above
+
+    return not isinstance(recognise(path), Problem) or holds_events(path)
+
+
 def _present(text: str | None) -> datetime:
     if text is None:
         return datetime.now(UTC)
+    from sessionlog.events.times import parse_time  # noqa: PLC0415 - see above
+
     time_ns = parse_time(text)
     if time_ns is None:
         fail(f"--now {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+
+
+def own_prices(settings: Settings, path: str | None) -> PriceBook | None:
+    """Return the `price_book`; None if it is the list prices alone, which a report loads when it needs them."""
+    return price_book(settings, path) if path is not None or settings.prices else None
 
 
 def price_book(settings: Settings, path: str | None) -> PriceBook:
@@ -115,6 +130,8 @@ def price_book(settings: Settings, path: str | None) -> PriceBook:
         InvalidPrices: One of them cannot be used; the message names the file.
         LogNotReadable: The file cannot be read.
     """
+    from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
+
     own = _checked(settings.config_path, settings.prices)
     standing = PriceBook.load(own)
     if path is None:
@@ -129,6 +146,8 @@ def price_book(settings: Settings, path: str | None) -> PriceBook:
 
 
 def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    from sessionlog.pricing.own_prices import parse_own_prices  # noqa: PLC0415 - see above
+
     try:
         parse_own_prices(table)
     except InvalidPrices as error:
@@ -139,11 +158,6 @@ def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
 def _spelling(key: str) -> str:
     """Names of models are the same in upper and lower case."""
     return key.strip().lower()
-
-
-def split_list(values: Sequence[str] | None) -> list[str]:
-    """Return what was given in several options, or in one with commas."""
-    return [word.strip() for value in values or () for word in value.split(",") if word.strip()]
 
 
 def choose_one(**formats: bool) -> str:
@@ -227,6 +241,10 @@ def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, wh
     `narrowed` if a time or a filter may have left everything out; `unrecognised` how many files are no known log;
     `what` the report is about.
     """
+    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - see above
+    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - see above
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - see above
+
     places = "the logs found" if where.paths is None else ", ".join(where.paths)
     listed = find_logs(where.paths, where.env) if where.paths is not None else discover(where.env, all_sources())
     there = any(isinstance(item, Log) for item in listed)

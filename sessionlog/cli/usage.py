@@ -53,7 +53,7 @@ def usage(
         report = aggregate_usage(
             where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
             window=since, until=until, by=r.split_list([by]),
-            tz=where.zone, now=where.now, prices=r.price_book(where.settings, prices),
+            tz=where.zone, now=where.now, prices=r.own_prices(where.settings, prices),
             filters={key: value for key, value in filters.items() if value}, sort=sort, limit=limit,
             merge_worktrees=merge_worktrees, progress=progress,
         )  # fmt: skip

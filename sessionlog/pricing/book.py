@@ -64,12 +64,18 @@ _Day = tuple[tuple[int, Rates | None], ...]
 
 
 class PriceBook:
-    """Own prices and the shipped list as one book. Use `PriceBook.load()`."""
+    """Own prices and the shipped list as one book. Use `PriceBook.load()`.
 
-    __slots__ = ("_clock", "_days", "_list", "_listings", "_own", "instead_of")
+    Attributes:
+        instead_of: The book whose place this one takes for a single question.
+        is_shipped: Whether the shipped list is all that is in it.
+    """
+
+    __slots__ = ("_clock", "_days", "_list", "_listings", "_own", "instead_of", "is_shipped")
 
     def __init__(self, price_list: PriceList, own: OwnPrices, *, clock: Callable[[], int] = time.time_ns) -> None:
         self.instead_of: PriceBook | None = None
+        self.is_shipped = False
         self._list = price_list
         self._own = own
         self._clock = clock
@@ -88,6 +94,7 @@ class PriceBook:
             InvalidPrices: An entry of `own` cannot be used; the message names its key and what is allowed.
         """
         book = cls(load_price_list(), parse_own_prices(own))
+        book.is_shipped = not own
         book.instead_of = instead_of
         return book
 

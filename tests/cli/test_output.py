@@ -4,9 +4,11 @@ import json
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sessionlog.cli.app import COMMANDS
-from sessionlog.cli.output import Leave, ended, fail, note, print_json, print_text
+from sessionlog.cli.output import Leave, ended, fail, json_text, note, print_json, print_text
 from sessionlog.errors import (
     AmbiguousSession,
     InvalidPrices,
@@ -129,6 +131,26 @@ def test_notes_and_failures_go_to_stderr(capsys):
     assert capsys.readouterr() == ("", "one\nsessionlog: two\n")
 
 
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(VALUES)
+def test_json_is_written_as_the_standard_library_writes_it(value):
+    """To the byte, but for DEL, which terminals may act on."""
+    assert json_text(value) == json.dumps(value, indent=2).replace("\x7f", "\\u007f")
+
+
+@pytest.mark.parametrize("value", [{1, 2}, {"name": b"bytes"}, {1: "a number as a name"}], ids=repr)
+def test_what_is_no_json_value_is_refused(value):
+    """A report is built of JSON types, and names are text."""
+    with pytest.raises((TypeError, AttributeError)):
+        json_text(value)
+
+
 def test_json_is_ascii_and_strict(capsys):
     """Hostile strings are escaped by JSON itself; what is no JSON is refused."""
     print_json({"name": "\x1b\u202e\ud800é"})
@@ -146,7 +168,9 @@ def test_text_is_printed_as_it_is(capsys):
     assert capsys.readouterr().out == "a  b"
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in {"demo", "pricing", "sources"}])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in {"demo", "pricing", "sources", "sql", "ledger", "archive"}]
+)
 def test_a_missing_path_exits_3(cli, command):
     """It is named, and nothing is on stdout."""
     ran = cli(command, "no-such-folder")

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from sessionlog.analytics.selection import KEYS
+from sessionlog.analytics.conditions import KEYS
 from sessionlog.analytics.usage_row import COLUMNS
 
 

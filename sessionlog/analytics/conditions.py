@@ -1,0 +1,73 @@
+"""Conditions: group keys and filters as SQL over the ledger's schema; nothing is imported to say them.
+
+Values never become SQL text: they are bound. Group keys come from a closed list.
+"""
+
+from __future__ import annotations
+
+from sessionlog.ledger.schema import status
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+STATUS = status(":now_ns")
+"""How a session ended."""
+
+KEYS: Mapping[str, str] = {
+    "source": "s.source",
+    "provider": "l.provider",
+    "model": "l.model",
+    "response_model": "l.response_model",
+    "session": "s.session",
+    "project": "project_key(l.project)",
+    "branch": "l.branch",
+    "version": "l.version",
+    "agent": "l.agent",
+    "hour": "hour_key(r.time_ns)",
+    "day": "day_key(r.time_ns)",
+    "week": "week_key(r.time_ns)",
+    "month": "month_key(r.time_ns)",
+    "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
+    "route": "s.route",
+    "harness": "s.harness",
+}
+"""Group key → expression. `meta.KEY` stands for any key of a session's metadata."""
+
+FILTERS = ("provider", "model", "project", "status", "source")
+
+TIME_KEYS = frozenset({"hour", "day", "week", "month"})
+"""The keys that need a zone."""
+
+_INT64 = 2**63 - 1
+
+
+def counted(
+    filters: Mapping[str, Sequence[str]], now_ns: int, *, listed_only: bool = False
+) -> tuple[str, dict[str, Any]]:
+    """Return the condition on sessions `s` and labels `l` that filters are, with its parameters.
+
+    Sessions that do not count in usage are left out, unless the report lists sessions.
+    """
+    filtered, patterns = matches(filters, KEYS)
+    return " AND ".join(["1" if listed_only else "s.counted", *filtered]), {"now_ns": within_64_bits(now_ns)} | patterns
+
+
+def matches(filters: Mapping[str, Sequence[str]], expressions: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The conditions that filters are, with their parameters: of a key's patterns one must match, whatever the case."""
+    conditions, parameters = [], {}
+    for key, patterns in filters.items():
+        options = []
+        for number, pattern in enumerate([patterns] if isinstance(patterns, str) else patterns):
+            name = f"{key}_{number}"
+            options.append(f"lower_case({expressions[key]}) GLOB :{name}")
+            parameters[name] = pattern.lower().encode("utf-8", "replace").decode("utf-8")
+        if options:
+            conditions.append(f"({' OR '.join(options)})")
+    return conditions, parameters
+
+
+def within_64_bits(time_ns: int) -> int:
+    """An instant as SQLite can hold it; the calendar is wider."""
+    return max(-_INT64, min(_INT64, time_ns))

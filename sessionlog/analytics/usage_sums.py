@@ -1,0 +1,134 @@
+"""Sums: the statements behind a usage report, and what they give, as plain values.
+
+Records are summed per group and session first, so that a session is counted once in each row it touches and once in
+the totals, with its whole duration. Nothing is imported for it: the shortest way to a report (`cli.warm`) and the whole
+one (`usage`) share this.
+"""
+
+from __future__ import annotations
+
+from sessionlog.analytics.conditions import STATUS
+from sessionlog.analytics.usage_columns import PROVENANCE
+from sessionlog.ledger.cells import OF_PARTS
+from sessionlog.ledger.histogram import counts_of, percentile
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+    """Runs a statement with parameters, and returns its rows."""
+
+_SUMS = (
+    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
+    "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
+    "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
+    "generation_ms",
+)  # fmt: skip
+_NULLABLE = frozenset({"known_nano", "estimated_nano"})
+
+_SHARES = """
+CREATE TEMP TABLE shares AS
+SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, MAX(s.archived) AS archived,
+    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
+    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
+    SUM(r.cost_nano) AS known, SUM(r.estimate_nano) AS estimated, MAX(r.unknown) AS unknown,
+    SUM(r.unpriced) AS unpriced, SUM(r.generated) AS generated, SUM(r.generation_us) AS generation_us,
+    group_concat(r.latencies, '') AS latencies, {provenance} {keys}
+FROM {tables} WHERE {where} GROUP BY r.session_id {names}
+"""
+"""One pass over what counts: sums per session and group. Everything else is asked of these few rows."""
+
+_SPANS = """
+CREATE TEMP TABLE spans AS SELECT r.session_id, SUM(r.active_ms) AS active_ms
+FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares) GROUP BY r.session_id
+"""
+"""How long each session was active in the window, whatever part of it the filters chose."""
+
+_ROWS = """
+SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
+    SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
+    SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
+    SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
+    SUM(generation_us) / 1000.0, group_concat(latencies, '') {names}
+FROM {shares} JOIN spans USING (session_id) {grouping}
+"""
+
+_WHOLE = """(SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
+    SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
+    SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(known) AS known, SUM(estimated) AS estimated,
+    MAX(unknown) AS unknown, SUM(unpriced) AS unpriced, SUM(generated) AS generated,
+    SUM(generation_us) AS generation_us, group_concat(latencies, '') AS latencies FROM shares GROUP BY session_id)"""
+"""The shares of each session together, for the totals: a session counts once."""
+
+_OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
+    THEN r.requests ELSE 0 END) AS in_{kind}"""
+
+
+def fill_shares(
+    query: Query,
+    *,
+    keys: Sequence[str],
+    tables: str,
+    bounds: Mapping[str, Any],
+    where: str,
+    parameters: Mapping[str, Any],
+) -> None:
+    """Sum once what everything else is asked of.
+
+    Args:
+        query: Runs a statement.
+        keys: The expressions of the group keys.
+        tables: What counts in the window (see `ledger.cells.parts`).
+        bounds: The parameters of `tables`.
+        where: Which of it.
+        parameters: The parameters of `where` and of the status.
+    """
+    sql = _SHARES.format(
+        status=STATUS,
+        provenance=", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE),
+        keys="".join(f", {key} AS k{index}" for index, key in enumerate(keys)),
+        tables=OF_PARTS.format(tables),
+        where=where,
+        names=_columns(keys),
+    )
+    query("DROP TABLE IF EXISTS temp.shares", {})
+    query("DROP TABLE IF EXISTS temp.spans", {})
+    query(sql, {**parameters, **bounds})
+    query(_SPANS.format(parts=tables), dict(bounds))
+
+
+def sums_of(query: Query, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the sums of every group, `keys` among them; of no names the sums of everything."""
+    columns = _columns(names)
+    grouping = f"GROUP BY {columns.removeprefix(', ')}" if names else ""
+    sql = _ROWS.format(names=columns, shares="shares" if names else _WHOLE, grouping=grouping)
+    return [_row(values, names) for values in query(sql, {})]
+
+
+def _row(values: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
+    count = len(_SUMS)
+    counts = counts_of(values[count])
+    return {
+        "keys": dict(zip(names, map(str, values[count + 1 :]), strict=True)),
+        **{name: values[i] if name in _NULLABLE else values[i] or 0 for i, name in enumerate(_SUMS)},
+        **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)},
+    }
+
+
+def _columns(names: Sequence[str]) -> str:
+    return "".join(f", k{index}" for index in range(len(names)))
+
+
+def provenance(query: Query) -> dict[str, int]:
+    """Return how many requests are known how well."""
+    sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
+    [counts] = query(f"SELECT {sums} FROM shares", {})  # noqa: S608 - a closed list
+    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
+
+
+def archived_sessions(query: Query) -> int:
+    """Return how many sessions are only remembered."""
+    [(count,)] = query("SELECT COUNT(DISTINCT session_id) FROM shares WHERE archived", {})
+    return int(count)

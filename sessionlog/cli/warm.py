@@ -1,0 +1,106 @@
+"""The warm way: a report as JSON when nothing has changed on disk, with nothing imported that it does not need.
+
+It takes a question only if its answer is, to the byte, what the whole way would print, and declines everything else:
+settings of one's own, times and zones, damage to name, nothing to show. The rules are those of the whole way, imported
+from where it has them; only what connects them is written again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sessionlog.cli.options import COMMANDS, split_list
+from sessionlog.places import config_file, ledger_file, session_directory
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+_SAME = frozenset({
+    "as_json", "by", "sort", "limit", "provider", "model", "project", "status", "ledger", "wide"
+})  # fmt: skip
+"""The settings that this way understands; any other one has to be left at its default."""
+
+
+def answer(command: str, settings: Mapping[str, Any]) -> bool:
+    """Answer a question and return True, or decline it: then nothing has been printed."""
+    way = _WAYS.get(command)
+    if way is None or not settings.get("as_json") or os.environ.get("SESSIONLOG_TZ"):
+        return False
+    if any(settings[option.to] != option.default for option in COMMANDS[command] if option.to not in _SAME):
+        return False
+    if os.path.exists(config_file(os.environ)):
+        return False
+    from sessionlog.ledger.surroundings import open_unchanged  # noqa: PLC0415 - for those that have come so far
+
+    env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
+    connection = open_unchanged(settings["ledger"] or ledger_file(env), env)
+    if connection is None:
+        return False
+    try:
+        found = way(connection, settings)
+    except Exception:  # noqa: BLE001 - a damaged row may be anything; the whole way says what is wrong
+        return False
+    finally:
+        connection.close()
+    if found is None:
+        return False
+    from sessionlog.cli.output import note, print_json  # noqa: PLC0415 - as above
+
+    value, notes = found
+    print_json(value)
+    for sentence in notes:
+        note(sentence)
+    return True
+
+
+def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]] | None:
+    """`sessionlog usage --json`."""
+    from time import time_ns  # noqa: PLC0415 - as above
+
+    from sessionlog.analytics import conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - as above
+
+    by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
+    if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
+        return None
+    if sort and sort.removeprefix("-") not in (*by, *usage_columns.COLUMNS):
+        return None
+    [(damage,)] = connection.execute("SELECT TOTAL(problems) FROM files WHERE NOT missing")
+    if damage:
+        return None
+
+    def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return connection.execute(sql, parameters).fetchall()
+
+    connection.create_function("lower_case", 1, str.lower, deterministic=True)
+    connection.create_function("project_key", 1, str, deterministic=True)
+    filters = {key: settings[key] for key in conditions.FILTERS if settings[key]}
+    where, parameters = conditions.counted(filters, time_ns())
+    keys = [conditions.KEYS[key] for key in by]
+    usage_sums.fill_shares(query, keys=keys, tables="cells", bounds={}, where=where, parameters=parameters)
+    rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_keys)
+    [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
+    if not rows and not totals.sessions:
+        return None
+    if sort:
+        key, turned = row_order.by_column(sort, by, usage_columns.COLUMNS)
+        rows.sort(key=key, reverse=turned)
+    hidden = 0 if limit is None else max(0, len(rows) - limit)
+    archived = usage_sums.archived_sessions(query)
+    value = usage_columns.document(
+        window=None, group_by=by, rows=rows[: len(rows) - hidden], totals=totals,
+        provenance=usage_sums.provenance(query), problem_count=0, problems=(), archived_sessions=archived,
+    )  # fmt: skip
+    if not hidden and not archived:
+        return value, []
+    from sessionlog.render.notes import archived_note, limit_note  # noqa: PLC0415 - as above
+
+    return value, [*([limit_note(hidden, "row")] if hidden else ()), *([archived_note(archived)] if archived else ())]
+
+
+_WAYS: Mapping[str, Callable[[sqlite3.Connection, Mapping[str, Any]], tuple[dict[str, Any], list[str]] | None]] = {
+    "usage": _usage
+}
+"""The commands that have such a way."""

@@ -1,0 +1,281 @@
+"""The warm way gives the whole way's answer to the byte, imports next to nothing, and declines what it cannot do."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sessionlog.cli import hot, warm
+from sessionlog.cli.options import COMMANDS, settings_of
+
+LONG_AGO = 1_700_000_000
+ALLOWED = {
+    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
+    "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
+    "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.warm",
+    "sessionlog.ledger", "sessionlog.ledger.cells", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
+    "sessionlog.ledger.schema", "sessionlog.ledger.surroundings", "sessionlog.ledger.trust", "sessionlog.places",
+    "__future__", "_json", "_sqlite3", "gc", "time",
+}  # fmt: skip
+"""All that a warm report may load beyond what Python itself has loaded. Every module of ours costs 0.1 ms."""
+
+
+def settle(folder):
+    """Nothing in a folder was changed a moment ago."""
+    for place, _, names in os.walk(folder):
+        for path in (place, *(os.path.join(place, name) for name in names)):
+            os.utime(path, (LONG_AGO, LONG_AGO))
+
+
+@pytest.fixture
+def sessions(home, record):
+    """The folder of our own logs, with four sessions of which nothing is new."""
+    folder = home / ".local/state/sessionlog/sessions"
+    record(folder, "s-first", start="2026-11-19T23:30:00Z")
+    record(folder, "s-failed", status="error", model="gpt-5.3-codex", provider="openai", cost=0.25)
+    record(folder, "s-free", status=None, model="qwen3.6-27b", provider="vllm", start="2026-11-21T11:55:00Z")
+    record(folder, "s-odd", model='m"é\x7f', provider="p\\\n", work_dir="/src/café")
+    settle(home / ".local/state")
+    return folder
+
+
+@pytest.fixture
+def warmed(sessions, cli):
+    """The same, after a first report."""
+    assert cli("usage").code == 0
+    return sessions
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """What the warm way was asked, and whether it answered."""
+    answers = []
+    answer = warm.answer
+
+    def watched(command, settings):
+        answers.append(answer(command, settings))
+        return answers[-1]
+
+    monkeypatch.setattr(warm, "answer", watched)
+    return answers
+
+
+def both(cli, monkeypatch, *words):
+    """What both ways leave behind."""
+    short = cli("usage", "--json", *words)
+    with monkeypatch.context() as patch:
+        patch.setattr(warm, "answer", lambda *_: False)
+        return short, cli("usage", "--json", *words)
+
+
+ANSWERED = [
+    [], ["--wide"], ["--by", "model"], ["--by", "provider, model,"], ["--by", ","], ["--by", "project,status"],
+    ["--by", "session,source,branch,agent,version,route,harness,response_model"], ["--provider", "OPEN*"],
+    ["--model", "gpt*", "--model", "claude*"], ["--project", "/src/caf*"], ["--status", "success"],
+    ["--sort", "cost_usd"], ["--sort=-cost_usd"], ["--sort", "model"], ["--sort=-provider"], ["--limit", "9"],
+    ["--limit", "1"], ["--limit", "0"], ["--limit", "2", "--sort", "input_tokens", "--by", "session"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
+def test_the_answer_is_that_of_the_whole_way(warmed, cli, monkeypatch, taken, words):
+    """Stdout, stderr and exit code."""
+    short, whole = both(cli, monkeypatch, *words)
+    assert taken == [True]
+    assert short == whole
+    assert short.code == 0
+
+
+DECLINED = [
+    ["--since", "2026-11-01.."], ["--until", "2026-12-01"], ["--by", "day"], ["--by", "meta.x"], ["--by", "nonsense"],
+    ["--by", "model,model"], ["--sort", "nonsense"], ["--source", "native"], ["--tz", "UTC"], ["--tz", "nowhere"],
+    ["--now", "2026-11-21T12:00:00Z"], ["--no-ledger"], ["--live"], ["--strict"], ["--jobs", "1"],
+    ["--merge-worktrees"], ["--prices", "none.toml"], ["--model", "none"], ["."],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", DECLINED, ids=" ".join)
+def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
+    """Then the whole way answers, or says what is wrong."""
+    short, whole = both(cli, monkeypatch, *words)
+    assert taken == [False]
+    assert short == whole
+
+
+def test_every_setting_is_known_to_one_of_the_two_lists():
+    """A new option has to be thought of."""
+    options = {option.name: option.to for option in COMMANDS["usage"]}
+    tried = {options[word.partition("=")[0]] for words in [*ANSWERED, *DECLINED] for word in words if word[:2] == "--"}
+    assert tried == {*options.values()} - {"paths", "ledger", "as_json", "as_csv", "as_markdown"}
+
+
+def test_only_json_has_a_warm_way(warmed, taken, cli):
+    """Tables, CSV and Markdown go the whole way."""
+    for words in ([], ["--csv"], ["--markdown"]):
+        cli("usage", *words)
+    assert taken == [False, False, False]
+
+
+def test_another_ledger_is_asked(warmed, cli, monkeypatch, taken, tmp_path):
+    """`--ledger` and `$SESSIONLOG_LEDGER` name it; it is not made by the warm way."""
+    path = tmp_path / "book.sqlite"
+    first = cli("usage", "--json", "--ledger", path)
+    short, whole = both(cli, monkeypatch, "--ledger", path)
+    assert taken == [False, True]
+    assert first == short == whole
+    monkeypatch.setenv("SESSIONLOG_LEDGER", str(path))
+    assert cli("usage", "--json") == whole
+    assert taken == [False, True, True]
+
+
+def test_a_session_of_the_archive_is_said(warmed, cli, monkeypatch, taken, home):
+    """The same note stands on stderr."""
+    (warmed / "s-first.jsonl").unlink()
+    settle(home / ".local/state")
+    cli("usage")
+    taken.clear()
+    short, whole = both(cli, monkeypatch)
+    assert taken == [True]
+    assert short == whole
+    assert "1 session of the archive" in short.err
+
+
+def _new_log(sessions, record):
+    record(sessions, "s-new")
+
+
+def _grown_log(sessions, record):
+    with open(sessions / "s-free.jsonl", "ab") as log:
+        log.write(b"\n")
+
+
+def _lost_log(sessions, record):
+    (sessions / "s-free.jsonl").unlink()
+
+
+def _config(sessions, record):
+    path = sessions.parents[3] / ".config/sessionlog/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('timezone = "UTC"')
+
+
+def _open_ledger(sessions, record):
+    os.chmod(sessions.parents[3] / ".local/share/sessionlog/ledger.sqlite", 0o666)
+
+
+def _broken_ledger(sessions, record):
+    (sessions.parents[3] / ".local/share/sessionlog/ledger.sqlite").write_bytes(b"nothing of the kind" * 400)
+
+
+def _no_ledger(sessions, record):
+    (sessions.parents[3] / ".local/share/sessionlog/ledger.sqlite").unlink()
+
+
+@pytest.mark.parametrize(
+    "change", [_new_log, _grown_log, _lost_log, _config, _open_ledger, _broken_ledger, _no_ledger],
+    ids=lambda change: change.__name__,
+)  # fmt: skip
+def test_after_a_change_the_whole_way_is_gone(warmed, cli, monkeypatch, taken, record, change):
+    """Nothing that is older than the logs is shown."""
+    change(warmed, record)
+    short, whole = both(cli, monkeypatch)
+    assert taken == [False]
+    assert short.out == whole.out
+
+
+@pytest.mark.parametrize("variable", ["SESSIONLOG_DIR", "CLAUDE_CONFIG_DIR", "SESSIONLOG_TZ"])
+def test_another_environment_is_another_question(warmed, cli, monkeypatch, taken, tmp_path, variable):
+    """Agents write elsewhere, or days are somebody else's."""
+    monkeypatch.setenv(variable, "UTC" if variable.endswith("TZ") else str(tmp_path / "elsewhere"))
+    cli("usage", "--json")
+    assert taken == [False]
+
+
+def test_prices_of_ones_own_are_not_taken_for_the_list(warmed, cli, config, taken, monkeypatch):
+    """What they estimated is estimated anew when they are gone."""
+    before = cli("usage", "--json")
+    path = config('[prices."vllm/*"]\ninput = 1\noutput = 2\n')
+    own = cli("usage", "--json")
+    path.unlink()
+    again, warmest = cli("usage", "--json"), cli("usage", "--json")
+    assert taken == [True, False, False, True]
+    assert own != before == again == warmest
+
+
+def test_damage_is_named_by_the_whole_way(sessions, home, cli, monkeypatch, taken):
+    """The warm way has no words for it."""
+    with open(sessions / "s-first.jsonl", "ab") as log:
+        log.write(b'{"no json\n')
+    settle(home / ".local/state")
+    cli("usage")
+    taken.clear()
+    short, whole = both(cli, monkeypatch)
+    assert taken == [False]
+    assert short == whole
+    assert "s-first.jsonl" in short.err
+
+
+def test_a_warm_report_imports_next_to_nothing(warmed):
+    """In a fresh interpreter: no parser, no dates, no data classes, and of our own only what it needs."""
+    code = (
+        "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "usage", "--json", "--by", "provider", "--limit", "9", "--model", "*"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    assert '"sessionlog.usage/1"' in ran.stdout
+    assert set(ran.stderr.split()) <= ALLOWED
+
+
+HEAVY = {
+    "typer",
+    "pydantic",
+    "rich",
+    "dateutil",
+    "orjson",
+    "asyncio",
+    "concurrent",
+    "multiprocessing",
+    "importlib.metadata",
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [], ["--wide"], ["--csv"], ["--markdown"], ["--json", "--since", "2026-11-01.."], ["--csv", "--by", "hour,model"],
+        ["--since", "1mo", "--now", "2026-12-01T00:00:00Z"], ["--source", "native", "--model", "*"],
+        ["--limit", "1", "--sort", "cost_usd"], ["--merge-worktrees", "--by", "project,meta.x"], ["--tz", "Asia/Tokyo"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_without_news_no_report_needs_sources_prices_or_parsers(warmed, words):
+    """Whatever is asked and in whatever form, to a pipe."""
+    code = (
+        "import sys; from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "usage", *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "TZ": "UTC"})
+    assert ran.stdout
+    loaded = ran.stderr.split()
+    assert HEAVY.isdisjoint({*loaded, *(name.split(".")[0] for name in loaded)})
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("sessionlog.")}
+    assert rooms.isdisjoint({"sources", "pricing", "engine", "reader"})
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--csv"], ["--since", "2026-11-01..", "--json"], ["--source", "native"]], ids=" ".join
+)
+def test_without_news_the_report_is_that_of_a_scan(warmed, cli, words):
+    """The book that is only read says what a book in memory says."""
+    words = [*words, "--now", "2026-12-01T00:00:00Z"]
+    assert cli("usage", *words) == cli("usage", *words, "--no-ledger")
+
+
+def test_a_question_without_a_warm_way_is_declined():
+    """There is none but usage's now."""
+    for command in set(COMMANDS) - {"usage"}:
+        assert not warm.answer(command, settings_of(command, {"as_json": True}))
+    assert hot.parse(["usage", "--json"])["as_json"]
