@@ -42,9 +42,9 @@ FROM {tables} WHERE {where} GROUP BY r.session_id {names}
 
 _SPANS = """
 CREATE TEMP TABLE spans AS SELECT r.session_id, SUM(r.active_ms) AS active_ms
-FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares) GROUP BY r.session_id
+FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_ms IS NULL) GROUP BY r.session_id
 """
-"""How long each session was active in the window, whatever part of it the filters chose."""
+"""How long each session was active in the window, whatever part of it the filters chose; asked where no log says it."""
 
 _ROWS = """
 SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
@@ -52,7 +52,7 @@ SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running
     SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
     SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
     SUM(generation_us) / 1000.0, group_concat(latencies, '') {names}
-FROM {shares} JOIN spans USING (session_id) {grouping}
+FROM {shares} LEFT JOIN spans USING (session_id) {grouping}
 """
 
 _WHOLE = """(SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
@@ -103,8 +103,14 @@ def sums_of(query: Query, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the sums of every group, `keys` among them; of no names the sums of everything."""
     columns = _columns(names)
     grouping = f"GROUP BY {columns.removeprefix(', ')}" if names else ""
-    sql = _ROWS.format(names=columns, shares="shares" if names else _WHOLE, grouping=grouping)
+    shares = "shares" if names or _are_whole(query) else _WHOLE
+    sql = _ROWS.format(names=columns, shares=shares, grouping=grouping)
     return [_row(values, names) for values in query(sql, {})]
+
+
+def _are_whole(query: Query) -> bool:
+    """Whether every session has but one share."""
+    return query("SELECT COUNT(*) = COUNT(DISTINCT session_id) FROM shares", {}) == [(1,)]
 
 
 def _row(values: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:

@@ -36,15 +36,16 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
     from sessionlog.ledger.surroundings import open_unchanged  # noqa: PLC0415 - for those that have come so far
 
     env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
-    connection = open_unchanged(settings["ledger"] or ledger_file(env), env)
-    if connection is None:
-        return False
     try:
-        found = way(connection, settings)
+        connection = open_unchanged(settings["ledger"] or ledger_file(env), env)
+        if connection is None:
+            return False
+        try:
+            found = way(connection, settings)
+        finally:
+            connection.close()
     except Exception:  # noqa: BLE001 - a damaged row may be anything; the whole way says what is wrong
         return False
-    finally:
-        connection.close()
     if found is None:
         return False
     from sessionlog.cli.output import note, print_json  # noqa: PLC0415 - as above

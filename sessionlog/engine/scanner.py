@@ -27,6 +27,9 @@ PAYS = 64 << 20
 _SHARE = 4 << 20
 """Bytes that are given away at once: more makes the ends uneven, less costs more messages."""
 
+_FILE = 64 << 10
+"""Bytes that are scanned in the time that it takes to open a log and to enter its session."""
+
 _AHEAD = 3
 """Shares that wait at each worker."""
 
@@ -47,12 +50,16 @@ def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanne
 
 def _with_processes(work: Sequence[Job], sources: Mapping[str, Source], jobs: int | None) -> Iterator[Scanned]:
     count = min(jobs or _cores(), len(work))
-    pays = sum(job.size for job in work) >= PAYS or jobs is not None
+    pays = sum(map(_weight, work)) >= PAYS or jobs is not None
     if count < 2 or not pays or not _may_fork():
         yield from scan_here(work, sources)
         return
     with _processes(count) as executor:
         yield from _spread(executor, work, sources, workers=count)
+
+
+def _weight(job: Job) -> int:
+    return job.size + _FILE
 
 
 def _cores() -> int:
@@ -118,9 +125,9 @@ def _shares(work: Sequence[Job]) -> list[list[Job]]:
     shares: list[list[Job]] = [[]]
     size = 0
     for job in sorted(work, key=lambda one: -one.size if one.size > _SHARE else 0):
-        if size + job.size > _SHARE and shares[-1]:
+        if size + _weight(job) > _SHARE and shares[-1]:
             shares.append([])
             size = 0
         shares[-1].append(job)
-        size += job.size
+        size += _weight(job)
     return [share for share in reversed(shares) if share]

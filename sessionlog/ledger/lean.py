@@ -124,7 +124,6 @@ def _calls(session: ScannedSession, names: dict[Row, int]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-
 def number_of(name: str, seed: bytes) -> int:
     """Return a name as a number of 64 bits; two of a million names share one with a chance of 1 in 30 million."""
     return _numbered(name, blake2b(seed, digest_size=8))

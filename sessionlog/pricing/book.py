@@ -89,6 +89,7 @@ class PriceBook:
         Args:
             own: "provider/model" or "model" (wildcards `*` and `?` allowed) to {input, output, cache_read?,
                 cache_write?, cache_write_1h?} in US dollars per million tokens.
+            instead_of: The book whose place this one takes for a single question.
 
         Raises:
             InvalidPrices: An entry of `own` cannot be used; the message names its key and what is allowed.

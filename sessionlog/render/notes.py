@@ -38,8 +38,8 @@ def limit_note(count: int, thing: str) -> str:
 
 def archived_note(count: int) -> str:
     """Say how much comes from memory."""
-    their = "its log is" if count == 1 else "their logs are"
-    return f"{counted(count, 'session')} of the archive: {their} gone, the ledger remembers (--live leaves them out)"
+    gone = "is archived: its log is" if count == 1 else "are archived: their logs are"
+    return f"{counted(count, 'session')} here {gone} gone, only the ledger remembers (--live leaves out what is gone)"
 
 
 def _ending(text: str) -> str:

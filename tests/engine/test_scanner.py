@@ -77,7 +77,9 @@ def test_progress_counts_every_log_once(logs, small_shares):
 
 def test_shares_hold_every_job_once_and_large_ones_go_first():
     """A large log alone and at once, so that nobody waits for it at the end; small ones together."""
-    sizes = [10, engine._SHARE * 3, 20, engine._SHARE, engine._SHARE // 2, engine._SHARE // 2, 30]
+    file = engine._FILE
+    sizes = [file, engine._SHARE * 3, file, engine._SHARE, engine._SHARE // 2, engine._SHARE // 2, file]
+    sizes = [max(0, size - engine._FILE) for size in sizes]
     work = [Job(number=n, source="native", path=str(n), size=size) for n, size in enumerate(sizes)]
     given = [[job.number for job in share] for share in reversed(engine._shares(work))]
     assert given == [[1], [0, 2], [3], [4, 5], [6]]
@@ -95,6 +97,6 @@ def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork,
     monkeypatch.setattr(engine, "_cores", lambda: 2)
     monkeypatch.setattr(engine, "_spread", lambda *_, **__: asked.append("spread") or iter(()))
     monkeypatch.setattr(engine, "scan_here", lambda *_: iter(()))
-    work = [Job(number=n, source="native", path=str(n), size=size // 2) for n in range(2)]
+    work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - engine._FILE)) for n in range(2)]
     list(engine.scanner(None, jobs)(work, {}))
     assert asked == (["spread"] if spread else [])
