@@ -16,9 +16,11 @@ from typing import TypeVar
 
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.load import load_book
+from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.surroundings import Watched, is_unchanged, remember
+from sessionlog.ledger.surroundings import Watched, changed_logs, remember
 from sessionlog.ledger.sync import (
     ELSEWHERE,
     GONE,
@@ -33,9 +35,13 @@ from sessionlog.ledger.sync import (
 )
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
+from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
 
 _T = TypeVar("_T")
+
+_FEW = 1000
+"""Changed logs up to which the others are not listed."""
 
 BUSY = "another sessionlog is reading new logs into the ledger: these are the numbers without them"
 
@@ -101,6 +107,18 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
         book.close()
 
 
+def _read_again(
+    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
+) -> Synced | None:
+    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
+    listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
+    try:
+        return sync(book, listed, scanner=scanner, progress=progress, places=None)
+    except LedgerBusy:
+        book.notes.append(BUSY)
+        return None
+
+
 def refresh(
     book: Book,
     env: Mapping[str, str] | None = None,
@@ -115,9 +133,11 @@ def refresh(
     """
     env = os.environ if env is None else env
     connection = book.connection
-    if trusting and book.said("prices") == book.prices.fingerprint and is_unchanged(connection, env):
-        return None
     at_ns = time.time_ns()
+    if trusting and book.said("prices") == book.prices.fingerprint:
+        changed = changed_logs(connection, env, most=_FEW)
+        if changed is not None:
+            return _read_again(book, changed, scanner, progress) if changed else None
     watched, sources = Watched(env), all_sources()
     listed = list(discover(watched, sources))
     try:

@@ -89,35 +89,53 @@ def _is_complete(connection: sqlite3.Connection) -> bool:
 
 def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool:
     """Whether every log, and every place where one could be new, looks as it did at the last sync."""
+    return changed_logs(connection, env, most=0) == []
+
+
+def changed_logs(
+    connection: sqlite3.Connection, env: Mapping[str, str], *, most: int
+) -> list[tuple[str | bytes, str]] | None:
+    """Return (path as stored, source) of the logs that do not look as they did at the last sync, at most so many.
+
+    None if there are more, or if a log could be new or gone: then all of them have to be listed.
+    """
     ask = connection.execute
     if ask("SELECT value FROM meta WHERE name = 'surroundings'").fetchone() != (__version__,):
-        return False
+        return None
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
-            return False
+            return None
     for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders"):
         if _mtime(_in_place(path, env)) != mtime_ns:
-            return False
+            return None
     if any(names != _names(folder, prefix) for folder, prefix, names in ask("SELECT * FROM listings")):
-        return False
-    if ask("SELECT 1 FROM files WHERE missing = 3 OR NOT missing AND NOT settled LIMIT 1").fetchone():
-        return False
+        return None
+    if ask("SELECT 1 FROM files WHERE missing = 3 LIMIT 1").fetchone():
+        return None
+    changed = []
     stat = os.stat
     try:
-        for path, device, inode, size, mtime_ns, beside in ask(
-            "SELECT path, device, inode, size, mtime_ns, beside FROM files WHERE NOT missing"
+        for path, device, inode, size, mtime_ns, beside, settled, source in ask(
+            "SELECT path, device, inode, size, mtime_ns, beside, settled, source FROM files WHERE NOT missing"
         ):
             now = stat(path)
-            if (now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev) != (mtime_ns, size, inode, device):
-                return False
-            if beside:
-                from sessionlog.ledger.identity import is_beside  # noqa: PLC0415 - 1 ms, which most logs save
-
-                if not is_beside(beside):
-                    return False
+            if (
+                not settled
+                or (now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev) != (mtime_ns, size, inode, device)
+                or (beside and not _is_beside(beside))
+            ):
+                changed.append((path, source))
+                if len(changed) > most:
+                    return None
     except OSError:
-        return False
-    return True
+        return None
+    return changed
+
+
+def _is_beside(told: str) -> bool:
+    from sessionlog.ledger.identity import is_beside  # noqa: PLC0415 - 1 ms, which most logs save
+
+    return is_beside(told)
 
 
 def remember(

@@ -95,7 +95,7 @@ def sync(
     *,
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
-    places: Sequence[str] = (os.sep,),
+    places: Sequence[str] | None = (os.sep,),
 ) -> Synced:
     """Bring a book up to date with these logs.
 
@@ -105,14 +105,13 @@ def sync(
         scanner: Who scans.
         progress: Called after every log.
         places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
-            other places is not asked about now.
+            other places is not asked about now. None: what is not listed is as it was.
     """
-    connection = book.connection
-    known = {path_of(row[_AT["path"]]): row for row in connection.execute(_FILE)}
+    known = {path_of(row[_AT["path"]]): row for row in book.connection.execute(_FILE)}
     plan = _Plan(book, known)
     for item in listed:
         plan.take(item)
-    lost = _lost(known, plan.seen, places)
+    lost = {} if places is None else _lost(known, plan.seen, places)
     total, done = len(plan.seen) + plan.odd, len(plan.seen) + plan.odd - len(plan.jobs)
     if progress is not None and not plan.jobs and total:
         progress(total, total)

@@ -200,6 +200,8 @@ class Homes(RuleBasedStateMachine):
         with ExitStack() as stack:
             stack.enter_context(patch("sessionlog.ledger.surroundings.__version__", f"0.{number}"))
             stack.enter_context(patch.object(store, "WAIT_SECONDS", 0.05))
+            known = {source.id: source for source in sources}
+            stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
             for module in (asking, loading):
                 stack.enter_context(patch.object(module, "all_sources", lambda: sources))
             yield

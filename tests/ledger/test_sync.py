@@ -75,7 +75,8 @@ def failing(path, *, times=1):
         return replace(source, scan=scan)
 
     sources = tuple(map(broken, all_sources()))
-    return patch.object(asking, "all_sources", lambda: sources)
+    known = {source.id: source for source in sources}
+    return patch.multiple(asking, all_sources=lambda: sources, source_of=known.__getitem__)
 
 
 def test_what_is_settled_and_unchanged_is_not_read(home):
@@ -275,12 +276,16 @@ def test_prices_that_changed_in_a_sync_that_ended_early_are_not_mixed_with_other
 
 
 def test_progress_counts_every_log(home):
-    """Those that need not be read are done at once."""
+    """All of them, or those that have changed where no other can be new."""
     steps = []
     of_ledger(home, PRICES)
     home.append(CLAUDE, [("answer", 2, 3)])
     of_ledger(home, PRICES, progress=lambda *step: steps.append(step))
-    assert steps == [(2, 2)]
+    assert steps == [(1, 1)]
+    steps.clear()
+    home.append(SECOND, [("answer", 1, 3)])
+    of_ledger(home, PRICES, progress=lambda *step: steps.append(step))
+    assert steps[-1] == (3, 3)
 
 
 def test_a_sync_says_what_it_did(home):
