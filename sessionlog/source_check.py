@@ -27,7 +27,8 @@ from sessionlog.sources.protocol import HEAD, LogScan, Resume, Source
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 _SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
 _RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
-    {", ".join(f"r.{name}" for name in _COUNTS)}, r.cost_nano FROM {FROM} ORDER BY r.key, 1, 2, 3, 7, 10, 11"""  # noqa: S608 - names of the schema
+    {", ".join(f"r.{name}" for name in _COUNTS)}, r.cost_nano, r.active_ms FROM {FROM}
+    ORDER BY r.key, 1, 2, 3, 7, 10, 11, r.active_ms"""  # noqa: S608 - names of the schema
 _SESSIONS = "SELECT session, start_ns, last_ns, end_status, project, prompt, error, parent FROM sessions ORDER BY 1"
 _TOOLS = """SELECT s.session, t.tool, t.server, t.agent, t.time_ns, t.finished, t.failed, t.duration_ms, t.output_bytes
     FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY 1, 5, 2, 9"""
@@ -96,24 +97,36 @@ class SourceCheck:
         assert counted == told, f"{log}: scan and events differ: {_difference(counted, told)} (scan, events)"
 
     def _resumes(self, log: str, content: bytes, whole: LogScan) -> None:
-        """A scan of the beginning and one of the rest give what one pass gives."""
+        """A scan of the beginning and one of the rest give what one pass gives, and so do many of a log that grows."""
         expected = _dump(self._book(whole))
+        begun: list[LogScan] = []
         for cut in self._places(content):
-            _write(log, content[:cut])
-            try:
-                begun = self._source.scan(log, None)
-            except LogNotReadable:  # a piece of a database is none
+            one = self._scan_until(log, content[:cut], None)
+            if one is None or one.resume is None:
                 continue
-            if begun.resume is None:
-                continue
-            assert begun.resume.offset <= cut, f"{log}: cut at {cut}, it would resume at {begun.resume.offset}"
-            _write(log, content)
-            rest = self._source.scan(log, _stored(begun.resume))
-            found = _dump(self._book(begun, rest))
-            for what, one, other in zip(("records", "sessions", "tools"), found, expected, strict=True):
-                odd = [row for row in (*one, *other) if row not in one or row not in other]
-                assert one == other, f"{log}: cut at byte {cut} and resumed, the {what} differ: {odd[:4]}"
+            rest = self._scan_until(log, content, one.resume)
+            assert rest is not None
+            _same(f"{log}: cut at byte {cut} and resumed", self._book(one, rest), expected)
+            more = self._scan_until(log, content[:cut], begun[-1].resume) if begun else one
+            if more is not None and more.resume is not None:
+                begun.append(more)
+        if begun:
+            rest = self._scan_until(log, content, begun[-1].resume)
+            assert rest is not None
+            _same(f"{log}: cut {len(begun)} times and resumed", self._book(*begun, rest), expected)
+
+    def _scan_until(self, log: str, content: bytes, resume: Resume | None) -> LogScan | None:
+        """Scan the log as it was when it said this; None if it cannot be read: a piece of a database is none."""
         _write(log, content)
+        try:
+            scan = self._source.scan(log, resume and _stored(resume))
+        except LogNotReadable:
+            if resume is not None:
+                raise
+            return None
+        where = scan.resume and scan.resume.offset
+        assert (where or 0) <= len(content), f"{log}: cut at {len(content)}, it would resume at {where}"
+        return scan
 
     def _places(self, content: bytes) -> Iterator[int]:
         step = max(1, len(content) // self._cuts)
@@ -171,6 +184,12 @@ def _counts(usage: TokenUsage | None) -> dict[str, int]:
 
 def _dump(book: Book) -> tuple[list[tuple[Any, ...]], ...]:
     return tuple(book.query(sql, {}) for sql in (_RECORDS, _SESSIONS, _TOOLS))
+
+
+def _same(story: str, book: Book, expected: tuple[list[tuple[Any, ...]], ...]) -> None:
+    for what, one, other in zip(("records", "sessions", "tools"), _dump(book), expected, strict=True):
+        odd = [row for row in (*one, *other) if row not in one or row not in other]
+        assert one == other, f"{story}, the {what} differ: {odd[:4]}"
 
 
 def _difference(one: Counter[str], other: Counter[str]) -> dict[str, tuple[int, int]]:

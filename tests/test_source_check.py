@@ -135,6 +135,31 @@ def test_going_on_must_not_lose_anything(logs):
     fails(logs, "and resumed, the records differ", scan=lambda p, r: SOURCE.scan(p, r) if r is None else LogScan())
 
 
+def test_going_on_must_not_change_how_long_a_session_was_active(logs):
+    """A source that gives what comes after the last record of a scan to that record."""
+
+    def scan(path, resume):
+        found = SOURCE.scan(path, resume)
+        for session in found.sessions:
+            for record in session.records[-1:]:
+                record.active_ms += found.resume.state["active_ns"] // 1_000_000
+        return replace(found, resume=replace(found.resume, state={**found.resume.state, "active_ns": 0}))
+
+    fails(logs, "and resumed, the records differ", scan=scan)
+
+
+def test_going_on_must_be_possible_again_and_again(logs):
+    """A source that goes on once, and not from there."""
+
+    def weary(path, resume):
+        found = SOURCE.scan(path, resume)
+        scans = 1 + (0 if resume is None else resume.state["scans"])
+        going_on = replace(found.resume, state={**found.resume.state, "scans": scans})
+        return replace(found, sessions=found.sessions if scans < 3 else (), resume=going_on)
+
+    fails(logs, r"cut \d+ times and resumed, the records differ", scan=weary)
+
+
 def test_going_on_must_not_pass_an_unfinished_line(logs):
     """The rest of the line would be read as a line of its own."""
 

@@ -11,15 +11,16 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
 
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.sync import Scanner, scan_here
 from sessionlog.sources.protocol import Source
 from sessionlog.sources.registry import all_sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 PAYS = 64 << 20
 """Bytes from which on two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
@@ -74,6 +75,9 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Executor]:
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - 25 ms, which small scans save
+    from multiprocessing import get_context  # noqa: PLC0415 - as above
+
     # Ctrl-C reaches the whole group of processes: workers end at once and in silence, this one tidies up.
     executor = ProcessPoolExecutor(
         count, mp_context=get_context("fork"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL)
@@ -88,6 +92,8 @@ def _spread(
     executor: Executor, work: Sequence[Job], sources: Mapping[str, Source], *, workers: int
 ) -> Iterator[Scanned]:
     """Give shares away, a few at a time, and yield what comes back."""
+    from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait  # noqa: PLC0415 - 25 ms, which small scans save
+
     known = [source for source in all_sources() if sources.get(source.id) is source]  # workers know them by their ids
     ids = {source.id for source in known}
     shares = _shares([job for job in work if job.source in ids])
@@ -99,7 +105,7 @@ def _spread(
             share = shares.pop()
             try:
                 waiting[executor.submit(scan_share, share)] = share
-            except (BrokenProcessPool, RuntimeError):
+            except (BrokenExecutor, RuntimeError):
                 broken = True
                 left += share
         if broken:
@@ -110,7 +116,7 @@ def _spread(
             try:
                 yield from future.result()
             except Exception:  # noqa: BLE001 - whatever a worker died of, the logs are still there
-                broken = broken or isinstance(future.exception(), BrokenProcessPool)
+                broken = broken or isinstance(future.exception(), BrokenExecutor)
                 left += share
     yield from scan_here(left, sources)
 

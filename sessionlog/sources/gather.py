@@ -83,8 +83,7 @@ class Gather:
     def state(self) -> dict[str, Any]:
         """What a later scan needs to go on, as JSON."""
         facts = {name: getattr(self, name) for name in _FACTS}
-        active_ns = 0 if self.records else self._active_ns  # else `session` gives it to the last record
-        return {**facts, "moment_ns": self._moment_ns, "active_ns": active_ns, "open": dict(self._open)}
+        return {**facts, "moment_ns": self._moment_ns, "active_ns": self._active_ns, "open": dict(self._open)}
 
     def touch(self, time_ns: int | None) -> None:
         """Account for a row's time: the session's span, and how long it was active."""
@@ -104,7 +103,7 @@ class Gather:
             self.prompt = first_words(text)
 
     def add(self, record: Record) -> None:
-        """Take a record; the active time since the one before goes to it."""
+        """Take a record; the active time since the one before goes to it, and what comes after waits for the next."""
         record.active_ms, self._active_ns = self._active_ns // 1_000_000, self._active_ns % 1_000_000
         self.records.append(record)
 
@@ -132,9 +131,6 @@ class Gather:
 
     def session(self, **more: Any) -> ScannedSession:
         """Return what is known of the session; `more` are fields of `ScannedSession` beyond those kept here."""
-        if self.records and self._active_ns >= 1_000_000:
-            self.records[-1].active_ms += self._active_ns // 1_000_000
-            self._active_ns %= 1_000_000
         return ScannedSession(
             **{
                 "source": self._source, "session_id": self._session_id, "path": self._path, "start_ns": self.start_ns,

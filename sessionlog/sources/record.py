@@ -52,7 +52,8 @@ class Record:
         latency_ms: Time of the LLM call.
         requests: 1, or 0 for a remainder that is no request of its own.
         failed: The call failed.
-        active_ms: The session's active time since the record before.
+        active_ms: The session's active time since the record before. What comes after the last record is nobody's until
+            a record comes, so a log that is read on gives what a log that is read whole gives.
         granularity: `session` when the log holds only the session's totals.
         quality: Whether the numbers are known to be exact.
         priced: False for a session that has used nothing yet: its cost is neither known nor unknown.

@@ -2,12 +2,22 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage import aggregate_usage, fold_usage
+from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.ledger.ask import Where, ask
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.registry import load_source
+from sessionlog.testing import check_source
 from tests.bench.agent_homes import COLUMNS, generate
 
 SOURCES = ("claude-code", "codex")
@@ -119,3 +129,61 @@ def test_our_models_equal_the_truth(homes, source):
         }
 
     assert by_tokens(counted(homes, source, "model")) == by_tokens(expected(homes, source, "by_model"))
+
+
+# --- logs that are read on
+
+
+@pytest.fixture(scope="module")
+def small_homes(tmp_path_factory):
+    """Both homes, half a MB each."""
+    out = tmp_path_factory.mktemp("small") / "home"
+    generate(out, claude_megabytes=0.5, codex_megabytes=0.5)
+    return out
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_scans_that_go_on_tell_the_same(small_homes, source):
+    """Wherever a log is cut, once or many times: the same records, of the same active time."""
+    assert check_source(load_source(source), small_homes / source.partition("-")[0], cuts=12, damages=0) > 4
+
+
+def grow(folder, logs, share):
+    """Write the beginning of each log, up to the end of a line; return the last times that were written."""
+    times = []
+    for name, content in logs.items():
+        end = content.find(b"\n", int(len(content) * share)) + 1 or len(content)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(content[file.tell() : end])
+        times += re.findall(rb'"timestamp":"([^"]+)"', content[:end])[-1:]
+    return [time.decode() for time in times]
+
+
+def test_a_ledger_that_grew_with_its_logs_tells_the_same_durations(small_homes, tmp_path):
+    """In windows that end where a log was cut, too: it was active for as long as one that is read whole."""
+    logs = {path.relative_to(small_homes): path.read_bytes() for path in small_homes.rglob("*.jsonl")}
+    env = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "claude"), "CODEX_HOME": str(tmp_path / "codex")}
+    ledger, prices, times = tmp_path / "ledger.sqlite", PriceBook.load(), set()
+    for part in range(9):
+        times.update(grow(tmp_path, logs, part / 8))
+        ask(Where(ledger=ledger, env=env), prices, fold_windows)
+    found, whole = (
+        ask(where, prices, partial(fold_windows, times=times))
+        for where in (Where(ledger=ledger, env=env), Where(env=env))
+    )
+    assert found == whole
+    assert len({window["totals"]["duration_ms"] for window in found}) > 20
+
+
+def fold_windows(book, times=()):
+    """Reports of all that was before each of these times."""
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    windows = [parse_usage_window(f"..{time}", now=now) for time in sorted(times)]
+    zone, now_ns = resolve_zone("UTC"), int(now.timestamp()) * 10**9
+    selections = [Selection(window=one, by=("session",), filters={}, zone=zone, now_ns=now_ns) for one in windows]
+    return [
+        {name: report[name] for name in ("rows", "totals")}
+        for report in (fold_usage(book, selection).to_dict() for selection in selections)
+    ]

@@ -210,16 +210,6 @@ class Account:
             answer.visible += sum(self._measure(_content_of(unread)) for unread in answer.unread)
         answer.unread = []
 
-    def settle(self) -> None:
-        """Give the active time that no response has taken to the last one, before the state is kept.
-
-        Only to one that this scan gives; else it stays for the next response.
-        """
-        last = next((a for a in reversed(self._open.values()) if a.standing != Standing.ECHO), None)
-        if last is not None and last.given:
-            last.active_ns += self.active_ns
-            self.active_ns = 0
-
     def state(self) -> dict[str, Any]:
         """What a later scan needs to go on, as JSON."""
         for answer in self._open.values():

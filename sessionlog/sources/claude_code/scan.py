@@ -67,10 +67,15 @@ def own_session_of(path: str) -> str:
     return stem_of(path)
 
 
+def description_of(path: str) -> str:
+    """Return where a sub-agent's kind is told, beside its log."""
+    return os.path.join(os.path.dirname(path), f"{stem_of(path)}.meta.json")
+
+
 def kind_of_agent(path: str) -> str | None:
     """Return what the file beside a sub-agent's log says of its kind."""
     try:
-        content = files.read_small(os.path.join(os.path.dirname(path), f"{stem_of(path)}.meta.json"))
+        content = files.read_small(description_of(path))
         told = orjson.loads(content or b"null")
     except (LogNotReadable, ValueError):
         return None
@@ -367,7 +372,6 @@ def scan_log(path: str, resume: Resume | None, *, fast: bool = True) -> LogScan:
         for line in rows.others(Lane(scan.account, scan.head).take) if fast else rows.lines():
             for item in [line] if isinstance(line, Problem) else rows.decode(line):
                 scan.take(item, rows)
-        scan.account.settle()
         kept = Resume(offset=rows.offset, line=rows.line, state=scan.account.state())
         for item in rows.last():
             scan.take(item, rows)

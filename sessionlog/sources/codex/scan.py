@@ -28,7 +28,7 @@ _new = object.__new__  # and all fields set: a quarter of the time that the clas
 _REAL, _SIDE = Standing.REAL, Standing.SIDE  # looking a member up takes longer than reading a name
 _FACTS = (
     "start_ns", "last_ns", "moment_ns", "active_ns", "asked_ns", "status", "prompt", "error", "at_fault", "trouble",
-    "ordinal",
+    "ordinal", "begun",
 )  # fmt: skip
 _LOCAL_ERRORS = frozenset({"sandbox_error", "thread_rollback_failed", "active_turn_not_steerable"})
 _NOT_THE_USER = ("<", "# AGENTS.md instructions")
@@ -57,7 +57,7 @@ class Rollout:
         state = state or {}
         self.path = path
         self.line = 0
-        self.begun = bool(state)
+        self.begun = False
         self.thread = Thread(path, state.get("thread"))
         self.tools = Tools(self.thread, state.get("open"))
         self.findings = Findings()
@@ -96,8 +96,6 @@ class Rollout:
     def state(self) -> dict[str, Any]:
         """What a later scan needs to go on, as JSON."""
         facts = {name: getattr(self, name) for name in _FACTS}
-        if self.records:
-            facts["active_ns"] = 0  # `session` gives it to the last record
         counter = list(self.counter) if self.counter else None
         return {**facts, "counter": counter, "thread": self.thread.state(), "open": self.tools.state()}
 
@@ -350,8 +348,6 @@ class Rollout:
     def session(self) -> ScannedSession:
         """Return what is known of the session, with the records since the scan began."""
         thread = self.thread
-        if self.records and self.active_ns >= _MS:
-            self.records[-1].active_ms += self.active_ns // _MS
         return ScannedSession(
             source=ID, session_id=thread.session, path=self.path, part=thread.part, parent=thread.parent,
             start_ns=self.start_ns, last_ns=self.last_ns, status=self.status, project=thread.project,
