@@ -168,7 +168,7 @@ def start_stage(asker: Asker, homes: str) -> Stage:
     home = os.path.join(homes, "claude")
     return Stage(
         title="start-up (a small home)",
-        contestants=[asker.start_floor(), *_all(asker, home, "claude-code")],
+        contestants=[asker.start_floor(), *_all(asker, home, "claude-code", narrow=False)],
         warm=True,
         truth=lambda: agent_truth(homes, "claude-code")["totals"],
     )
@@ -180,10 +180,10 @@ def size_stage(asker: Asker, homes: str, megabytes: float) -> Stage:
     return Stage(title=f"{megabytes:g} MB", contestants=contestants, warm=True)
 
 
-def _all(asker: Asker, home: str, source: str, week: Week | None = None) -> list[Contestant]:
+def _all(asker: Asker, home: str, source: str, week: Week | None = None, *, narrow: bool = True) -> list[Contestant]:
     ours, theirs = (week.ours, week.theirs) if week else ((), ())
     return [
-        *asker.ours(home, source, *ours),
+        *asker.ours(home, source, *ours, narrow=narrow),
         *asker.tokscale(home, source, *theirs),
         *asker.ccusage(home, source, *theirs),
     ]
