@@ -41,7 +41,7 @@ FROM {tables} WHERE {where} GROUP BY r.session_id {names}
 """One pass over what counts: sums per session and group. Everything else is asked of these few rows."""
 
 _SPANS = """
-CREATE TEMP TABLE spans AS SELECT r.session_id, SUM(r.active_ms) AS active_ms
+INSERT INTO spans SELECT r.session_id, SUM(r.active_ms)
 FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_ms IS NULL) GROUP BY r.session_id
 """
 """How long each session was active in the window, whatever part of it the filters chose; asked where no log says it."""
@@ -52,15 +52,24 @@ SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running
     SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
     SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
     SUM(generation_us) / 1000.0, group_concat(latencies, '') {names}
-FROM {shares} LEFT JOIN spans USING (session_id) {grouping}
+FROM shares LEFT JOIN spans USING (session_id) GROUP BY {grouping}
 """
 
-_WHOLE = """(SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, SUM(requests) AS requests,
-    SUM(failed) AS failed, SUM(input) AS input, SUM(output) AS output, SUM(cache_read) AS cache_read,
-    SUM(cache_write) AS cache_write, SUM(reasoning) AS reasoning, SUM(known) AS known, SUM(estimated) AS estimated,
-    MAX(unknown) AS unknown, SUM(unpriced) AS unpriced, SUM(generated) AS generated,
-    SUM(generation_us) AS generation_us, group_concat(latencies, '') AS latencies FROM shares GROUP BY session_id)"""
-"""The shares of each session together, for the totals: a session counts once."""
+_TOTALS = """
+WITH each AS (SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, MAX(unknown) AS unknown
+        FROM shares GROUP BY session_id),
+    once AS (SELECT COUNT(*) AS sessions, SUM(status = 'success') AS success,
+        SUM(status NOT IN ('success', 'running', 'unfinished')) AS failed,
+        SUM(status IN ('running', 'unfinished')) AS unfinished, SUM(status = 'running') AS running,
+        SUM(COALESCE(whole_ms, spans.active_ms)) AS duration, SUM(unknown) AS unknown
+        FROM each LEFT JOIN spans USING (session_id))
+SELECT once.sessions, once.success, once.failed, once.unfinished, once.running, SUM(requests), SUM(shares.failed),
+    SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning), once.duration, SUM(known),
+    SUM(estimated), once.unknown, SUM(unpriced), SUM(generated), SUM(generation_us) / 1000.0,
+    group_concat(latencies, '')
+FROM once LEFT JOIN shares
+"""
+"""What adds up, of all shares; what a session has but once, of each session."""
 
 _OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
     THEN r.requests ELSE 0 END) AS in_{kind}"""
@@ -96,21 +105,15 @@ def fill_shares(
     query("DROP TABLE IF EXISTS temp.shares", {})
     query("DROP TABLE IF EXISTS temp.spans", {})
     query(sql, {**parameters, **bounds})
+    query("CREATE TEMP TABLE spans (session_id INTEGER PRIMARY KEY, active_ms INTEGER)", {})
     query(_SPANS.format(parts=tables), dict(bounds))
 
 
 def sums_of(query: Query, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the sums of every group, `keys` among them; of no names the sums of everything."""
     columns = _columns(names)
-    grouping = f"GROUP BY {columns.removeprefix(', ')}" if names else ""
-    shares = "shares" if names or _are_whole(query) else _WHOLE
-    sql = _ROWS.format(names=columns, shares=shares, grouping=grouping)
+    sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", ")) if names else _TOTALS
     return [_row(values, names) for values in query(sql, {})]
-
-
-def _are_whole(query: Query) -> bool:
-    """Whether every session has but one share."""
-    return query("SELECT COUNT(*) = COUNT(DISTINCT session_id) FROM shares", {}) == [(1,)]
 
 
 def _row(values: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:

@@ -24,10 +24,17 @@ def bucket_of(ms: float | None) -> int | None:
     return max(_LOWEST, math.floor(math.log(ms) / math.log(1.02))) if ms > 0 else _LOWEST
 
 
+_FEW = 10_000
+
+
 def counts_of(latencies: str | None) -> Mapping[int, int]:
     """Return bucket → count of a histogram as text, as `cells` keep it: joined texts are sums."""
     text = latencies or ""
-    return {ord(letter) - LETTER: text.count(letter) for letter in set(text)}
+    if len(text) < _FEW:
+        return {ord(letter) - LETTER: text.count(letter) for letter in set(text)}
+    from collections import Counter  # noqa: PLC0415 - 1 ms, which few requests save
+
+    return {ord(letter) - LETTER: count for letter, count in Counter(text).items()}
 
 
 def percentile(counts: Mapping[int, int], share: float) -> float | None:

@@ -105,15 +105,19 @@ def changed_logs(
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
             return None
+    stat = os.stat
     for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders"):
-        if _mtime(_in_place(path, env)) != mtime_ns:
-            return None
+        try:
+            if stat(_in_place(path, env)).st_mtime_ns != mtime_ns:
+                return None
+        except (OSError, ValueError):
+            if mtime_ns != _ABSENT:
+                return None
     if any(names != _names(folder, prefix) for folder, prefix, names in ask("SELECT * FROM listings")):
         return None
     if ask("SELECT 1 FROM files WHERE missing = 3 LIMIT 1").fetchone():
         return None
     changed = []
-    stat = os.stat
     try:
         for path, device, inode, size, mtime_ns, beside, settled, source in ask(
             "SELECT path, device, inode, size, mtime_ns, beside, settled, source FROM files WHERE NOT missing"
