@@ -117,9 +117,10 @@ def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
     """
     wanted = _sources(filters)
     if wanted:
-        from sessionlog.sources.registry import choose_sources  # noqa: PLC0415 - see above
+        from sessionlog.sources.registry import OURS, choose_sources  # noqa: PLC0415 - see above
 
-        choose_sources(wanted)
+        if not all(name in OURS for name in wanted):  # others, and patterns, need every source to be loaded
+            choose_sources(wanted)
 
 
 def _sources(filters: Mapping[str, Sequence[str]] | None) -> Sequence[str]:
