@@ -16,7 +16,6 @@ import resource
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 if not __package__:  # run as a script
@@ -38,7 +37,6 @@ from tests.bench.stages import (
 
 SMALL_MEGABYTES = 2
 SMALL_FILE_BYTES = 4000
-SETTLED_SECONDS = 3
 
 
 def main():
@@ -96,7 +94,6 @@ def _compare(folder, options):
         size = options.small_files * SMALL_FILE_BYTES / 1e6
         stages += small_file_stages(asker, make_corpus(folder, megabytes=size, files=options.small_files))
     start = start_stage(asker, make_homes(os.path.join(folder, "small"), claude_megabytes=SMALL_MEGABYTES))
-    time.sleep(SETTLED_SECONDS)  # logs that were written a moment ago are looked into again
     start.run(max(options.rounds, 15))  # first: this also writes the .pyc files
     by_day = {source: _ask_by_day(asker, homes, source) for source in agents}
     for stage in stages:

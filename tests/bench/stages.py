@@ -11,6 +11,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from tests.bench.measure import Measured
 HEAD = ("", "tool", "wall s", "least", "CPU s", "peak MB", "wall / ours", "CPU / ours", "totals")
 WEEK = Week(first="2026-11-14", last="2026-11-20", after="2026-11-21")
 NAMES = {"claude-code": "Claude Code", "codex": "Codex"}
+
+
+SETTLED_SECONDS = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,14 +52,20 @@ class Stage:
         """Run all in turn, round after round."""
         print(f"… {self.title}", file=sys.stderr)
         if self.warm:
-            for contestant in self.contestants:
-                contestant.run()
-                contestant.taken = Measured()
+            self._settle()
         for _ in range(rounds):
             if self.before is not None:
                 self.before()
             for contestant in self.contestants:
                 contestant.run()
+
+    def _settle(self) -> None:
+        """Let everybody see all logs, twice: what was written a moment ago is looked into again."""
+        for number in range(2):
+            time.sleep(SETTLED_SECONDS * number)
+            for contestant in self.contestants:
+                contestant.run()
+                contestant.taken = Measured()
 
     def rows(self) -> Iterator[list[str]]:
         """The stage in the table."""
