@@ -107,6 +107,18 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
         book.close()
 
 
+def _read_again(
+    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
+) -> Synced | None:
+    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
+    listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
+    try:
+        return sync(book, listed, scanner=scanner, progress=progress, places=None)
+    except LedgerBusy:
+        book.notes.append(BUSY)
+        return None
+
+
 def refresh(
     book: Book,
     env: Mapping[str, str] | None = None,
@@ -120,42 +132,27 @@ def refresh(
     With `trusting` nothing is listed while all that was looked at last time is as it was. None: nothing was done.
     """
     env = os.environ if env is None else env
-    changed = None
+    connection = book.connection
+    at_ns = time.time_ns()
     if trusting and book.said("prices") == book.prices.fingerprint:
-        changed = changed_logs(book.connection, env, most=_FEW)
-    if changed == []:
-        return None
-    try:
+        changed = changed_logs(connection, env, most=_FEW)
         if changed is not None:
-            return _read_again(book, changed, scanner, progress)
-        return _read_all(book, env, scanner, progress)
+            return _read_again(book, changed, scanner, progress) if changed else None
+    watched, sources = Watched(env), all_sources()
+    listed = list(discover(watched, sources))
+    try:
+        with at_once(connection):
+            book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
+        places = [place for source in sources for place in source.locate(watched)]
+        synced = sync(book, listed, scanner=scanner, progress=progress, places=places)
     except LedgerBusy:
         book.notes.append(BUSY)
+        return None
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
         book.notes.append(BUSY)
-    return None
-
-
-def _read_again(
-    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
-) -> Synced:
-    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
-    listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
-    return sync(book, listed, scanner=scanner, progress=progress, places=None)
-
-
-def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
-    """List all logs of this machine, read what has changed, and write down what was looked at."""
-    at_ns = time.time_ns()
-    connection = book.connection
-    watched, sources = Watched(env), all_sources()
-    listed = list(discover(watched, sources))
-    with at_once(connection):
-        book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
-    places = [place for source in sources for place in source.locate(watched)]
-    synced = sync(book, listed, scanner=scanner, progress=progress, places=places)
+        return None
     with suppress(LedgerBusy), at_once(connection):  # all logs are in; where they were is written down another time
         connection.execute("BEGIN IMMEDIATE")
         try:

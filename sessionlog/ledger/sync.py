@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -293,7 +292,6 @@ class _Entry:
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.settle()
-            self._book.say("synced", str(time.time_ns()))
             self._book.commit()
             self._writer, self._bytes, self._new = None, 0, []
 
