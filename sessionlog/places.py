@@ -19,7 +19,7 @@ def state_home(env: Mapping[str, str]) -> str:
 
 
 def data_home(env: Mapping[str, str]) -> str:
-    """Return the folder for what is to be kept: the ledger."""
+    """Return the folder for what is to be kept: the ledger and the archive."""
     return _base(env, "XDG_DATA_HOME", ".local", "share")
 
 

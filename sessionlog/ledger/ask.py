@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sessionlog.errors import LedgerUnusable, SessionLogError
+from sessionlog.errors import LedgerUnusable, Problem, SessionLogError
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.load import load_book
 from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.surroundings import Watched, changed_logs, remember
+from sessionlog.ledger.surroundings import Look, Watched, changed_logs
 from sessionlog.ledger.sync import (
     ELSEWHERE,
     GONE,
@@ -107,18 +107,6 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
         book.close()
 
 
-def _read_again(
-    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
-) -> Synced | None:
-    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
-    listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
-    try:
-        return sync(book, listed, scanner=scanner, progress=progress, places=None)
-    except LedgerBusy:
-        book.notes.append(BUSY)
-        return None
-
-
 def refresh(
     book: Book,
     env: Mapping[str, str] | None = None,
@@ -130,39 +118,67 @@ def refresh(
     """Bring a ledger up to date with all logs of this machine; if another process does, go on and say so.
 
     With `trusting` nothing is listed while all that was looked at last time is as it was. None: nothing was done.
+
+    Raises:
+        LedgerUnusable: Another process fills it for the first time: nothing in it is a number yet.
     """
     env = os.environ if env is None else env
-    connection = book.connection
-    at_ns = time.time_ns()
+    changed = None
     if trusting and book.said("prices") == book.prices.fingerprint:
-        changed = changed_logs(connection, env, most=_FEW)
-        if changed is not None:
-            return _read_again(book, changed, scanner, progress) if changed else None
-    watched, sources = Watched(env), all_sources()
-    listed = list(discover(watched, sources))
-    try:
-        with at_once(connection):
-            book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
-        places = [place for source in sources for place in source.locate(watched)]
-        synced = sync(book, listed, scanner=scanner, progress=progress, places=places)
-    except LedgerBusy:
-        book.notes.append(BUSY)
+        changed = changed_logs(book.connection, env, most=_FEW)
+    if changed == []:
         return None
+    try:
+        if changed is not None:
+            return _read_again(book, changed, scanner, progress)
+        return _read_all(book, env, scanner, progress)
+    except LedgerBusy:
+        pass
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-        book.notes.append(BUSY)
-        return None
+    if book.said("synced") is None:
+        raise LedgerUnusable("another sessionlog is reading the logs into it for the first time")
+    book.notes.append(BUSY)
+    return None
+
+
+def _read_again(
+    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
+) -> Synced:
+    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
+    listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
+    return sync(book, listed, scanner=scanner, progress=progress, places=None)
+
+
+def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
+    """List all logs of this machine, read what has changed, and write down what was looked at."""
+    connection = book.connection
+    watched, sources = Watched(env), all_sources()
+    look = Look(watched, sources)
+    with at_once(connection):
+        book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
+    listed: list[Log | Problem] = []
+    places = [place for source in sources for place in source.locate(watched)]
+    found = _kept(discover(watched, sources), listed)
+    synced = sync(book, found, scanner=scanner, progress=progress, places=places)
     with suppress(LedgerBusy), at_once(connection):  # all logs are in; where they were is written down another time
         connection.execute("BEGIN IMMEDIATE")
         try:
             if synced.failed:
                 connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
             else:
-                remember(connection, watched, sources, listed, at_ns)
-            book.say("synced", str(at_ns))
+                look.remember(connection, listed)
+            book.say("synced", str(time.time_ns()))
             book.commit()
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
     return synced
+
+
+def _kept(found: Iterable[Log | Problem], kept: list[Log | Problem]) -> Iterator[Log | Problem]:
+    """Yield what is found, and keep it."""
+    for item in found:
+        kept.append(item)
+        yield item

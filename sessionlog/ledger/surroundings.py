@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from time import time_ns
 
 from sessionlog._version import __version__
 from sessionlog.ledger.trust import is_ledger, owner_flaw, read_only
@@ -17,7 +18,7 @@ from sessionlog.ledger.trust import is_ledger, owner_flaw, read_only
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from sessionlog.errors import Problem
@@ -142,46 +143,59 @@ def _is_beside(told: str) -> bool:
     return is_beside(told)
 
 
-def remember(
-    connection: sqlite3.Connection, env: Watched, sources: Sequence[Source], listed: Sequence[Log | Problem], at_ns: int
-) -> None:
-    """Write down what a sync looked at; `at_ns` is when it began."""
-    from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
+class Look:
+    """What a sync looks at: begun before logs are listed, so that what comes meanwhile is seen by the next one."""
 
-    if any(hasattr(item, "kind") for item in listed):  # what could not be listed is to be said every time
-        connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
-        return
-    listings = [(stored_path(one[0]), one[1], _names(*one)) for source in sources for one in source.profiles(env)]
-    folders = {}
-    for path in _folders(env, sources, listed):
+    def __init__(self, env: Watched, sources: Sequence[Source]) -> None:
+        """Look at every folder in which a log could be new, at packages with sources and at the list of prices."""
+        from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
+
+        self._env, self._sources = env, sources
+        self._settled_ns = time_ns() - SETTLED_NS
+        self._listings = [
+            (stored_path(one[0]), one[1], _names(*one)) for source in sources for one in source.profiles(env)
+        ]
+        self._mtimes = {path: self._mtime(path) for path in _folders(env, sources)}
+
+    def _mtime(self, path: str) -> int:
         mtime_ns = _mtime(path)
-        folders[stored_path(path)] = _UNSETTLED if mtime_ns > at_ns - SETTLED_NS else mtime_ns
-    here, asked = _here(env, sources), env.asked
-    if here is not None:
-        asked = asked - {"PWD"}
-        for template in here:
-            folders.pop(_in_place(template, env), None)
-            folders[template] = _ABSENT
-    values = [(name, _value(env, name)) for name in sorted(asked)]
-    for table, rows in (("variables", values), ("folders", list(folders.items())), ("listings", listings)):
-        connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema
-        if rows:
-            marks = ", ".join("?" * len(rows[0]))
-            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('surroundings', ?)", (__version__,))
+        return _UNSETTLED if mtime_ns > self._settled_ns else mtime_ns
+
+    def remember(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
+        """Write down what was looked at, now that these logs were found there."""
+        from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
+
+        if any(hasattr(item, "kind") for item in listed):  # what could not be listed is to be said every time
+            connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+            return
+        logs = {item.path for item in listed}
+        odd = {os.path.dirname(path) for path in logs - self._mtimes.keys()} - self._mtimes.keys()
+        mtimes = {path: mtime_ns for path, mtime_ns in self._mtimes.items() if path not in logs}
+        mtimes |= {path: self._mtime(path) for path in odd}
+        folders = {stored_path(path): mtime_ns for path, mtime_ns in mtimes.items()}
+        here, asked = _here(self._env, self._sources), self._env.asked
+        if here is not None:
+            asked = asked - {"PWD"}
+            for template in here:
+                folders.pop(_in_place(template, self._env), None)
+                folders[template] = _ABSENT
+        values = [(name, _value(self._env, name)) for name in sorted(asked)]
+        tables = ("variables", values), ("folders", list(folders.items())), ("listings", self._listings)
+        for table, rows in tables:
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('surroundings', ?)", (__version__,))
 
 
-def _folders(env: Watched, sources: Sequence[Source], listed: Iterable[Log | Problem]) -> Iterator[str]:
-    """All folders in which a log could be new, where packages with sources are installed, and the list of prices."""
-    logs = {item.path for item in listed}
+def _folders(env: Watched, sources: Sequence[Source]) -> Iterator[str]:
+    """All folders in which a log could be new (places that are logs, too), packages with sources, and the prices."""
     for source in sources:
         for place in source.locate(env):
-            if place not in logs:
-                yield place
+            yield place
             for folder, folders, _ in os.walk(place):
                 yield from (os.path.join(folder, name) for name in folders)
-            logs.discard(place)
-    yield from {os.path.dirname(path) for path in logs}
     yield from (path for path in sys.path if path.endswith("-packages"))
     yield _PRICES
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,8 +101,9 @@ def sync(
     """Bring a book up to date with these logs.
 
     Args:
-        book: The book; nobody else writes to it meanwhile.
-        listed: All logs that are there, and what could not be listed.
+        book: The book.
+        listed: All logs that are there, and what could not be listed; best looked for only as they are asked for, for
+            what another process enters after that is not judged here.
         scanner: Who scans.
         progress: Called after every log.
         places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
@@ -125,7 +127,7 @@ def sync(
             done += 1
             if progress is not None:
                 progress(done, total)
-        entry.commit()
+        entry.commit(whole=True)
     except BaseException:
         entry.give_up()
         raise
@@ -229,10 +231,11 @@ class _Entry:
         """Become the one who writes, or raise `LedgerBusy` at once; mark what is gone and what is back."""
         with at_once(self._book.connection):
             writer = self._open()
-        update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?"
-        changes = [*((why, file_id) for file_id, why in lost.items()), *((HERE, one) for one in self._plan.back)]
-        self._book.connection.executemany(update, changes)
-        writer.touch(file_id for _, file_id in changes)
+        update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
+        stamps = {row[0]: row[_AT["stamp"]] for row in self._known.values()}
+        changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
+        self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
+        writer.touch(changes)
 
     def _open(self) -> Writer:
         if self._writer is None:
@@ -285,13 +288,15 @@ class _Entry:
             )
             writer.touch([row[0]])
 
-    def commit(self) -> None:
-        """Let what was taken enter, and let go of logs that have only moved to it."""
+    def commit(self, *, whole: bool = False) -> None:
+        """Let what was taken enter, and let go of logs that have only moved to it; `whole` if that is all there is."""
         if self._writer is not None:
             for file_id in self._moved():
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.settle()
+            if whole:
+                self._book.say("synced", str(time.time_ns()))
             self._book.commit()
             self._writer, self._bytes, self._new = None, 0, []
 

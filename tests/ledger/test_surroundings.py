@@ -7,6 +7,7 @@ import pytest
 
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.surroundings import Watched, is_unchanged
+from sessionlog.sources.discover import discover
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PATHS, SIDE_FILE
@@ -119,6 +120,22 @@ def test_a_log_written_a_moment_ago_is_not_trusted(home):
     home.append(NATIVE, [("answer", 1, 1)], fresh=True)
     of_ledger(home, PRICES)
     assert not unchanged(home)
+
+
+def test_a_log_that_comes_while_logs_are_listed_is_seen_next_time(home, monkeypatch):
+    """Also in a folder that looks as if it had changed long ago, as unpacked and restored ones do."""
+    late = PATHS["claude"][0]
+
+    def listing(env, sources):
+        yield from discover(env, sources)
+        if not home.at(late).exists():
+            home.append(late, [("answer", 2, 1)])
+
+    home.append(PATHS["codex"][0], [("count", 0, 1)])
+    monkeypatch.setattr("sessionlog.ledger.ask.discover", listing)
+    of_ledger(home, PRICES)
+    assert home.at(late).exists()
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
 
 def test_another_version_lists_everything_anew(home, monkeypatch):

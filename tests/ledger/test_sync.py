@@ -18,11 +18,12 @@ from sessionlog.sources.discover import discover
 from sessionlog.sources.registry import all_sources
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
-from tests.ledger.little_logs import OTHER, PARENT
+from tests.ledger.little_logs import OTHER, PARENT, PATHS
 from tests.ledger.little_reports import counted, of_ledger, of_scan
 from tests.ledger.test_ledger_machine import DEARER
 
 NATIVE, SECOND = "s/n1.jsonl", "s/deep/n2.jsonl"
+LATE = PATHS["codex"][0]
 CLAUDE, FORK = f"c/projects/-w-a/{PARENT}.jsonl", f"c/projects/-w-a/{OTHER}.jsonl"
 
 
@@ -302,3 +303,22 @@ def test_a_sync_says_what_it_did(home):
     home.delete(NATIVE)
     assert told() == (1, 0, 1, 0)
     book.close()
+
+
+def test_what_another_process_enters_meanwhile_is_not_judged(home, monkeypatch):
+    """It was not listed, for it was not there: that does not make it a log of another place."""
+    of_ledger(home, PRICES)
+    home.append(SECOND, [("answer", 2, 1)])
+
+    def listing(env, sources):
+        yield from [item for item in discover(env, sources) if not item.path.endswith(LATE)]
+        if not home.at(LATE).exists():
+            home.append(LATE, [("count", 3, 1)])
+            with monkeypatch.context() as patched:
+                patched.setattr(asking, "discover", discover)
+                assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+    monkeypatch.setattr(asking, "discover", listing)
+    of_ledger(home, PRICES)
+    monkeypatch.undo()
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
