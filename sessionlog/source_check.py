@@ -29,7 +29,8 @@ _SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
 _RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
     {", ".join(f"r.{name}" for name in _COUNTS)}, r.cost_nano, r.active_ms FROM {FROM}
     ORDER BY r.key, 1, 2, 3, 7, 10, 11, r.active_ms"""  # noqa: S608 - names of the schema
-_SESSIONS = "SELECT session, start_ns, last_ns, end_status, project, prompt, error, parent FROM sessions ORDER BY 1"
+_SESSIONS = """SELECT session, start_ns, last_ns, end_status, project, prompt, error, parent, turns, last_turn_ns
+    FROM sessions ORDER BY 1"""
 _TOOLS = """SELECT s.session, t.tool, t.server, t.agent, t.time_ns, t.finished, t.failed, t.duration_ms, t.output_bytes
     FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY 1, 5, 2, 9"""
 

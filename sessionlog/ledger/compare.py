@@ -32,7 +32,9 @@ SELECT s.source, s.session, s.place, COUNT(*) AS tool_calls, SUM(c.failed) AS to
     SUM(c.output_bytes) AS tool_output_bytes
 FROM calls c JOIN sessions s ON s.id = c.session_id WHERE c.counts GROUP BY 1, 2, 3
 """
-_FACTS = "SELECT source, session, place, end_status, project, start_ns, duration_ms, prompt FROM sessions"
+_FACTS = """
+SELECT source, session, place, end_status, project, start_ns, duration_ms, prompt, turns, last_turn_ns FROM sessions
+"""
 _LOGS = """
 SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.settled, s.source, s.session, s.place
 FROM told t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing

@@ -34,5 +34,6 @@ def session_row(session_id: int, told: Sequence[str], *, archived: bool) -> Row:
         session_id, whole.source, storable(whole.session_id), storable(whole.place), storable(whole.path),
         storable(whole.parent), whole.part, whole.start_ns, whole.last_ns, status, storable(whole.project),
         storable(whole.harness), storable(whole.route), whole.duration_ms, storable(whole.prompt),
-        storable(whole.error), metadata_text(whole.metadata), whole.counted, archived,
+        storable(whole.error), metadata_text(whole.metadata), whole.turns, whole.last_turn_ns,
+        whole.counted, archived,
     )  # fmt: skip

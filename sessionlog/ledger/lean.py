@@ -45,6 +45,8 @@ class LeanScan:
         problems: As in `LogScan`.
         limits: As in `LogScan`.
         resume: As in `LogScan`.
+        taken_back: As in `LogScan`.
+        anew: As in `LogScan`.
         failed: The log could not be read at all: what is known of it stays.
     """
 
@@ -54,6 +56,8 @@ class LeanScan:
     problems: Problems = NO_PROBLEMS
     limits: tuple[Limit, ...] = ()
     resume: Resume | None = None
+    taken_back: int = 0
+    anew: bool = False
     failed: bool = False
 
 
@@ -76,6 +80,8 @@ def lean(scan: LogScan, *, failed: bool = False) -> LeanScan:
         problems=scan.problems,
         limits=scan.limits,
         resume=scan.resume,
+        taken_back=scan.taken_back,
+        anew=scan.anew,
         failed=failed,
     )
 

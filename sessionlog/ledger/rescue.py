@@ -2,7 +2,7 @@
 
 Each log's rows are read from both ends, up to the damage; a row that no ledger would hold is left behind. What is
 derived is not brought: it is computed anew. A log whose own row is lost is known again by what it told of its session.
-Where the file's first page is lost, that of a new ledger stands in for it: both were made by the same statements.
+Where a page of the file's schema is lost, those of a new ledger stand in for them: the same statements made both.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from sessionlog.sources.record import ScannedSession
 
 _PAGE, _HEAD, _COUNT = 4096, 100, 28
 """Bytes of a page, of the head of the first one, and where in that the number of pages stands."""
+
+_INNER = 5
+"""What the tree of a page begins with that holds no rows, but the numbers of those below it."""
 
 _UNKNOWN = "unknown"
 _TOLD = ("file_id", "session_id", "n", "facts")
@@ -61,10 +64,10 @@ class Rescued:
 def rescue(path: str, book: Book) -> Rescued:
     """Bring all that can be read of a damaged file into an empty ledger; derived tables are not settled.
 
-    The file is one that nobody else has open; its first page may be mended to read the others.
+    The file is one that nobody else has open; the pages of its schema may be mended to read the others.
     """
     connection = book.connection
-    old = _open(path, connection.serialize()[:_PAGE])
+    old = _open(path, connection.serialize())
     connection.execute("BEGIN IMMEDIATE")
     try:
         lost = sum(_bring(old, connection, table, columns, order) for table, columns, order in _TABLES)
@@ -84,20 +87,33 @@ def rescue(path: str, book: Book) -> Rescued:
 _COUNTED = ("files", "responses", "calls")
 
 
-def _open(path: str, first: bytes) -> sqlite3.Connection:
-    """Open a damaged file, if need be with the head, or all, of a new ledger's first page."""
+def _open(path: str, new: bytes) -> sqlite3.Connection:
+    """Open a damaged file, if need be with the head, or all, of a new ledger's first page, or all of its schema."""
     old = _connect(path)
-    for end in (_HEAD, _PAGE):
+    for end, below in ((_HEAD, ()), (_PAGE, ()), (_PAGE, _below(new))):
         if _is_open(old):
             break
         old.close()
         with files.open_log(path) as file:
             content = file.read()
         pages = (len(content) // _PAGE).to_bytes(4, "big")
-        head = first[:_COUNT] + pages + bytes(8) + first[_COUNT + 12 : end]  # no page is free, as far as is known
-        files.replace_file(path, [head, content[end:]])
+        head = new[:_COUNT] + pages + bytes(8) + new[_COUNT + 12 : end]  # no page is free, as far as is known
+        mended = bytearray(head + content[end:])
+        for page in below:
+            mended[(page - 1) * _PAGE : page * _PAGE] = new[(page - 1) * _PAGE : page * _PAGE]
+        files.replace_file(path, [bytes(mended)])
         old = _connect(path)
     return old
+
+
+def _below(new: bytes) -> tuple[int, ...]:
+    """The pages of the schema behind a ledger's first one, in which their numbers stand where it is an inner page."""
+    if new[_HEAD] != _INNER:
+        return ()
+    count = int.from_bytes(new[_HEAD + 3 : _HEAD + 5], "big")
+    places = (_HEAD + 12 + 2 * n for n in range(count))
+    cells = [int.from_bytes(new[place : place + 2], "big") for place in places]
+    return tuple(int.from_bytes(new[at : at + 4], "big") for at in (_HEAD + 8, *cells))
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -199,7 +215,7 @@ def _put_right(connection: sqlite3.Connection) -> None:
 _UNTOLD = """SELECT file_id, session_id FROM responses UNION SELECT file_id, session_id FROM calls
     EXCEPT SELECT file_id, session_id FROM told"""
 _SESSION = """SELECT source, session, path, place, parent, part, start_ns, last_ns, end_status, project, harness, route,
-    duration_ms, prompt, error, metadata, counted FROM sessions WHERE id = ?"""
+    duration_ms, prompt, error, metadata, turns, last_turn_ns, counted FROM sessions WHERE id = ?"""
 
 
 def _facts(row: Row | None) -> str:
@@ -222,6 +238,8 @@ def _facts(row: Row | None) -> str:
         prompt,
         error,
         more,
+        turns,
+        last_turn_ns,
         counts,
     ) = row
     try:
@@ -229,7 +247,8 @@ def _facts(row: Row | None) -> str:
             ScannedSession(
                 source=source, session_id=name, path=path, place=place, parent=parent, part=bool(part),
                 start_ns=times[0], last_ns=times[1], status=status, project=project, harness=harness, route=route,
-                duration_ms=took, prompt=prompt, error=error, metadata=json.loads(more), counted=bool(counts),
+                duration_ms=took, prompt=prompt, error=error, metadata=json.loads(more), turns=turns,
+                last_turn_ns=last_turn_ns, counted=bool(counts),
             )
         )  # fmt: skip
     except (ValueError, TypeError):

@@ -4,7 +4,7 @@ What every log told stays as it was told, whether it counts or not, so that a lo
 or forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` says which of them count, and the
 views `records` and `tools` show those. `cells` are sums of records per session, label and quarter hour; they are
 derived, as `sessions` are from what the logs `told` of them. `variables`, `folders` and `listings` are what logs were
-looked for by (see `surroundings`).
+looked for by (see `surroundings`). `reservations` are of budgets alone: no log tells of them (see there).
 
 Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, and is believed,
 `estimate_nano` what the price table gives for the rest; a record with neither is unpriced, unless it has nothing to
@@ -83,6 +83,8 @@ CREATE TABLE sessions (
     prompt TEXT NOT NULL,
     error TEXT NOT NULL,
     metadata TEXT NOT NULL,
+    turns INTEGER,
+    last_turn_ns INTEGER,
     counted INTEGER NOT NULL,
     archived INTEGER NOT NULL,
     UNIQUE (source, session, place)
@@ -191,6 +193,17 @@ CREATE TABLE cells (
     latencies TEXT
 ) STRICT;
 
+CREATE TABLE reservations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    budget TEXT NOT NULL,
+    session TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    boot TEXT NOT NULL,
+    boot_ns INTEGER NOT NULL,
+    wall_ns INTEGER NOT NULL,
+    after_ns INTEGER NOT NULL
+) STRICT;
+
 CREATE VIEW records AS SELECT * FROM responses WHERE counts;
 
 CREATE VIEW tools AS
@@ -210,7 +223,8 @@ INDEXES = (
 
 SESSION = (
     "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
-    "harness", "route", "duration_ms", "prompt", "error", "metadata", "counted", "archived",
+    "harness", "route", "duration_ms", "prompt", "error", "metadata", "turns", "last_turn_ns", "counted",
+    "archived",
 )  # fmt: skip
 LABEL = (
     "provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality", "speed",

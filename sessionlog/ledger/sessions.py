@@ -13,7 +13,8 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
     """Return one session's facts from all that its logs tell (records and tool calls are no facts; they are left out).
 
     The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest tells
-    how it ended, the earliest how it began; of two scans of one log, the later one is given later.
+    how it ended, the earliest how it began; of two scans of one log, the later one is given later. Logs repeat each
+    other's turns, so the one that has the most of them counts.
     """
     mains = [one for one in told if not one.part] or told
     begun = sorted(mains, key=lambda one: (one.start_ns is None, one.start_ns or 0, _path(one)))
@@ -34,6 +35,8 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
         parent=_first(one.parent for one in begun),
         duration_ms=next((one.duration_ms for one in reversed(ended) if one.duration_ms is not None), None),
         metadata=metadata,
+        turns=max((one.turns for one in mains if one.turns is not None), default=None),
+        last_turn_ns=max((one.last_turn_ns for one in mains if one.last_turn_ns is not None), default=None),
         counted=any(one.counted for one in mains),
         records=(),
         tools=(),

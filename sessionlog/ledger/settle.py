@@ -166,6 +166,19 @@ def fold_repeats(connection: sqlite3.Connection, numbers: Numbers, file_id: int,
     A response that gets more rows is given again by each scan that goes on, and so is a call that gets its result.
     """
     names = Names(numbers.label, numbers.name, numbers.path, numbers.session)
+    if _has_keys(connection, "responses", file_id, first):
+        _fold_responses(connection, numbers, names, file_id, first)
+    if _has_keys(connection, "calls", file_id, first_call):
+        _fold_calls(connection, names, file_id, first_call)
+
+
+def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: int) -> bool:
+    """Whether a log told anything from a row on that may be a repeat: else its rows before need not be looked at."""
+    sql = f"SELECT 1 FROM {table} WHERE file_id = ? AND n >= ? AND key IS NOT NULL LIMIT 1"  # noqa: S608 - names of the schema
+    return connection.execute(sql, (file_id, first)).fetchone() is not None
+
+
+def _fold_responses(connection: sqlite3.Connection, numbers: Numbers, names: Names, file_id: int, first: int) -> None:
     again = connection.execute(
         f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.standing) IN (
                 SELECT key, standing FROM responses
@@ -180,6 +193,9 @@ def fold_repeats(connection: sqlite3.Connection, numbers: Numbers, file_id: int,
             _forget(connection, "responses", copies[1:])
             told_by = tellers_of(copies, _TOLD_BY)
             write(connection, _INSERT_RESPONSE, [(*copies[0][:2], *row[2:_TOLD_BY], told_by, *row[_TOLD_BY + 1 :])])
+
+
+def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
     calls = connection.execute(
         f"""SELECT {_CALL} FROM calls c WHERE c.file_id = :file AND c.key IN (
                 SELECT key FROM calls WHERE file_id = :file GROUP BY key HAVING COUNT(*) > 1 AND MAX(n) >= :n)

@@ -22,14 +22,16 @@ WAIT_SECONDS = 5.0
 _CACHE_KB = 16_384
 
 
-def open_ledger(path: str, prices: PriceBook) -> Book:
+def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
     """Open the ledger at a path; a missing one is made, with its folders.
+
+    A `shared` one may be used by several threads, one at a time: who shares it sees to that.
 
     Raises:
         LedgerUnusable: It cannot be opened, is not ours, or is no ledger of a version that we know.
     """
     try:
-        connection = _connect(path)
+        connection = _connect(path, shared=shared)
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
     try:
@@ -75,12 +77,12 @@ def open_to_ask(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, *, shared: bool) -> sqlite3.Connection:
     files.make_directories(os.path.dirname(os.path.abspath(path)))
     files.make_private(path)
     _check_owner(path)
     _check_owner(os.path.dirname(os.path.abspath(path)))
-    return sqlite3.connect(path, isolation_level=None, timeout=WAIT_SECONDS)
+    return sqlite3.connect(path, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=not shared)
 
 
 def _check_owner(path: str) -> None:

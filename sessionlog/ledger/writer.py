@@ -35,6 +35,7 @@ class Writer:
         self._connection, self._prices = connection, prices
         self._numbers = Numbers(connection)
         self._touched = Touched(whole=not any(map(self._has, ("told", "responses", "calls"))))
+        self._entered: set[int] = set()
 
     def _has(self, table: str) -> bool:
         return bool(self._connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone())  # noqa: S608 - names of the schema
@@ -43,6 +44,9 @@ class Writer:
         """Enter what a scan told of a log: all of it, or what was appended to what is known."""
         if anew:
             self.drop(file_id)
+        elif scan.taken_back:
+            self._take_back(file_id, scan.taken_back)
+        self._entered.add(file_id)
         first = 0 if anew else self._next(file_id, "responses")
         first_call = 0 if anew else self._next(file_id, "calls")
         labels = list(map(self._numbers.label_id, scan.labels))
@@ -114,7 +118,7 @@ class Writer:
 
     def drop(self, file_id: int) -> None:
         """Take out all that a log told."""
-        if self._touched.whole:
+        if self._touched.whole and file_id not in self._entered:
             return
         ask, touched = self._connection.execute, self._touched
         self.touch([file_id])
@@ -123,6 +127,13 @@ class Writer:
         touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
         for table in ("told", "responses", "calls", "limits", "resumes"):
             ask(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
+
+    def _take_back(self, file_id: int, count: int) -> None:
+        """Take out the last responses that a log told: a scan that goes on tells them again."""
+        sql = "SELECT n, family FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
+        rows = self._connection.execute(sql, (file_id, count)).fetchall()
+        self._touched.families.update(family for _, family in rows if family is not None)
+        self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, n) for n, _ in rows])
 
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs are to be looked at again: a log is gone, or is back."""

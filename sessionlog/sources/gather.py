@@ -18,7 +18,7 @@ ACTIVE_GAP_NS = 300 * SECOND
 
 _MAX_NAMED = 100
 _PROMPT_LENGTH = 200
-_FACTS = ("start_ns", "last_ns", "status", "project", "prompt", "error", "parent")
+_FACTS = ("start_ns", "last_ns", "status", "project", "prompt", "error", "parent", "turns", "last_turn_ns")
 
 
 class Findings:
@@ -58,6 +58,8 @@ class Gather:
         prompt: The user's first words.
         error: Why it failed.
         parent: The session it was forked from.
+        turns: The prompts so far; None where the log tells none.
+        last_turn_ns: When the last of them came.
         records: Its records since the scan began.
         tools: Its tool calls, by key.
     """
@@ -71,6 +73,8 @@ class Gather:
         self.prompt = ""
         self.error = ""
         self.parent = ""
+        self.turns: int | None = None
+        self.last_turn_ns: int | None = None
         for name in _FACTS:
             if state and name in state:
                 setattr(self, name, state[name])
@@ -102,6 +106,14 @@ class Gather:
         if not self.prompt:
             self.prompt = first_words(text)
 
+    def turn(self, text: Any, time_ns: int | None) -> None:
+        """Take a prompt, which begins a turn; without words it is none."""
+        words = first_words(text)
+        if words:
+            self.prompt = self.prompt or words
+            self.turns = (self.turns or 0) + 1
+            self.last_turn_ns = latest(self.last_turn_ns, time_ns)
+
     def add(self, record: Record) -> None:
         """Take a record; the active time since the one before goes to it, and what comes after waits for the next."""
         record.active_ms, self._active_ns = self._active_ns // 1_000_000, self._active_ns % 1_000_000
@@ -131,6 +143,8 @@ class Gather:
 
     def session(self, **more: Any) -> ScannedSession:
         """Return what is known of the session; `more` are fields of `ScannedSession` beyond those kept here."""
+        if not more.get("part"):
+            more = {"turns": self.turns, "last_turn_ns": self.last_turn_ns, **more}
         return ScannedSession(
             **{
                 "source": self._source, "session_id": self._session_id, "path": self._path, "start_ns": self.start_ns,
@@ -139,6 +153,11 @@ class Gather:
                 "records": tuple(self.records), "tools": tuple(self.tools.values()), **more,
             }
         )  # fmt: skip
+
+
+def latest(one: int | None, other: int | None) -> int | None:
+    """The later of two times that may be unknown."""
+    return other if one is None else one if other is None else max(one, other)
 
 
 def first_words(value: Any) -> str:

@@ -5,7 +5,8 @@ file per session, `{"session_id","seq","type","ts","data"}` a line; the session'
 inside may differ, `seq` may repeat, a file may have two starts (the first counts) or two ends (the last counts), no end
 (killed, or running), totals but no responses, responses after the end.
 
-The scan decodes only lines that matter (see `native_lane`).
+The scan decodes only lines that matter (see `native_lane`), and goes on where it ended in a log of ours that has grown
+(see `native_state`); packed logs do not grow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
@@ -70,21 +72,46 @@ def holds_events(path: str) -> bool:
         return False
 
 
-def scan(path: str, resume: Resume | None) -> LogScan:  # noqa: ARG001 - what an end says of its run needs all of it
-    """Read one log for reports, always whole: what an end reports beyond its responses needs them all."""
+def scan(path: str, resume: Resume | None) -> LogScan:
+    """Read one log for reports, or what was appended to it; all of it if that changes what was given before.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+        MissingExtra: A .zst file without a decoder.
+    """
+    found, overturned = _scan(path, resume)
+    return replace(_scan(path, None)[0], anew=True) if overturned else found
+
+
+def _scan(path: str, resume: Resume | None) -> tuple[LogScan, bool]:
+    """Scan from a place on; the second value tells that the log has to be read from its start instead."""
     file, unpacked = open_unpacked(path)
-    session = SessionScan(path, session_id_of(path))
+    begun = resume or Resume(offset=0)
+    session = SessionScan(path, session_id_of(path), begun.state if resume is not None else None)
     lines = Lines(session)
+    told = False  # by an unfinished last line, which is read again
     with file:
-        stream = EventStream(path, max_line=MAX_SCAN_LINE, passes_over=lines.passes_over)
+        if resume is not None:
+            file.seek(resume.offset)
+        stream = EventStream(
+            path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset, passes_over=lines.passes_over
+        )
         Blocks(stream, session, lines).read(file)
+        place = Resume(offset=stream.offset, line=stream.line)
         for item in stream.finish(young=not stream.between and is_young(path)):
+            told |= isinstance(item, Event)
             lines.take(item)
         if unpacked is not None and unpacked.failure is not None:
             offset, detail = stream.offset, unpacked.failure
             lines.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
     whole = session.finish()
-    return LogScan(sessions=(whole,) if whole is not None else (), problems=session.findings.problems)
+    state = None if told or unpacked is not None else session.state()
+    return LogScan(
+        sessions=(whole,) if whole is not None else (),
+        problems=session.findings.problems,
+        resume=None if state is None else replace(place, state=state),
+        taken_back=session.taken_back,
+    ), session.overturned
 
 
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session

@@ -11,6 +11,7 @@ is glued into any of them. Whatever is not proved goes the other way, line by li
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -49,6 +50,7 @@ _DATA_FIRST = re.compile(
 _MODEL_LAST = re.compile(
     rb', ?"model": ?"([^"\\]+)"(?:, ?"(?!model")[a-z_]++": ?(?:"[^"\\]*+"|[\d.eE+-]++|true|false|null))*+\}\}[\r\n]*+\Z'
 )
+_ASKED = b'{"type":"llm.request","data":{"model":%b}}'
 _LAST = 400  # bytes in which the short fields behind the messages fit
 
 
@@ -86,7 +88,8 @@ class Lines:
 
     def __init__(self, session: SessionScan) -> None:
         self._session = session
-        self._request = (b"", 0, 0)  # the last llm.request: a line within bytes
+        asked = b"" if session.asked is None else _ASKED % json.dumps(session.asked).encode()
+        self._request = (asked, 0, len(asked))  # the last llm.request: a line within bytes
         session.request_model = self._request_model
 
     def passes_over(self, line: bytes) -> bool:
@@ -103,7 +106,9 @@ class Lines:
 
     def ask(self, data: bytes, start: int, end: int, stamp: bytes) -> None:
         """Account for an llm.request that need not be decoded: the line data[start:end]."""
-        self._session.touch(time_of(stamp), "llm.request")
+        time_ns = time_of(stamp)
+        self._session.touch(time_ns, "llm.request")
+        self._session.turns.look(data, start, end, time_ns)
         self._request = data, start, end
         if self._session.wants_prompt:
             self._session.take_request(decode_line(data[start:end])[0])
@@ -117,6 +122,7 @@ class Lines:
             raw = item.raw or b""
             self._request = raw, 0, len(raw)
             self._session.touch(item.time_ns, item.type)
+            self._session.turns.take([item])
             self._session.take_request([item])
             return
         self._session.take(item)

@@ -15,7 +15,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.record import UNKNOWN, Record, read_name
 
-_NOTHING = TokenUsage()
+NOTHING = TokenUsage()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +46,51 @@ class RunEnd:
     until: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What stands of what scans of the same log gave before, when this one goes on where they ended.
+
+    Attributes:
+        records: Whether any records stand; then some of them have a cost, or may be priced.
+        open: Records that were given and do not stand: they are given again.
+        responses: Responses of the present run that stand.
+        used: What these used.
+        model: What the session says of its model.
+        calls: Tool calls that were given.
+        ran_ms: What the runs before that of the last end say that they took; None when one of them does not.
+    """
+
+    records: bool = False
+    open: int = 0
+    responses: int = 0
+    used: TokenUsage = NOTHING
+    model: str | None = None
+    calls: int = 0
+    ran_ms: int | None = 0
+
+
+NOTHING_GIVEN = Given()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A session's records, and how far they are certain.
+
+    Attributes:
+        records: The records that do not stand yet.
+        open: How many of the last of them are open: what comes may change them.
+        costed: Of the records that are not, one has a cost or may be priced.
+        used: What the present run's responses used, those that stand included.
+        model: What the session says of its model.
+    """
+
+    records: tuple[Record, ...]
+    open: int
+    costed: bool = False
+    used: TokenUsage = NOTHING
+    model: str | None = None
+
+
 def is_native(start: Mapping[str, Any]) -> bool:
     """Whether a session.start says that the log is ours: token classes are disjoint."""
     version = start.get("v")
@@ -58,28 +103,46 @@ def build_records(
     start: Mapping[str, Any],
     start_ns: int | None,
     trailing_active_ns: int,
-) -> tuple[Record, ...]:
+    given: Given = NOTHING_GIVEN,
+) -> Built:
     """Return the session's records in order; one that is empty where nothing was used yet."""
     if ends and not is_native(start):  # the original does not continue sessions: its last end speaks of all of it
         ends = [replace(ends[-1], first=0, until=len(responses))]
     who = _Names(start, ends, responses)
     listed = [who.record(response, start_ns) for response in responses]
-    if listed:
-        listed[-1].active_ms = (responses[-1].active_ns + trailing_active_ns) // 1_000_000
-    else:
-        end = ends[-1] if ends else None
-        total, cost = (end.total, end.cost_nano) if end else (_NOTHING, None)
-        record = who.whole(total, cost, start_ns)
-        record.requests, record.granularity, record.priced = 1 if total else 0, "session", end is not None
-        record.active_ms = trailing_active_ns // 1_000_000
-        return (record,)
+    if not listed:
+        return Built(records=(_of_session(ends[-1] if ends else None, who, start_ns, trailing_active_ns),), open=1)
+    listed[-1].active_ms = (responses[-1].active_ns + trailing_active_ns) // 1_000_000
     records: list[Record] = []
+    until, used, added = 0, NOTHING, 0
     for end in ends:
-        logged = responses[end.first : end.until]
-        rest = end.total.beyond(_sum(r.usage for r in logged))
-        records += _run(listed[end.first : end.until], end, rest, who, start_ns)
-    records += listed[ends[-1].until if ends else 0 :]
-    return tuple(_with_a_cost(records) if ends else records)
+        used = _used(responses, end.first, end.until, given)
+        run = _run(listed[end.first : end.until], end, end.total.beyond(used), who, start_ns)
+        until, added = end.until, len(run) - (end.until - end.first)
+        records += run
+    if until < len(listed):
+        used, added = _used(responses, until, len(listed), given), 0
+        records += listed[until:]
+    stand = len(records) - added - 1
+    costed = given.records or any(r.priced or r.cost_nano is not None for r in records[:stand])
+    if ends and not costed:
+        records = _with_a_cost(records)
+    return Built(records=tuple(records), open=added + 1, costed=costed, used=used, model=who.model)
+
+
+def _of_session(end: RunEnd | None, who: _Names, start_ns: int | None, active_ns: int) -> Record:
+    """The one record of a session without responses."""
+    total, cost = (end.total, end.cost_nano) if end else (NOTHING, None)
+    record = who.whole(total, cost, start_ns)
+    record.requests, record.granularity, record.priced = 1 if total else 0, "session", end is not None
+    record.active_ms = active_ns // 1_000_000
+    return record
+
+
+def _used(responses: Sequence[Response], first: int, until: int, given: Given) -> TokenUsage:
+    """What the responses of a run used; those of the first one that stand are not listed."""
+    used = _sum(r.usage for r in responses[first:until])
+    return used + given.used if first == 0 else used
 
 
 class _Names:
@@ -90,7 +153,7 @@ class _Names:
         self._harness = read_name(start.get("resolved_harness")) or ""
         self.provider = read_name(start.get("provider")) or self._harness or UNKNOWN
         last = (ends[-1].data if ends else None) or {}
-        self._model = (
+        self.model = (
             read_name(start.get("resolved_model")) or read_name(start.get("model")) or read_name(last.get("model"))
         )
         read = [(r.provider or self.provider, r.usage) for r in responses] + [(self.provider, e.total) for e in ends]
@@ -110,7 +173,7 @@ class _Names:
         return Record(
             time_ns=response.time_ns if response.time_ns is not None else start_ns,
             provider=provider,
-            model=response.asked or answered or self._model or response.answered or UNKNOWN,
+            model=response.asked or answered or self.model or response.answered or UNKNOWN,
             response_model=response.answered,
             usage=self.normal(response.usage, provider),
             cost_nano=cost,
@@ -125,7 +188,7 @@ class _Names:
         return Record(
             time_ns=time_ns,
             provider=self.provider,
-            model=self._model or UNKNOWN,
+            model=self.model or UNKNOWN,
             response_model=None,
             usage=self.normal(usage, self.provider),
             cost_nano=cost_nano,
@@ -136,7 +199,7 @@ class _Names:
 def _run(listed: list[Record], end: RunEnd, rest: TokenUsage, who: _Names, start_ns: int | None) -> list[Record]:
     """The records of one run, with what its end adds."""
     records = list(listed)
-    if rest != _NOTHING:
+    if rest != NOTHING:
         records.append(who.whole(rest, None, end.time_ns if end.time_ns is not None else start_ns))
     if end.cost_nano is None:
         return records
@@ -150,7 +213,7 @@ def _run(listed: list[Record], end: RunEnd, rest: TokenUsage, who: _Names, start
     if any(r.cost_nano is None for r in records):
         _share(records, left)
     elif left:
-        records.append(who.whole(_NOTHING, left, end.time_ns if end.time_ns is not None else start_ns))
+        records.append(who.whole(NOTHING, left, end.time_ns if end.time_ns is not None else start_ns))
     for record in records:
         record.priced = False  # the end says it all: no estimate comes on top
     return records
@@ -181,7 +244,7 @@ def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
     """Add up; not one by one, which would make as many values again."""
     counts = [(u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cache_write_1h) for u in usages]
     if not counts:
-        return _NOTHING
+        return NOTHING
     read, output, cached, written, reasoning, long = map(sum, zip(*counts, strict=True))
     return TokenUsage(
         input=read, output=output, cache_read=cached, cache_write=written, reasoning=reasoning, cache_write_1h=long

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from sessionlog.events.envelope import Event
@@ -16,7 +17,19 @@ from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_usage
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words, server_of, text_size
-from sessionlog.sources.native_records import Response, RunEnd, build_records, is_native
+from sessionlog.sources.native_records import NOTHING_GIVEN, Built, Response, RunEnd, build_records, is_native
+from sessionlog.sources.native_state import (
+    end_of,
+    given_of,
+    is_json,
+    keep_end,
+    keep_given,
+    keep_response,
+    keep_start,
+    response_of,
+    what_stands,
+)
+from sessionlog.sources.native_turns import Turns
 from sessionlog.sources.record import UNKNOWN, ScannedSession, ToolUse, read_name
 
 _NATIVE = "native"
@@ -27,6 +40,9 @@ _minutes: dict[bytes, int] = {}  # see events.times; here without a detour over 
 _UNCLEAN = -1
 _MILLION = 1e6
 _ENDLESS = 1e15
+_KEPT = (
+    "start_ns", "first_ns", "last_ns", "latest_ns", "active_ns", "worked_on", "rejected", "prompt", "error",
+)  # fmt: skip
 _WORK = frozenset({"llm.request", "llm.response", "tool.call"})
 
 
@@ -35,10 +51,14 @@ class SessionScan:
 
     Attributes:
         request_model: Tells the model of the last llm.request; asked when a response does not name it.
+        asked: The model of the llm.request before the place where the scan goes on.
+        overturned: What was read changes records that were given before and stood: all of the log has to be read.
+        turns: The prompts in its requests.
         findings: The damage.
     """
 
-    def __init__(self, path: str, session_id: str) -> None:
+    def __init__(self, path: str, session_id: str, state: Mapping[str, Any] | None = None) -> None:
+        """Begin, or go on with what `state` gave."""
         self._path = path
         self._session_id = session_id
         self.request_model: Callable[[], str | None] = lambda: None
@@ -58,7 +78,52 @@ class SessionScan:
         self._responses: list[Response] = []
         self._tools: list[ToolUse] = []
         self._names: dict[Any, tuple[str, str]] = {}  # as logged → tool and server
+        self._given = NOTHING_GIVEN
+        self._built: Built | None = None
+        self.asked: str | None = None
+        self.overturned = False
+        self.turns = Turns(None if state is None else state["turns"])
         self.findings = Findings()
+        if state is not None:
+            self._go_on(state)
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        for name in _KEPT:
+            setattr(self, f"_{name}", state[name])
+        self._start_seen, self._start, self._events = True, state["start"], 1
+        self._responses = [response_of(kept) for kept in state["responses"]]
+        self._ends = end_of(state["end"], self._responses)
+        self._given = given_of(state["given"])
+        self.asked = state["asked"]
+
+    def state(self) -> dict[str, Any] | None:
+        """What a scan that goes on has to know, as JSON; None if it cannot. To be asked after `finish`."""
+        start, end = self._start or {}, self._ends[-1] if self._ends else None
+        if self._built is None or not is_native(start) or self._begin_ns is None:
+            return None
+        given = what_stands(self._built, self._responses, self._ends, self._given)
+        if given is None:
+            return None
+        ran_ms = self._took(self._ends[:-1])
+        given = replace(given, calls=given.calls + len(self._tools), ran_ms=ran_ms)
+        state = {name: getattr(self, f"_{name}") for name in _KEPT} | {
+            "start": keep_start(start),
+            "responses": [keep_response(response) for response in self._responses[-1:]],
+            "end": None if end is None else keep_end(end, is_open=end.until == len(self._responses)),
+            "given": keep_given(given),
+            "asked": read_name(self.request_model()),
+            "turns": self.turns.state(),
+        }
+        return state if is_json(state) else None
+
+    @property
+    def taken_back(self) -> int:
+        """How many of the records that were given before are given again."""
+        return self._given.open
+
+    @property
+    def _begin_ns(self) -> int | None:
+        return self._start_ns if self._start_ns is not None else self._first_ns
 
     @property
     def wants_prompt(self) -> bool:
@@ -124,6 +189,7 @@ class SessionScan:
         total, issues = read_usage((data or {}).get("tokens"))
         cost, issue = read_usd((data or {}).get("cost_usd"))
         self._complain(f"{event.type} seq {event.seq}", *issues, *([issue] if issue else []))
+        self.overturned |= first == 0 and self._given.responses > 0 and cost is not None
         time_ns = event.time_ns or self._last_ns
         end = RunEnd(data=data, time_ns=time_ns, total=total, cost_nano=cost, first=first, until=len(self._responses))
         self._ends.append(end)
@@ -189,7 +255,7 @@ class SessionScan:
         tools = self._tools
         tools.append(
             ToolUse(
-                key=f"{self._path}#{len(tools)}",
+                key=f"{self._path}#{self._given.calls + len(tools)}",
                 time_ns=time_ns if time_ns is not None else self._last_ns,
                 tool=named[0],
                 server=named[1],
@@ -208,7 +274,10 @@ class SessionScan:
         if not self._events:
             return None
         start, end = self._start or {}, (self._ends[-1].data if self._ends else None) or {}
-        start_ns = self._start_ns if self._start_ns is not None else self._first_ns
+        built = self._built = build_records(
+            self._responses, self._ends, start, self._begin_ns, self._active_ns, self._given
+        )
+        self.overturned |= self._given.records and built.model != self._given.model
         ended = bool(self._ends) and not self._worked_on
         status = read_name(end.get("status")) or ""
         work_dir = start.get("work_dir")
@@ -217,26 +286,29 @@ class SessionScan:
             session_id=self._session_id,
             path=self._path,
             place=os.path.dirname(self._path),
-            start_ns=start_ns,
+            start_ns=self._begin_ns,
             last_ns=self._latest_ns,
             status=status if ended else None,
             project=work_dir if isinstance(work_dir, str) and os.path.isabs(work_dir) else UNKNOWN,
             harness=read_name(start.get("resolved_harness")) or read_name(start.get("requested_harness")) or UNKNOWN,
             route=read_name(start.get("selected_route")) or read_name(end.get("selected_route")) or UNKNOWN,
-            duration_ms=self._duration(self._ends if is_native(start) else self._ends[-1:]) if ended else None,
+            duration_ms=self._took(self._ends if is_native(start) else self._ends[-1:]) if ended else None,
             prompt=self._prompt,
             error=first_words(end.get("error")) or (self._error if status != "success" else ""),
             metadata={**_table(start.get("metadata")), **_table(end.get("metadata"))},
+            turns=self.turns.count or int(bool(self._prompt)),
+            last_turn_ns=self.turns.last_ns if self.turns.count else self._begin_ns if self._prompt else None,
             counted=self._is_counted(),
-            records=build_records(self._responses, self._ends, start, start_ns, self._active_ns),
+            records=built.records,
             tools=tuple(self._tools),
         )
 
-    def _duration(self, ends: Sequence[RunEnd]) -> int | None:
+    def _took(self, ends: Sequence[RunEnd]) -> int | None:
         """What the runs say that they took together; None when one of them says nothing usable."""
         said = [(end.data or {}).get("duration_ms") for end in ends]
         known = [int(duration) for duration in said if _is_amount(duration) and duration > 0]
-        return sum(known) if len(known) == len(said) else None
+        before_ms = self._given.ran_ms
+        return before_ms + sum(known) if before_ms is not None and len(known) == len(said) else None
 
     def _is_counted(self) -> bool:
         if self._responses:

@@ -186,6 +186,8 @@ class ScannedSession:
         prompt: The first words of the user, cut.
         error: Why it failed, one line, cut.
         metadata: Values to group and filter by.
+        turns: How many prompts of the user's it holds, as of now; None when it does not tell. A sub-agent's does not.
+        last_turn_ns: When the last of them came; None when that is not told.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
         records: Its records in file order.
         tools: Its tool calls.
@@ -207,6 +209,8 @@ class ScannedSession:
     prompt: str = ""
     error: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    turns: int | None = None
+    last_turn_ns: int | None = None
     counted: bool = True
     records: tuple[Record, ...] = ()
     tools: tuple[ToolUse, ...] = ()

@@ -7,7 +7,7 @@ and says how many earlier ones it does not repeat (`earlier_messages`). Everythi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sessionlog.events.envelope import Event
@@ -67,9 +67,12 @@ class Transcript:
         }  # fmt: skip
         return self.event("session.start", ts, data)
 
-    def hear(self, role: str, content: Json, ts: str | int | None = None) -> None:
-        """Take a message that the next request will send: a user's, or a system's."""
-        self._new.append({"role": role, "content": content})
+    def hear(self, role: str, content: Json, ts: str | int | None = None, *, inherited: bool = False) -> None:
+        """Take a message that the next request will send: a user's, or a system's.
+
+        One that was said in another session and is `inherited` from it is marked so.
+        """
+        self._new.append({"role": role, "content": content} | ({"inherited": True} if inherited else {}))
         self._heard(ts)
 
     def _heard(self, ts: str | int | None) -> None:
@@ -110,10 +113,7 @@ class Transcript:
             key: The record's key, so that copies can be told.
             quality: `partial` or `estimated` where the numbers are.
         """
-        asked = {"model": model, "messages": self._new, "earlier_messages": self._told or None}
-        request = self.event("llm.request", self._asked_ts or ts, asked)
-        self._told += len(self._new)
-        self._new = []
+        request = self._request(ts, model)
         answered_ns = ts if isinstance(ts, int) else parse_time(ts)
         asked_ns = parse_time(self._asked_ts)
         if latency_ms is None and answered_ns is not None and asked_ns is not None and answered_ns >= asked_ns:
@@ -135,6 +135,18 @@ class Transcript:
             self.call(str(call.get("id") or ""), str(call.get("name") or ""), call.get("arguments"), ts)
         self._asked_ts = ""
         return request, response
+
+    def _request(self, ts: str | int | None, model: str | None) -> Event:
+        asked = {"model": model, "messages": self._new, "earlier_messages": self._told or None}
+        request = self.event("llm.request", self._asked_ts or ts, asked)
+        self._told += len(self._new)
+        self._new = []
+        return request
+
+    def unanswered(self) -> Iterator[Event]:
+        """llm.request with the user's last words, where nothing answers them: to be asked for at the log's end."""
+        if any(message["role"] == "user" for message in self._new):
+            yield self._request(None, None)
 
     def call(self, call_id: str, name: str, arguments: Json, ts: str | int | None = None) -> None:
         """Remember a tool call until its result comes; `response` does it for those that it is given."""

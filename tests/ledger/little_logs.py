@@ -37,7 +37,7 @@ PATHS = {
 SIDE_FILE = f"c/projects/-w-a/{PARENT}/subagents/agent-a1.meta.json"
 
 KINDS = {
-    "native": ("asked", "answer", "cheap", "tool", "end", "noise"),
+    "native": ("asked", "answer", "cheap", "tool", "end", "paid", "noise"),
     "claude": ("prompt", "answer", "begins", "calls", "result", "echo", "aside", "error", "noise"),
     "codex": ("turn", "count", "recount", "call", "output", "done", "error", "limits"),
 }
@@ -123,6 +123,9 @@ def _native(kind, identity, amount):
         }
     if kind == "end":
         return {"type": "session.end", "data": {"status": "success", "usage": {"input": 500, "output": 20 + amount}}}
+    if kind == "paid":
+        tokens = {"input": 40 * identity, "output": 20 + amount}
+        return {"type": "session.end", "data": {"status": "success", "tokens": tokens, "cost_usd": 0.01 * amount}}
     return {"type": "progress", "data": {"n": amount}}
 
 

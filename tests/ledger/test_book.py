@@ -176,6 +176,36 @@ def test_a_scan_brings_its_damage():
     assert (book.problem_count, book.problems) == (2, [one])
 
 
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_a_scan_gives_again_replaces_the_last_of_what_was_given(settled):
+    """Also copies of responses that had a name: what they were copies of counts again."""
+    book = book_of(session("s", record(output=1), record(output=2, key="k"), record(output=3)))
+    book.add(session("t", record(output=1, key="k"), path="t.jsonl"))
+    sql = "SELECT s.session, r.output FROM records r JOIN sessions s ON s.id = r.session_id ORDER BY 1, 2"
+    if settled:
+        assert book.query(sql, {}) == [("s", 1), ("s", 2), ("s", 3)]
+    book.take(LogScan(sessions=(session("s", record(output=7)),), taken_back=2))
+    assert book.query(sql, {}) == [("s", 1), ("s", 7), ("t", 1)]
+    book.take(LogScan(sessions=(session("s", record(output=8)),)))
+    assert book.query(sql, {}) == [("s", 1), ("s", 7), ("s", 8), ("t", 1)]
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_scan_that_read_all_of_a_log_again_replaces_what_was_given(settled):
+    """Records, calls, facts and damage of that log, and of no other."""
+    one = Problem(path="s.jsonl", line=1, offset=0, kind="not_json", detail="?")
+    call = ToolUse(key="c", time_ns=NOON, tool="bash")
+    book = book_of(session("other", record()))
+    before = session("s", record(), record(), tools=(call,), prompt="before")
+    book.take(LogScan(sessions=(before,), problems=Problems(count=2, first=(one,))))
+    if settled:
+        book.settle()
+    book.take(LogScan(sessions=(session("s", record(output=7), prompt="after"),), anew=True))
+    assert book.query("SELECT output FROM records ORDER BY 1", {}) == [(5,), (7,)]
+    assert book.query("SELECT prompt FROM sessions WHERE session = 's'", {}) == [("after",)]
+    assert (book.query("SELECT * FROM tools", {}), book.problem_count, book.problems) == ([], 0, [])
+
+
 def test_sums_beyond_64_bits_stop_at_the_largest_number():
     """SQLite would fail; a hostile log must not end a report."""
     book = book_of(session("s", *[record(input=MAX_COUNT, provider="nobody")] * 1100))

@@ -72,8 +72,10 @@ def test_calls_have_the_project_of_their_session_unless_they_say_so():
 def test_the_facts_are_kept_without_what_was_counted():
     """And everything that belongs to the log."""
     resume, problems = Resume(offset=9, line=1), Problems(count=3)
-    scan = lean(LogScan(sessions=(session("a", record()),), resume=resume, problems=problems), failed=True)
+    told = LogScan(sessions=(session("a", record()),), resume=resume, problems=problems, taken_back=2, anew=True)
+    scan = lean(told, failed=True)
     assert (scan.resume, scan.problems, scan.failed) == (resume, problems, True)
+    assert (scan.taken_back, scan.anew) == (2, True)
     assert (scan.sessions[0].facts.records, scan.sessions[0].facts.session_id) == ((), "a")
     assert lean_of() == lean(LogScan())
 

@@ -56,6 +56,16 @@ def test_only_what_was_appended_is_read(home):
     assert (scanned.anew, responses(scanned)) == (False, 2)
 
 
+def test_a_source_may_read_all_of_a_log_again(home):
+    """What was appended changes what it gave before."""
+    first = scan_job(job(home))
+    source = load_source("claude-code")
+    scan = replace(source, scan=lambda path, _: replace(source.scan(path, None), anew=True))
+    assert not scan_job(job(home, first)).anew
+    scanned = scan_job(job(home, first), scan)
+    assert (scanned.anew, responses(scanned)) == (True, 30)
+
+
 @pytest.mark.parametrize("place", [100, 4000, -100, -4000])
 def test_other_bytes_at_either_end_are_read_from_the_start(home, place):
     """Within 4 KiB of the beginning, and of the place where the scan would go on."""

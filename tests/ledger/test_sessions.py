@@ -25,6 +25,8 @@ TOLD = st.fixed_dictionaries(
         "duration_ms": st.sampled_from([None, 1, 2]),
         "metadata": st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2),
         "counted": st.booleans(),
+        "turns": st.sampled_from([None, 0, 1, 2]),
+        "last_turn_ns": TIMES,
     }
 )
 
@@ -55,7 +57,7 @@ def test_no_order_changes_the_row_of_the_book(data):
     """What a report reads is the whole."""
     logs = logs_of(data.draw(st.lists(TOLD, min_size=1, max_size=4)))
     sql = """SELECT path, part, start_ns, last_ns, end_status, project, harness, prompt, error, parent, duration_ms,
-        counted FROM sessions"""
+        counted, turns, last_turn_ns FROM sessions"""
     assert book_of(*data.draw(st.permutations(logs))).query(sql, {}) == book_of(*logs).query(sql, {})
 
 
@@ -103,6 +105,17 @@ def test_a_later_scan_of_one_log_knows_more():
     begun = session("s", prompt="do", status=None, project="/a")
     found = merge_sessions([begun, session("s", prompt="", status="success", last_ns=NOON + 5, project=UNKNOWN)])
     assert (found.prompt, found.status, found.last_ns, found.project) == ("do", "success", NOON + 5, "/a")
+
+
+def test_turns_are_those_of_the_log_that_has_most():
+    """Copies repeat them, and what sub-agents are asked is no turn."""
+    found = whole(
+        {"turns": 2, "last_turn_ns": NOON + 1},
+        {"turns": 1, "last_turn_ns": NOON + 2},
+        {"turns": None, "last_turn_ns": None},
+        {"turns": 9, "last_turn_ns": NOON + 9, "part": True},
+    )
+    assert (found.turns, found.last_turn_ns) == (2, NOON + 2)
 
 
 def test_records_are_no_facts():

@@ -112,6 +112,24 @@ def test_what_has_grown_is_read_on(home):
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
 
+def test_a_native_session_that_runs_is_read_on(home):
+    """Until its end says what all of it cost; and again when it goes on after that."""
+    jobs_of(home)
+    for rows, is_read_on in (
+        ([("asked", 1, 1), ("answer", 1, 3)], True),
+        ([("cheap", 1, 2), ("tool", 1, 5), ("noise", 0, 3)], True),
+        ([("end", 1, 9)], True),
+        ([("answer", 1, 3), ("answer", 1, 2)], True),
+        ([("paid", 1, 9)], True),
+        ([("answer", 1, 2)], False),
+        ([("answer", 1, 2), ("noise", 0, 1)], True),
+    ):
+        home.append(NATIVE, rows)
+        resume = jobs_of(home)[NATIVE].resume
+        assert (resume is not None) == is_read_on, rows
+        assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
 def test_what_has_grown_as_another_file_is_read_anew(home):
     """Other bytes under the same name: a restored or rewritten log."""
     jobs_of(home)

@@ -204,6 +204,7 @@ ACTIONS = st.lists(
         st.tuples(st.just("call"), st.integers(0, 2)),
         st.tuples(st.just("result"), st.integers(0, 2)),
         st.tuples(st.just("ask"), st.integers(0, 2)),
+        st.tuples(st.just("turn"), st.integers(0, 2)),
     ),
     max_size=14,
 )
@@ -220,6 +221,8 @@ def act(session, actions):
                 session.call(str(number), NOON, "bash")
             case "result":
                 session.result(str(number), NOON + SECOND, failed=False, output_bytes=1)
+            case "turn":
+                session.turn("again" * number, NOON + number * SECOND)
             case _:
                 session.ask(f"word {number}")
 
@@ -239,6 +242,7 @@ def test_two_scans_give_what_one_gives(before, after):
     act(second, after)
     rest = second.session()
     assert (rest.start_ns, rest.last_ns, rest.prompt) == (whole.start_ns, whole.last_ns, whole.prompt)
+    assert (rest.turns, rest.last_turn_ns) == (whole.turns, whole.last_turn_ns)
     assert (*begun.records, *rest.records) == whole.records
     uses = {use.key: use for use in (*begun.tools, *rest.tools)}
     assert uses == {use.key: use for use in whole.tools}

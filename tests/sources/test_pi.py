@@ -252,7 +252,7 @@ def test_a_turn_is_told_in_order(log):
 
 
 def test_shell_commands_and_what_programs_add_are_messages(log):
-    """What the user ran by hand is the user's, what an extension or a summary adds is not."""
+    """What the user ran by hand, or an extension or a summary adds, is no prompt."""
     shell = {"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 2}
     path = log(
         row("message", 1, message=shell),
@@ -263,9 +263,9 @@ def test_shell_commands_and_what_programs_add_are_messages(log):
     )
     said = [(m["role"], m["content"]) for m in told(path)[1].data["messages"]]
     assert said == [
-        ("user", "! ls\na\n(exit code 2)"),
+        ("system", "! ls\na\n(exit code 2)"),
         ("system", "context"),
-        ("user", "(of the branch that was left) tried"),
+        ("system", "(of the branch that was left) tried"),
         ("system", "more"),
     ]
 
@@ -291,8 +291,9 @@ def test_pictures_are_named_and_not_carried_along(log):
 
 
 def test_an_open_question_has_no_end(log):
-    """No outcome is made up where the log tells none."""
-    assert told(log(user(1, "x"), answer(2), user(3, "y")))[-1].type == "llm.response"
+    """No outcome is made up where the log tells none; what was asked is told."""
+    last = told(log(user(1, "x"), answer(2), user(3, "y")))[-1]
+    assert (last.type, [m["content"] for m in last.data["messages"] if m["role"] == "user"]) == ("llm.request", ["y"])
 
 
 # --- laws

@@ -149,3 +149,26 @@ def test_events_can_be_written(told):
         told.end(None, "success"),
     ]
     assert all(encode_event(event).endswith(b"\n") for event in events)
+
+
+def test_a_question_that_nothing_answers_is_told(told):
+    """With what is said besides, once; what only tools gave back waits."""
+    assert list(told.unanswered()) == []
+    told.hear("system", "be brief", ONE)
+    assert list(told.unanswered()) == []
+    told.hear("user", "well?", TWO)
+    [request] = told.unanswered()
+    assert (request.type, request.ts, [m["content"] for m in request.data["messages"]]) == (
+        "llm.request", TWO, ["be brief", "well?"],
+    )  # fmt: skip
+    assert list(told.unanswered()) == []
+
+
+def test_what_another_session_said_is_marked(told):
+    """A fork's history is sent, but it is no turn of the fork's."""
+    told.hear("user", "before", inherited=True)
+    told.hear("user", "now")
+    request, _ = told.response(ONE)
+    assert request.data["messages"] == [
+        {"role": "user", "content": "before", "inherited": True}, {"role": "user", "content": "now"},
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ import orjson
 from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.claude_code.answer import Answer, Head
-from sessionlog.sources.gather import ACTIVE_GAP_NS
+from sessionlog.sources.gather import ACTIVE_GAP_NS, latest
 from sessionlog.sources.record import UNKNOWN, Quality, Record, ScannedSession, Standing, ToolUse, read_name
 
 SOURCE_ID = "claude-code"
@@ -35,7 +35,10 @@ FEW_TOKENS = 10
 _LONGEST_TOKEN = 16
 """Bytes; on average no text has tokens longer than that."""
 
-_FACTS = ("status", "prompt", "error", "parent", "project", "model", "moment_ns", "active_ns", "asked")
+_FACTS = (
+    "status", "prompt", "error", "parent", "project", "model", "moment_ns", "active_ns", "asked", "turns",
+    "last_turn_ns",
+)  # fmt: skip
 _KEPT = (
     "key", "family", "standing", "time_ns", "last_ns", "asked_ns", "model", "stop", "cost_nano", "latency_ms", "failed",
     "active_ns", "visible", "speed", "service_tier",
@@ -68,6 +71,8 @@ class Account:
         project: The first working folder.
         model: The last model that answered.
         asked: Time of the last user's row, of the main and of side conversations.
+        turns: The user's prompts so far.
+        last_turn_ns: When the last of them came.
     """
 
     def __init__(
@@ -91,6 +96,8 @@ class Account:
         self.moment_ns: int | None = None
         self.active_ns = 0
         self.asked: list[int | None] = [None, None]
+        self.turns = 0
+        self.last_turn_ns: int | None = None
         self._open: dict[tuple[str, int], Answer] = {}
         self._calls: dict[str, tuple[ToolUse, str]] = {}
         if state:
@@ -124,6 +131,11 @@ class Account:
             session.start_ns = time_ns
         if session.last_ns is None or time_ns > session.last_ns:
             session.last_ns = time_ns
+
+    def turn(self, time_ns: int | None) -> None:
+        """Take a prompt of the user's."""
+        self.turns += 1
+        self.last_turn_ns = latest(self.last_turn_ns, time_ns)
 
     def answer(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> Answer:
         """Return the open response of that key, or open a new one."""
@@ -259,6 +271,7 @@ class Account:
         told: dict[str, Any] = {"part": True}
         if own and not self._part:
             told = {"status": self.status, "project": self.project, "prompt": self.prompt, "parent": self.parent}
+            told |= {"turns": self.turns, "last_turn_ns": self.last_turn_ns}
             told["error"] = self.error if self.status == "error" else ""
         return ScannedSession(
             source=SOURCE_ID, session_id=session_id, path=self._path, start_ns=session.start_ns,

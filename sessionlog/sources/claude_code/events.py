@@ -17,7 +17,7 @@ from sessionlog.reader.rows import Row, Rows
 from sessionlog.sources.claude_code.account import PROVIDER
 from sessionlog.sources.claude_code.answer import Head
 from sessionlog.sources.claude_code.rows import TranscriptRows
-from sessionlog.sources.claude_code.scan import Scan, embedded, is_wrapped, key_of, scan_log
+from sessionlog.sources.claude_code.scan import Scan, embedded, hidden, is_wrapped, key_of, scan_log, words_of
 from sessionlog.sources.record import UNKNOWN, Record, ScannedSession, Standing, read_name
 from sessionlog.sources.transcript import Transcript
 
@@ -97,6 +97,7 @@ class _Reader:
     def end(self) -> Iterator[Event]:
         """Yield what is still open, and the end where the log tells one."""
         yield from self._tell()
+        yield from self._transcript.unanswered()
         session = self._session
         if session is not None and session.status is not None and self._transcript.started:
             yield self._transcript.end(self._ts, session.status, error=session.error or None)
@@ -121,7 +122,7 @@ class _Reader:
                 else:
                     self._results.append((ts, part))
         told = [part for part in parts if part.get("type") != "tool_result"]
-        own = row.get("isMeta") is not True
+        own = self._is_typed(row, content, head)
         words = _text_of([part for part in told if own and not is_wrapped(part.get("text"))])
         aside = _text_of([part for part in told if not own or is_wrapped(part.get("text"))])
         if words or (aside and self._transcript.started):
@@ -131,6 +132,11 @@ class _Reader:
             self._transcript.hear("system", aside, ts)
         if words:
             self._transcript.hear("user", words, ts)
+
+    def _is_typed(self, row: Row, content: _Json, head: Head) -> bool:
+        """Whether a row is a prompt; those of side conversations are the agent's own, but in a sub-agent's log."""
+        aside = head.side and not (self._session is not None and self._session.part)
+        return not aside and not hidden(row) and bool(words_of(content).strip())
 
     def _assistant(
         self, row: Row, message: Mapping[str, Any], rows: Rows, ts: str | None, head: Head

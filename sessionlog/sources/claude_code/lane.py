@@ -112,6 +112,7 @@ class Lane:
             account.asked[head.side] = time_ns
             if not head.side:
                 account.status = None
+                account.turn(time_ns)
         return True
 
     def _returned_late(self, line: bytes, at: int, beginning: Beginning) -> bool:

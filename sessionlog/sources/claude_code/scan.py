@@ -243,8 +243,9 @@ class Scan:
             account.status = "cancelled"
         elif results or words:
             account.status = None
-        if words and not account.prompt:
-            account.prompt = first_words(words)
+        if words.strip():
+            account.turn(time_ns)
+            account.prompt = account.prompt or first_words(words)
 
     def _progress(self, row: Row, rows: Rows) -> None:
         """A sub-agent's row, embedded in its parent's log; its own log may be gone."""

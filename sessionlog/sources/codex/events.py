@@ -17,9 +17,10 @@ import orjson
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Row
-from sessionlog.sources.codex.scan import ID, Rollout
+from sessionlog.sources.codex.scan import ID, Rollout, is_typed
 from sessionlog.sources.codex.thread import read_moment
 from sessionlog.sources.codex.tools import OUTPUT_TYPES, read_call, read_output
+from sessionlog.sources.gather import first_words
 from sessionlog.sources.record import MAIN, UNKNOWN, Record, read_name
 from sessionlog.sources.transcript import Transcript
 
@@ -39,6 +40,7 @@ class RolloutEvents:
         self._calls: list[dict[str, Any]] = []
         self._results: list[tuple[str | int | None, str, Any, bool]] = []
         self._heard = ""
+        self._prompted = False  # this row is a prompt, told for the first time
 
     def take(self, row: Row) -> Iterator[Event]:
         """Yield what a row completes."""
@@ -48,7 +50,9 @@ class RolloutEvents:
         if not isinstance(payload, Mapping):
             return
         kind = row.get("type") if "payload" in row else "response_item"
+        turns = self.rollout.turns
         self.rollout.take(row)
+        self._prompted = self.rollout.turns > turns
         records, self.rollout.records = self.rollout.records, []
         if kind == "session_meta" and self._transcript is None:
             self._instructions = _instructions(payload)
@@ -68,8 +72,8 @@ class RolloutEvents:
         kind = event.get("type")
         if kind == "user_message":
             text = event.get("message")
-            if isinstance(text, str) and text != self._heard:
-                yield from self._hear("user", text)
+            if isinstance(text, str):
+                yield from self._hear_user(text, text)
         elif kind in ("task_complete", "turn_complete", "turn_aborted"):
             yield from self._close()
 
@@ -79,7 +83,9 @@ class RolloutEvents:
             yield from self._close()  # nobody will count it
         if kind == "message":
             text, role = _text(item.get("content")), item.get("role")
-            if role != "assistant":
+            if role == "user":
+                yield from self._hear_user(text, item.get("content"))
+            elif role != "assistant":
                 yield from self._hear(role if isinstance(role, str) else "user", text)
             elif self._is_history():
                 yield from self._hear("assistant", text)
@@ -104,11 +110,22 @@ class RolloutEvents:
         """Whether the row is the parent's under a new date; with its own date it is told like any other."""
         return self.rollout.thread.whose(read_moment(self._ts)) == ""
 
+    def _hear_user(self, text: str, content: Any) -> Iterator[Event]:
+        """Hear a prompt once, and what Codex says in the user's place as the system's."""
+        if self._prompted:
+            yield from self._hear("user", text)
+        elif self.rollout.thread.whose(read_moment(self._ts)) is not None:
+            if text != self._heard:
+                yield from self._hear("user", text)
+        elif not is_typed(first_words(content)):
+            yield from self._hear("system", text)
+
     def _hear(self, role: str, text: str) -> Iterator[Event]:
         if text:
             yield from self._close()
             self._heard = text if role == "user" else self._heard
-            self._open().hear(role, text, self._ts)
+            inherited = self.rollout.thread.whose(read_moment(self._ts)) is not None
+            self._open().hear(role, text, self._ts, inherited=inherited)
 
     def _result(self, item: Mapping[str, Any]) -> Iterator[Event]:
         call_id = read_name(item.get("call_id")) or ""
@@ -174,8 +191,9 @@ class RolloutEvents:
         """Yield what is left at the end of the file."""
         yield from self._close()
         rollout = self.rollout
-        if rollout.thread.named or self._open().started:
+        if rollout.thread.named or self._open().started or rollout.turns:
             yield from self._start()
+            yield from self._open().unanswered()
             if rollout.status is not None:
                 error = rollout.error if rollout.status == "error" else None
                 yield self._open().end(rollout.last_ns, rollout.status, error=error or None)

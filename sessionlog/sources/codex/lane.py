@@ -29,6 +29,12 @@ _HEAD = struct.Struct(f"{MINUTE_END}s{SECOND_END - MINUTE_END}s{AT - SECOND_END}
 _TURN_ID = re.compile(rb'[0-9A-Za-z-]{36}(?=",")')
 _ASSISTANT = b'"role":"assistant",'
 _ROLE = re.compile(rb'(?:"id":"[^"\\\n]*",)?"role":"(?:(user)|assistant|developer|system)",')
+_WORD = (  # what begins in another way may be Codex's own, or no word at all
+    rb' {0,99}+(?:[!$-;=-\[\]-~\xc3-\xdf\xe4-\xf4]|\xe1[^\x9a]|\xe2[^\x80\x81]|\xe3[^\x80]|\\["\\]|#(?! AGENTS)'
+    rb"|<(?!%b))"
+)
+_ITEM_WORDS = re.compile(rb'"content":\[\{"type":"input_text","text":"(?:( {0,99}+<)|' + _WORD % b"" + rb")")
+_EVENT_WORDS = re.compile(rb',"message":"' + _WORD % b"[eu]")
 
 
 def feed(rollout: Rollout, rows: RolloutRows) -> None:
@@ -131,18 +137,23 @@ class Lane:
         if role is None or not is_alone(data, at, stop):
             return False
         if role.group(1):
-            if not self._rollout.prompt:
+            begun = _ITEM_WORDS.match(data, role.end())
+            if not self._rollout.prompt or begun is None:
                 return False
-            self._rollout.asked(time_ns)
+            if begun.group(1):
+                self._rollout.asked(time_ns)
+            else:
+                self._rollout.prompted("", time_ns, 1)
         else:
             self._rollout.pass_over(time_ns)
         return True
 
     def _prompted(self, data: bytes, at: int, stop: int, time_ns: int) -> bool:
         """The words of the user, once more."""
-        if not self._rollout.prompt or not is_alone(data, at, stop):
+        begun = _EVENT_WORDS.match(data, at + TO)
+        if not self._rollout.prompt or begun is None or not is_alone(data, at, stop):
             return False
-        self._rollout.asked(time_ns)
+        self._rollout.prompted("", time_ns, -1)
         return True
 
     def _turned(self, data: bytes, at: int, stop: int, time_ns: int) -> bool:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sessionlog.events.times import SECOND
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.codex.counters import NOTHING, Vector, advance, read_vector, usage_of
 from sessionlog.sources.codex.limits import read_limits
 from sessionlog.sources.codex.thread import Thread, read_folder, read_moment
 from sessionlog.sources.codex.tools import OUTPUT_TYPES, Tools, read_call, read_output
-from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words
+from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words, latest
 from sessionlog.sources.record import UNKNOWN, Limit, Record, ScannedSession, Standing, read_name
 
 ID = "codex"
@@ -28,10 +29,12 @@ _new = object.__new__  # and all fields set: a quarter of the time that the clas
 _REAL, _SIDE = Standing.REAL, Standing.SIDE  # looking a member up takes longer than reading a name
 _FACTS = (
     "start_ns", "last_ns", "moment_ns", "active_ns", "asked_ns", "status", "prompt", "error", "at_fault", "trouble",
-    "ordinal", "begun",
+    "ordinal", "begun", "turns", "last_turn_ns", "echoes", "prompted_ns",
 )  # fmt: skip
 _LOCAL_ERRORS = frozenset({"sandbox_error", "thread_rollback_failed", "active_turn_not_steerable"})
 _NOT_THE_USER = ("<", "# AGENTS.md instructions")
+_CONTEXT = ("<environment_context>", "<user_instructions>")
+_ECHO_NS = 10 * SECOND
 
 Row = Mapping[str, Any]
 
@@ -47,6 +50,8 @@ class Rollout:
         findings: What is wrong with the log.
         line: Number of the line that is read; for findings.
         begun: A row has been taken.
+        turns: The user's prompts so far.
+        last_turn_ns: When the last of them came.
         last_ns: The latest time.
         status: How the last turn ended; None while it runs.
         error: Why it failed.
@@ -58,6 +63,10 @@ class Rollout:
         self.path = path
         self.line = 0
         self.begun = False
+        self.turns = 0
+        self.last_turn_ns: int | None = None
+        self.echoes = 0  # prompts that were told as items and not yet as events; below 0 the other way round
+        self.prompted_ns: int | None = None
         self.thread = Thread(path, state.get("thread"))
         self.tools = Tools(self.thread, state.get("open"))
         self.findings = Findings()
@@ -129,11 +138,11 @@ class Rollout:
     def _item(self, item: Row, time_ns: int | None, line: bytes) -> None:
         type_ = item.get("type")
         if type_ == "message" and item.get("role") == "user":
-            if self.touch(time_ns):
-                self.asked_ns = time_ns
-                words = first_words(item.get("content"))
-                if not words.startswith(_NOT_THE_USER):
-                    self.prompt = self.prompt or words
+            words = first_words(item.get("content"))
+            if is_typed(words):
+                self.prompted(words, time_ns, 1)
+            else:
+                self.asked(time_ns)
         elif isinstance(type_, str) and type_ in OUTPUT_TYPES:
             call_id = read_name(item.get("call_id"))
             if call_id:
@@ -244,6 +253,21 @@ class Rollout:
         if self.touch(time_ns):
             self.asked_ns = time_ns
 
+    def prompted(self, words: str, time_ns: int | None, kind: int) -> None:
+        """Account for a prompt: Codex tells it as an item (1) and as an event (-1), and the earlier one is the turn."""
+        if not self.touch(time_ns):
+            return
+        self.asked_ns = time_ns
+        self.prompt = self.prompt or words
+        if time_ns is not None:
+            if self.prompted_ns is not None and time_ns - self.prompted_ns > _ECHO_NS:
+                self.echoes = 0
+            self.prompted_ns = time_ns
+        if self.echoes * kind >= 0:
+            self.turns += 1
+            self.last_turn_ns = latest(self.last_turn_ns, time_ns)
+        self.echoes += kind
+
     def started(self, time_ns: int | None) -> None:
         """Account for the start of a turn."""
         if self.touch(time_ns):
@@ -287,9 +311,11 @@ class Rollout:
         self.started(time_ns)
 
     def _user_message(self, event: Row, time_ns: int | None) -> None:
-        if self.touch(time_ns):
-            self.asked_ns = time_ns
-            self.prompt = self.prompt or first_words(event.get("message"))
+        words = first_words(event.get("message"))
+        if words and not words.startswith(_CONTEXT):
+            self.prompted(words, time_ns, -1)
+        else:
+            self.asked(time_ns)
 
     def _token_count(self, event: Row, time_ns: int | None) -> None:
         if self.thread.whose(time_ns) is None:
@@ -352,5 +378,11 @@ class Rollout:
             source=ID, session_id=thread.session, path=self.path, part=thread.part, parent=thread.parent,
             start_ns=self.start_ns, last_ns=self.last_ns, status=self.status, project=thread.project,
             prompt=self.prompt, error=self.error if self.status == "error" else "", records=tuple(self.records),
-            tools=self.tools.uses(),
+            tools=self.tools.uses(), turns=None if thread.part else self.turns,
+            last_turn_ns=None if thread.part else self.last_turn_ns,
         )  # fmt: skip
+
+
+def is_typed(words: str) -> bool:
+    """Whether an item with these first words is the user's: it has some, and they are not Codex's own."""
+    return bool(words) and not words.startswith(_NOT_THE_USER)

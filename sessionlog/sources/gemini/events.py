@@ -12,6 +12,7 @@ from typing import Any
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Row
+from sessionlog.sources.gather import first_words
 from sessionlog.sources.gemini.fold import PROVIDER, Fold, fold_log
 from sessionlog.sources.gemini.log import Item, is_api_error, prompt_of, read_rows, read_tokens
 from sessionlog.sources.google_parts import read_moment, results_of, text_of
@@ -41,6 +42,7 @@ def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noq
         elif isinstance(item.row.get("type"), str):
             yield from told.take(item)
     yield from told.flush()
+    yield from told.transcript.unanswered()
     if "stats" in fold.header and not fold.records:
         yield from told.sums()
     if session.status is not None:
@@ -85,7 +87,7 @@ class _Telling:
         time_ns = read_moment(item.row.get("timestamp"))
         if kind == "user":
             words = prompt_of(item.row)
-            if words:
+            if first_words(words):
                 self.transcript.hear("user", words, time_ns)
         elif kind == "gemini":
             self._open = item

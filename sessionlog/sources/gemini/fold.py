@@ -39,10 +39,12 @@ class Fold:
         self.findings = Findings()
         self.header: Row = {}
         self.gather = Gather(ID, "", path)
+        self.gather.turns = 0
         self.records: dict[str, Record] = {}
         self.found = False
         self._asked_ns: int | None = None
         self._complained: set[str] = set()
+        self._seen: set[str] = set()
 
     def take(self, item: Item | Problem) -> None:
         """Account for one row."""
@@ -73,9 +75,14 @@ class Fold:
         if not item.settled:
             self.gather.touch(time_ns)
             self.gather.status = outcome_of(row, self.gather.status)
+        new = key not in self._seen
+        self._seen.add(key)
         if kind == "user":
             self.found = True
-            self.gather.ask(prompt_of(row))
+            if new:
+                self.gather.turn(prompt_of(row), time_ns)
+            else:
+                self.gather.ask(prompt_of(row))
             self._asked_ns = self._asked_ns if item.settled else time_ns
         elif kind == "gemini":
             self.found = True
@@ -164,6 +171,7 @@ class Fold:
 
     def _sums(self, told_by: str) -> None:
         """A finished run's sums, one record per model."""
+        self.gather.turns = None
         error = self.header.get("error")
         self.gather.status = "error" if error is not None else "success"
         message = error.get("message") if isinstance(error, dict) else None

@@ -84,6 +84,7 @@ class _Scan:
         self._path, self._rows = path, rows
         self._place: Place = place_of(path)
         self._gather = Gather(_ID, self._place.session_id, path, state=state.get("gather"))
+        self._gather.turns = self._gather.turns or 0
         self._steps = Steps(self._place, default_model(self._place), state.get("steps"))
         self._kind: str = state.get("kind") or agent_kind(self._place) or SUBAGENT
         if not state:
@@ -117,7 +118,7 @@ class _Scan:
 
     def _turn(self, move: Move) -> None:
         if move.kind == "prompt":
-            self._gather.ask(move.text)
+            self._gather.turn(move.text, move.time_ns)
             self._gather.status = None
         elif move.kind == "step":
             self._gather.status = None

@@ -14,6 +14,7 @@ import orjson
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Rows
+from sessionlog.sources.gather import first_words
 from sessionlog.sources.kimi.place import default_model, place_of, work_dir
 from sessionlog.sources.kimi.steps import Response, Steps
 from sessionlog.sources.kimi.wire import Move, read_move
@@ -78,7 +79,7 @@ class _Teller:
             yield from self._flush()
         if move.kind == "prompt":
             self._status = None
-            self._transcript.hear("user", move.text, move.time_ns)
+            self._transcript.hear("user" if first_words(move.text) else "system", move.text, move.time_ns)
         elif move.kind == "step":
             self._status = None
         elif move.kind == "compacted":
@@ -174,6 +175,7 @@ class _Teller:
         if not self._transcript.started:
             yield self._start(None)
         yield from self._flush()
+        yield from self._transcript.unanswered()
         if self._status is not None:
             yield self._transcript.end(self._last_ns, self._status)
 

@@ -29,7 +29,7 @@ from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.reader.database import open_database
 from sessionlog.reader.walk import walk_files
 from sessionlog.settings import user_home
-from sessionlog.sources.gather import Findings, Gather, text_size
+from sessionlog.sources.gather import Findings, Gather, first_words, text_size
 from sessionlog.sources.llm.calls import STORES, Call, Json, as_object, columns_of, read_calls, text_in, tools_in
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
 from sessionlog.sources.record import UNKNOWN, Record, read_name
@@ -140,6 +140,10 @@ def _scan(path: str, _: Resume | None) -> LogScan:
                 session.touch(call.start_ns)
                 session.touch(call.end_ns)
                 session.ask(call.row.get("prompt") or call.row["title"])
+                session.turns = session.turns or 0
+                for message in call.heard:
+                    if _role_of(message) == "user":
+                        session.turn(text_in([message]), call.start_ns)
                 session.parent = read_name(call.row["origin"]) or ""
                 record, problems = _record(call, path)
                 session.add(record)
@@ -215,7 +219,13 @@ def _hear(transcript: Transcript, messages: list[Json], ts: int | None, asked: s
             for _, part in tools_in([message], "tool_result"):
                 transcript.hear("tool", part.get("output"), ts)
         if text_in([message]):
-            transcript.hear(str(message["role"]), text_in([message]), ts)
+            transcript.hear(_role_of(message), text_in([message]), ts)
+
+
+def _role_of(message: Json) -> str:
+    """Whose message it is; what has no words is nobody's prompt."""
+    role = str(message["role"])
+    return "system" if role == "user" and not first_words(text_in([message])) else role
 
 
 def _results(transcript: Transcript, messages: list[Json], ts: int | None) -> Iterator[Event]:

@@ -35,7 +35,7 @@ from sessionlog.reader.database import open_database
 from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather, server_of
 from sessionlog.sources.opencode.events import read_events
-from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, root_of
+from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, prompt_of, root_of
 from sessionlog.sources.opencode.store import BROKEN, Store, files_beside, name_roots, open_store, tables_of
 from sessionlog.sources.opencode.usage import Answer, read_answer
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
@@ -170,8 +170,7 @@ class _Scan:
         self._known = store.sessions()
         self._gathers: dict[str, Gather] = {}
         self._places: dict[str, tuple[str, str, str]] = {}  # message → its session, key and agent
-        self._asked: dict[str, str] = {}  # message → the session whose first words it has
-        self._prompted: set[str] = set()
+        self._asked: dict[str, tuple[str, int | None, list[Part]]] = {}  # a user's message → session, time and parts
 
     def run(self) -> None:
         for message in self._store.messages():
@@ -179,8 +178,11 @@ class _Scan:
         for message_id, part in self._store.tools():
             if message_id in self._places:
                 self._use(*self._places[message_id], part)
-        for message_id, part in self._store.texts(self._asked):
-            self._gathers[self._asked[message_id]].ask(part.text)
+        for message_id, part in self._store.texts(id_ for id_, (*_, parts) in self._asked.items() if not parts):
+            self._asked[message_id][2].append(part)
+        prompts = ((session_id, created_ns, prompt_of(parts)) for session_id, created_ns, parts in self._asked.values())
+        for session_id, created_ns, words in dict.fromkeys(prompts):  # v1 and v2 of a database may tell the same
+            self._gathers[session_id].turn(words, created_ns)
 
     def sessions(self) -> Iterator[ScannedSession]:
         for session_id, gather in self._gathers.items():
@@ -196,6 +198,7 @@ class _Scan:
     def _gather(self, session_id: str) -> Gather:
         session = self._known.get(session_id, Session(id=session_id))
         gather = Gather(self._source, session_id, self._path)
+        gather.turns = 0
         gather.touch(epoch_ns(session.created))
         if os.path.isabs(session.directory):
             gather.project = session.directory
@@ -206,15 +209,11 @@ class _Scan:
         gather = self._gathers.get(session_id)
         if gather is None:
             gather = self._gathers[session_id] = self._gather(session_id)
-        created = as_map(message.data.get("time")).get("created")
-        gather.touch(epoch_ns(created))
+        created_ns = epoch_ns(as_map(message.data.get("time")).get("created"))
+        gather.touch(created_ns)
         if message.role == "user":
             gather.status = None
-            if session_id not in self._prompted:
-                self._prompted.add(session_id)
-                self._asked[message.id] = session_id
-                for part in message.parts:
-                    gather.ask(part.text)
+            self._asked[message.id] = session_id, created_ns, list(message.parts)
         elif message.role == "assistant":
             self._answer(gather, session_id, message)
 

@@ -14,7 +14,8 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.times import epoch_ns
-from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, root_of
+from sessionlog.sources.gather import first_words
+from sessionlog.sources.opencode.parts import Message, Part, Session, as_map, as_text, prompt_of, root_of
 from sessionlog.sources.opencode.store import Store, name_roots, open_store
 from sessionlog.sources.opencode.usage import Answer, read_answer
 from sessionlog.sources.record import UNKNOWN
@@ -111,7 +112,8 @@ class _Teller:
         if text and known not in self._seen:
             self._seen.add(known)
             self._last = None
-            self._transcript.hear("user" if message.role == "user" else "system", text, created)
+            typed = message.role == "user" and first_words(prompt_of(parts))
+            self._transcript.hear("user" if typed else "system", text, created)
 
     def _answer(self, message: Message, answer: Answer, parts: list[Part]) -> Iterator[Event]:
         tools = [part for part in parts if part.kind == "tool"]
@@ -157,6 +159,7 @@ class _Teller:
     def finish(self) -> Iterator[Event]:
         if not self._transcript.started:
             yield self._start(None)
+        yield from self._transcript.unanswered()
         status = self._last.status if self._last is not None else None
         if self._last is not None and status is not None:
             yield self._transcript.end(self._last_ns, status, error=self._last.error or None)

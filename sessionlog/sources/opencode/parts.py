@@ -5,7 +5,7 @@ Invariant: nothing raises for what is stored; fields of a wrong type are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,7 @@ class Part:
         status: pending, running, completed or error.
         start: When the tool began, as stored.
         end: When it was done, as stored.
+        synthetic: The agent's own words in the user's place.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class Part:
     status: str = ""
     start: Any = None
     end: Any = None
+    synthetic: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def read_part(data: Any) -> Part | None:
     data = as_map(data)
     kind = data.get("type")
     if kind in ("text", "reasoning") and not data.get("ignored"):
-        return Part(kind=str(kind), text=as_text(data.get("text")))
+        return Part(kind=str(kind), text=as_text(data.get("text")), synthetic=data.get("synthetic") is True)
     if kind == "tool":
         state = as_map(data.get("state"))
         time = as_map(state.get("time")) or as_map(data.get("time"))
@@ -135,6 +137,11 @@ def read_message(id_: Any, session_id: Any, data: Json, type_: Any = None) -> Me
     elif isinstance(type_, str) and isinstance(data.get("text"), str):
         message.parts = [Part(kind="text", text=data["text"])]
     return message
+
+
+def prompt_of(parts: Iterable[Part]) -> str:
+    """Return what a user's message asks in the user's own words; empty where all of it is the agent's."""
+    return "\n\n".join(part.text for part in parts if part.kind == "text" and part.text and not part.synthetic)
 
 
 def root_of(session_id: str, known: Mapping[str, Session]) -> str:

@@ -18,6 +18,7 @@ or `[seconds, nanoseconds]`. Seen: the conventions of 1.27 to 1.42, from Python,
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -25,8 +26,8 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.walk import walk_files
-from sessionlog.sources.gather import Findings, Gather
-from sessionlog.sources.otel.messages import Conversation, first_prompt
+from sessionlog.sources.gather import Findings, Gather, latest
+from sessionlog.sources.otel.messages import Conversation, prompts_of
 from sessionlog.sources.otel.spans import Span, holds_spans, read_spans
 from sessionlog.sources.otel.usage import CONVERSATION, Kind, error_of, kind_of, name_in, read_record, read_tool
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
@@ -57,6 +58,7 @@ class _Seen:
     project: str
     harness: str
     prompt: str
+    asked: tuple[int, ...]  # likenesses of the prompts that it holds
 
     @property
     def weight(self) -> tuple[int, int]:
@@ -72,9 +74,10 @@ def _list_logs(place: str) -> Iterable[str | Problem]:
     return walk_files([place], lambda name: name.endswith(_SUFFIXES))
 
 
-def _see(span: Span, kind: Kind, *, prompted: bool) -> tuple[_Seen, list[str]]:
+def _see(span: Span, kind: Kind) -> tuple[_Seen, list[str]]:
     record, issues = (None, []) if kind == "tool" else read_record(span, kind)
     folder = name_in(span, (_FOLDER,)) or read_name(span.resource.get(_FOLDER)) or ""
+    prompts = [] if kind == "tool" else prompts_of(span)
     service = read_name(span.resource.get("service.name")) or UNKNOWN
     seen = _Seen(
         trace=span.trace,
@@ -89,7 +92,8 @@ def _see(span: Span, kind: Kind, *, prompted: bool) -> tuple[_Seen, list[str]]:
         conversation=name_in(span, CONVERSATION) or "",
         project=folder if os.path.isabs(folder) else UNKNOWN,
         harness=UNKNOWN if service.startswith("unknown_service") else service,
-        prompt="" if prompted else first_prompt(span),
+        prompt=prompts[0].text if prompts else "",
+        asked=tuple(hash(one.likeness) for one in prompts),
     )
     return seen, issues
 
@@ -97,7 +101,6 @@ def _see(span: Span, kind: Kind, *, prompted: bool) -> tuple[_Seen, list[str]]:
 def _look(path: str, findings: Findings) -> dict[str, list[_Seen]]:
     """Read a file: its sessions, and the spans of each in the order of their ends."""
     seen: dict[_Place, _Seen] = {}
-    prompted: set[str] = set()
     for item in read_spans(path):
         if isinstance(item, Problem):
             findings.note(item)
@@ -106,9 +109,8 @@ def _look(path: str, findings: Findings) -> dict[str, list[_Seen]]:
         kind = kind_of(span)
         if not kind:
             continue
-        one, issues = _see(span, kind, prompted=span.trace in prompted)
+        one, issues = _see(span, kind)
         findings.complain(path, line, *issues)
-        prompted.update([span.trace] if one.prompt else [])
         place = one.trace, one.id
         if place not in seen or one.weight > seen[place].weight:
             seen[place] = replace(one, prompt=seen[place].prompt) if place in seen and not one.prompt else one
@@ -158,11 +160,14 @@ def _scan(path: str, _: Resume | None) -> LogScan:
         session = Gather(_ID, session_id, path)
         for one in sorted(spans, key=lambda one: one.start_ns or 0):
             session.ask(one.prompt)
+        told = Counter[int]()
         for one in spans:
             session.touch(one.start_ns)
             session.touch(one.end_ns)
             if one.record is not None:
                 session.add(one.record)
+            if one.record is not None and one.kind == "call":
+                _turn(session, one, told)
             if one.tool is not None:
                 session.tools[one.tool.key] = one.tool
         session.status, session.error = _outcome(spans)
@@ -170,6 +175,16 @@ def _scan(path: str, _: Resume | None) -> LogScan:
         harness = next((one.harness for one in spans if one.harness != UNKNOWN), UNKNOWN)
         sessions.append(session.session(harness=harness))
     return LogScan(sessions=tuple(sessions), problems=findings.problems)
+
+
+def _turn(session: Gather, one: _Seen, told: Counter[int]) -> None:
+    """Count the prompts of a call that no call before it held."""
+    held = Counter(one.asked)
+    for prompt in one.asked:
+        if held[prompt] > told[prompt]:
+            told[prompt] += 1
+            session.turns = (session.turns or 0) + 1
+            session.last_turn_ns = latest(session.last_turn_ns, one.start_ns)
 
 
 def _read(path: str, session_id: str | None) -> Iterator[Event | Problem]:

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from sessionlog.events.envelope import Event
-from sessionlog.sources.gather import text_size
+from sessionlog.sources.gather import first_words, text_size
 from sessionlog.sources.otel.spans import Span
 from sessionlog.sources.record import Record, read_name
 from sessionlog.sources.transcript import Transcript
 
 Json = Any
+_Logged = tuple[Json, str]
 
 _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -52,27 +53,34 @@ class Message(NamedTuple):
 
 def messages_of(span: Span) -> tuple[list[Message], list[Message]]:
     """Return what a call was sent, the system's words first, and what it answered."""
+    sent, answered = _logged(span)
+    return [read_message(*one) for one in sent], [read_message(*one) for one in answered]
+
+
+def prompts_of(span: Span) -> list[Message]:
+    """Return the words of a user in a span, which repeats those of the spans before."""
+    asked = (one for one in _logged(span)[0] if (read_name(_object(one[0]).get("role")) or one[1]) == "user")
+    return [prompt for prompt in (read_message(*one) for one in asked) if first_words(prompt.text)]
+
+
+def _logged(span: Span) -> tuple[list[_Logged], list[_Logged]]:
+    """What a call was sent and what it answered, as recorded, each with whose it is unless it says so itself."""
     attributes = dict(span.attributes)
     for name, told in span.events:
         if name == _DETAILS:
             attributes = {**told, **attributes}
     system = structured(attributes.get("gen_ai.system_instructions"))
-    sent = [read_message({"parts": system}, "system")] if isinstance(system, list) and system else []
-    answered: list[Message] = []
+    sent: list[_Logged] = [({"parts": system}, "system")] if isinstance(system, list) and system else []
+    answered: list[_Logged] = []
     for name, messages, role in (("input", sent, "user"), ("output", answered, "assistant")):
         value = structured(attributes.get(f"gen_ai.{name}.messages"))
-        messages += [read_message(one, role) for one in (value if isinstance(value, list) else [])]
+        messages += [(one, role) for one in (value if isinstance(value, list) else [])]
     for name, told in span.events:
         if name in _EVENTS:
-            sent.append(read_message(told, _EVENTS[name]))
+            sent.append((told, _EVENTS[name]))
         elif name == "gen_ai.choice":
-            answered.append(read_message({**told, **_object(told.get("message"))}, "assistant"))
+            answered.append(({**told, **_object(told.get("message"))}, "assistant"))
     return sent, answered
-
-
-def first_prompt(span: Span) -> str:
-    """Return the first words of a user in a span."""
-    return next((one.text for one in messages_of(span)[0] if one.role == "user" and one.text), "")
 
 
 def read_message(value: Json, role: str) -> Message:
@@ -166,7 +174,8 @@ class Conversation:
                 if call_id not in self._done:
                     yield self._result(span.start_ns, call_id, output)
             if message.text:
-                self._transcript.hear(message.role, message.text, span.start_ns)
+                typed = message.role != "user" or first_words(message.text)
+                self._transcript.hear(message.role if typed else "system", message.text, span.start_ns)
         for message in answered:
             self._told[message.likeness] += 1
         calls = [call for message in answered for call in message.calls]

@@ -12,6 +12,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.gather import first_words
 from sessionlog.sources.pi.messages import (
     RESULTS,
     SUMMARIES,
@@ -81,6 +82,7 @@ class MessageReplay:
 
     def close(self) -> Told:
         """Yield the session's end, where the rows tell how it ended."""
+        yield from self._transcript.unanswered()
         if self._outcome.status is not None:
             yield self._transcript.end(self._last_ns, self._outcome.status, error=self._outcome.error or None)
 
@@ -109,9 +111,10 @@ class MessageReplay:
             yield self._transcript.result(time_ns, call_id, text_of(message.get("content")), failed=failed, name=tool)
             yield from self._side_answer(row, message.get("usage"), time_ns, line, place, tool=tool)
         elif role == "user":
-            self._hear("user" if is_typed(message) else "system", message.get("content"), time_ns)
+            typed = is_typed(message) and first_words(message.get("content"))
+            self._hear("user" if typed else "system", message.get("content"), time_ns)
         elif role == "bashExecution":
-            self._hear("user", _shell_text(message), time_ns)
+            self._hear("system", _shell_text(message), time_ns)
         elif role:
             self._hear("system", message.get("summary") or message.get("content"), time_ns)
         if role != "assistant":
@@ -178,7 +181,7 @@ class MessageReplay:
             tokens = before if type(before) is int and before >= 0 else None
             yield self._transcript.compacted(time_ns, summary=summary, tokens_before=tokens)
         else:
-            self._hear("user", f"(of the branch that was left) {summary}" if summary else "", time_ns)
+            self._hear("system", f"(of the branch that was left) {summary}" if summary else "", time_ns)
 
     def _is_new(self, key: str) -> bool:
         mark = hash(key)  # 64 bits of a session's keys, not the keys themselves

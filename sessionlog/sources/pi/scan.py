@@ -60,6 +60,10 @@ class MessageScan:
     _born_ns: int | None = None
     _calls: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """A log with nothing but its header has no turns, and tells so."""
+        self.gather.turns = self.gather.turns or 0
+
     def state(self) -> dict[str, Any]:
         """What a later scan needs to go on, as JSON."""
         return {
@@ -117,7 +121,7 @@ class MessageScan:
         elif role in RESULTS:
             self._result(row, message, time_ns, line, place)
         elif is_typed(message):
-            self.gather.ask(message.get("content"))
+            self.gather.turn(message.get("content"), time_ns)
         if role != "assistant":
             self._asked_ns = time_ns
         if not inherited and role != "bashExecution":

@@ -106,6 +106,7 @@ class _Scan:
         self._path, self._rows = path, rows
         self.findings = Findings()
         self.gather = Gather(ID, "", path, state=state.get("facts"))
+        self.gather.turns = self.gather.turns or 0
         self._session_id: str | None = state.get("session_id")
         self._part: bool = state.get("part", False)
         self._auth: str | None = state.get("auth")
@@ -135,7 +136,7 @@ class _Scan:
         if telemetry is not None:
             self._telemetry(row, telemetry, time_ns)
         elif kind == "user":
-            self.gather.ask(prompt_of(row))
+            self.gather.turn(prompt_of(row), time_ns)
             self._asked_ns = time_ns
         elif kind == "assistant":
             self._answer(row, time_ns)

@@ -8,6 +8,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Row, Rows
+from sessionlog.sources.gather import first_words
 from sessionlog.sources.google_parts import calls_of, is_absolute, read_duration, read_moment, results_of, text_of
 from sessionlog.sources.qwen_code.rows import (
     Telemetry,
@@ -42,6 +43,8 @@ def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
                 telling = _Telling(session_id or read_name(row.get("sessionId")) or session_id_of(path))
                 yield telling.start(row)
             yield from telling.take(row, rows.place)
+    if telling is not None:
+        yield from telling.transcript.unanswered()
     if telling is not None and telling.status is not None:
         error = telling.error if telling.status == "error" else ""
         yield telling.transcript.end(None, telling.status, error=error or None)
@@ -81,9 +84,10 @@ class _Telling:
         if event is not None:
             yield from self._telemetry(row, event, time_ns, place)
         elif kind == "user":
-            words = prompt_of(row) or text_of(parts_of(row))
+            typed = prompt_of(row)
+            words = typed or text_of(parts_of(row))
             if words:
-                self.transcript.hear("user", words, time_ns)
+                self.transcript.hear("user" if first_words(typed) else "system", words, time_ns)
         elif kind == "assistant":
             yield from self._answer(row, time_ns, place)
         elif kind == "tool_result":

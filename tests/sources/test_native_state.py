@@ -1,0 +1,272 @@
+"""Going on with a native log: in any number of pieces it gives what it gives whole."""
+
+import gzip
+import json
+import os
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.sources.native import SOURCE
+from sessionlog.sources.protocol import Resume
+from sessionlog.sources.record import Problems
+from tests.sources.logs import LONG_AGO, answered, as_line, asked, ended, event, go_start, progress, start
+from tests.sources.test_native_lane import LINES, SPELLINGS
+
+TESTDATA = Path(__file__).parents[2] / "testdata"
+TORN = b'{"session_id":"inside","seq":7,"type":"progress","ts":"2026-11-20T10:00:01Z","data":{"note":"cut he'
+CONFORMANCE = os.environ.get("SESSIONLOG_CONFORMANCE")
+MOST = 5_000
+"""Bytes of a log that is cut at all its lines; of a longer one the beginning is taken."""
+
+
+class Growing:
+    """A log that is scanned again and again as it grows, and what is known of it, as the ledger knows it.
+
+    Attributes:
+        read: Where the scans began; 0 for those that read all of the log.
+    """
+
+    def __init__(self, folder, name="s.jsonl"):
+        self.path = str(folder / name)
+        self.read = []
+        self._resume = self._session = None
+        self._records, self._tools, self._problems = [], [], Problems()
+
+    def scan(self, content):
+        """Let it hold this and scan it; returns what is known of it."""
+        resume = self._resume if len(self._problems.first) == self._problems.count else None
+        found = scan(self.path, content, resume)
+        anew = resume is None or found.anew
+        self.read.append(0 if anew else resume.offset)
+        self._records = [] if anew else self._records[: len(self._records) - found.taken_back]
+        self._tools = [] if anew else self._tools
+        before = [] if anew else [one for one in self._problems.first if one.offset < resume.offset]
+        self._problems = Problems(
+            count=found.problems.count + len(before), first=(*before, *found.problems.first)[:100]
+        )
+        for session in found.sessions:
+            self._records += session.records
+            self._tools += session.tools
+            self._session = replace(session, records=tuple(self._records), tools=tuple(self._tools))
+        self._resume = found.resume and replace(
+            found.resume, state=json.loads(json.dumps(found.resume.state, allow_nan=False))
+        )
+        assert not (found.resume and content[found.resume.offset - 1 : found.resume.offset] != b"\n")
+        return repr((self._session if found.sessions else None, self._problems))
+
+
+def scan(path, content, resume=None):
+    """Scan a log that holds this and was written long ago."""
+    Path(path).write_bytes(content)
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    return SOURCE.scan(str(path), resume)
+
+
+def whole(folder, content, name="s.jsonl"):
+    """What is known of a log that is scanned once."""
+    return Growing(folder, name).scan(content)
+
+
+def places(content):
+    """Every line's end, and a place in the middle of every line."""
+    ends = [0, *(match.end() for match in re.finditer(rb"\n", content)), len(content)]
+    middles = [(one + other) // 2 for one, other in pairwise(ends)]
+    return sorted({*ends, *middles})
+
+
+def goes_on_everywhere(folder, content):
+    """Scanned at every place, once and again and again, a log gives what it gives when it is scanned whole there."""
+    growing, expected = Growing(folder), whole(folder, content)
+    for place in places(content):
+        assert growing.scan(content[:place]) == whole(folder, content[:place]), place
+        twice = Growing(folder)
+        twice.scan(content[:place])
+        assert twice.scan(content) == expected, place
+    return growing
+
+
+def native_logs(folder):
+    """Logs below a folder that look native, unpacked; cut where they are long."""
+    for path in filter(Path.is_file, sorted(Path(folder).rglob("*.jsonl*"))):
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        if b'"session_id"' in content[:4000].lower():
+            yield path, content[:MOST]
+
+
+def as_ours(content):
+    """The same log, begun as our logger begins it."""
+    begun = re.sub(rb'("type": ?"session.start".*?"data": ?\{)', rb'\1"v":1,', content, count=1)
+    return begun if begun != content else as_line(start(provider="p")) + content
+
+
+# --- the law
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_logs_of_the_test_data_go_on(tmp_path, ours):
+    """Each of them, at every line and inside every line."""
+    logs = list(native_logs(TESTDATA))
+    assert len(logs) > 50
+    for _, content in logs:
+        goes_on_everywhere(tmp_path, as_ours(content) if ours else content)
+
+
+@pytest.mark.skipif(CONFORMANCE is None, reason="SESSIONLOG_CONFORMANCE is not set: its logs are not cut")
+@pytest.mark.parametrize("folder", ["logs", "edge"])
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_logs_of_others_go_on(tmp_path, folder, ours):
+    """The same of real logs of the original, and of these as ours."""
+    logs = list(native_logs(Path(CONFORMANCE or "") / folder))
+    assert logs
+    for _, content in logs:
+        goes_on_everywhere(tmp_path, (as_ours(content) if ours else content))
+
+
+NAMES = st.sampled_from(["m-1", "m-2", None])
+CLOCKS = st.integers(0, 1199).map(lambda s: f"10:{s // 60:02}:{s % 60:02}") | st.just("")
+COSTS = st.sampled_from([None, None, 0, 0.25, 2, -1])
+USAGES = st.builds(dict, input=st.integers(0, 9), output=st.integers(0, 9), reasoning=st.integers(0, 3)) | st.just({})
+TOTALS = st.builds(dict, input=st.integers(0, 40), output=st.integers(0, 20)) | st.none()
+METADATA = st.sampled_from([None, {"task": "a"}, {"task": float("nan")}, {"n": 2**70}])
+TURNS = st.one_of(
+    st.builds(answered, CLOCKS, usage=USAGES, cost_usd=COSTS, model=NAMES, error=st.sampled_from(["", "", "boom"])),
+    st.builds(lambda clock: answered(clock, error="boom", usage=None), CLOCKS),
+    st.builds(asked, CLOCKS, model=NAMES, messages=st.just([{"role": "user", "content": "go"}])),
+    st.builds(lambda clock: event("tool.call", clock, {"tool": "bash", "output": "ü"}), CLOCKS),
+    st.builds(progress, CLOCKS),
+    st.builds(
+        ended, CLOCKS, tokens=TOTALS, cost_usd=COSTS, model=NAMES, metadata=METADATA,
+        status=st.sampled_from(["success", "error"]), duration_ms=st.sampled_from([None, 5, 7.5, -1]),
+    ),
+    st.builds(lambda clock: event("rejected_override", clock, {"rejection_error": "no"}), CLOCKS),
+)  # fmt: skip
+STARTS = st.builds(start, CLOCKS, provider=st.just("p"), model=NAMES, metadata=METADATA, prompt=NAMES)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    turns=st.lists(TURNS, max_size=14),
+    begun=STARTS,
+    late=st.integers(0, 3),
+    spell=st.sampled_from(["compact", "spaced"]),
+)
+def test_sessions_go_on(tmp_path_factory, turns, begun, late, spell):
+    """Any session of ours: several runs, costs at any place, a start that comes late, calls that fail."""
+    items = [*turns[:late], begun, *turns[late:]]
+    goes_on_everywhere(folder_of(tmp_path_factory), b"".join(map(SPELLINGS[spell], items)))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(lines=st.lists(LINES, max_size=10), begun=st.sampled_from([start(), start(model="m"), go_start()]))
+def test_damaged_sessions_go_on(tmp_path_factory, lines, begun):
+    """Torn, glued, spread over lines or no JSON at all; with numbers that are none."""
+    goes_on_everywhere(folder_of(tmp_path_factory), as_line(begun) + b"".join(lines))
+
+
+def folder_of(factory):
+    folder = factory.getbasetemp() / "growing"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+# --- how much is read
+
+
+TURN = [asked("10:00:01", model="m", messages=[]), answered(usage={"input": 5}, cost_usd=0.5), progress("10:00:05")]
+
+
+def grown(tmp_path, *pieces):
+    """Scan a log after each piece, as it must be; returns where the scans began, as pieces that were there."""
+    growing, content, lengths = Growing(tmp_path), b"", [0]
+    for piece in pieces:
+        content += b"".join(map(as_line, piece))
+        assert growing.scan(content) == whole(tmp_path, content)
+        lengths.append(len(content))
+    return [lengths.index(place) for place in growing.read]
+
+
+def test_what_has_been_read_is_not_read_again(tmp_path):
+    """Turn by turn, and event by event."""
+    assert grown(tmp_path, [start()], TURN, TURN, TURN * 3) == [0, 1, 2, 3]
+    assert grown(tmp_path, *([item] for item in [start(), *TURN * 3])) == list(range(10))
+
+
+def test_ends_that_only_add_are_gone_over(tmp_path):
+    """Their tokens need sums only; a second one replaces the first, and time passes after it."""
+    end = [ended("10:00:09", tokens={"input": 90}, duration_ms=7)]
+    assert grown(tmp_path, [start(), *TURN], end, TURN, end, end, [progress("10:00:20")], TURN) == [*range(7)]
+    assert grown(tmp_path, [start(), *TURN * 3], TURN, end, TURN * 2, [*TURN, *end]) == [*range(5)]
+
+
+def test_a_cost_that_covers_what_was_given_is_read_with_it(tmp_path):
+    """The run is read again with its end and after it, until a response begins the next one."""
+    end = [ended("10:00:09", tokens={"input": 90}, cost_usd=3)]
+    assert grown(tmp_path, [start(), *TURN, *TURN], end, TURN[:1], TURN, TURN) == [0, 0, 0, 0, 4]
+
+
+def test_a_cost_of_a_run_of_one_response_is_not(tmp_path):
+    """The response is given again anyway."""
+    end = [ended("10:00:09", cost_usd=3)]
+    assert grown(tmp_path, [start(), *TURN], end, TURN, end, TURN) == [0, 1, 2, 3, 4]
+
+
+def test_calls_that_failed_are_read_again_until_one_has_a_price(tmp_path):
+    """If none has one when it ends, the session's cost is unknown all the same; what an end adds may be replaced."""
+    failed, end = [answered(error="boom")] * 2, [ended(tokens={"input": 9})]
+    assert grown(tmp_path, [start(), *failed], end, [ended()], failed) == [0, 0, 0, 0]
+    assert grown(tmp_path, [start(), *failed], TURN, TURN, TURN) == [0, 0, 0, 3]
+
+
+def test_an_end_that_names_another_model_is_read_with_what_it_names(tmp_path):
+    """Only where the start names none, for a request and a response may not, either."""
+    turn = [answered(usage={"input": 1})] * 2
+    assert grown(tmp_path, [start()], turn, [ended(model="m")], turn, [ended(model="m")]) == [0, 1, 0, 3, 4]
+    assert grown(tmp_path, [start(model="n")], turn, [ended(model="m")]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "begun", [go_start(), start(v=0), start(v=True), progress(), event("session.start", "", {"v": 1})]
+)
+def test_a_log_that_does_not_begin_as_ours_is_read_whole(tmp_path, begun):
+    """Its counts may turn out to be of the other dialect, and its times may come."""
+    assert scan(tmp_path / "s.jsonl", as_line(begun) + as_line(answered(""))).resume is None
+
+
+def test_an_unfinished_line_that_holds_events_is_read_again_with_the_rest(tmp_path):
+    """It has been given, and may become another."""
+    content = b"".join(map(as_line, [start(), *TURN]))
+    assert scan(tmp_path / "s.jsonl", content[:-1]).resume is None
+    assert scan(tmp_path / "s.jsonl", content[:-9]).resume.offset == content[:-9].rindex(b"\n") + 1
+
+
+def test_packed_logs_are_read_whole(tmp_path):
+    """Also when more has been packed behind."""
+    one, two = (gzip.compress(b"".join(map(as_line, piece))) for piece in ([start(), *TURN], TURN))
+    growing = Growing(tmp_path, "s.jsonl.gz")
+    growing.scan(one)
+    assert growing.scan(one + two) == whole(tmp_path, one + two, "s.jsonl.gz")
+    assert growing.read == [0, 0]
+
+
+def test_complaints_about_numbers_are_made_once(tmp_path):
+    """They have no place in the file, so only those of whole lines are kept."""
+    growing, content = Growing(tmp_path), b"".join(map(as_line, [start(), answered(usage={"input": -1})]))
+    more = content + as_line(progress())
+    told = [growing.scan(piece) for piece in (content[:-1], content, more, more + TORN, more + TORN + b"\n")]
+    assert [text.count("kind='bad_number'") for text in told] == [1] * 5
+    assert [text.count("kind='torn_tail'") for text in told] == [0, 0, 0, 1, 0]
+
+
+def test_the_state_stays_small(tmp_path):
+    """It does not grow with the log: it is written with every scan."""
+    few, many = (scan(tmp_path / "s.jsonl", b"".join(map(as_line, [start(), *TURN * n]))).resume for n in (2, 2000))
+    assert isinstance(few, Resume)
+    assert len(json.dumps(many.state)) < len(json.dumps(few.state)) + 100 < 2000
