@@ -25,10 +25,12 @@ NAME = "sessionlog"
 
 ORDER = (
     {"cli"},
+    {"mcp_server"},
     {"render"},
     {"analytics"},
     {"engine"},
     {"ledger", "archive"},
+    {"context"},
     {"pricing", "sources"},
     {"reader"},
     {"settings"},
@@ -53,6 +55,9 @@ DOORS = {"__init__", "__main__", "_version", "testing", "source_check"}
 WRITE_PATH = ("logger", "events", "files", "places", "settings")
 HEAVY = {"rich", "typer", "pydantic", "dateutil", "sqlite3", "asyncio"}
 """What `import sessionlog` inside an agent must not cost."""
+
+AGENTS_ONLY = ("mcp", "mcp_types", "pydantic", "anyio")
+"""What a server for agents needs; nobody else pays the second that it takes to load."""
 
 VAGUE = {"utils", "util", "helpers", "helper", "core", "common", "misc"}
 LONGEST = 400
@@ -199,9 +204,12 @@ def test_recording_loads_nothing_heavy(module):
     assert ours <= {*WRITE_PATH, "errors", "_version", "__init__"}
 
 
-@pytest.mark.parametrize(("library", "room"), [("rich", "render"), ("typer", "cli")])
+@pytest.mark.parametrize(
+    ("library", "room"),
+    [("rich", "render"), ("typer", "cli"), *((name, "mcp_server") for name in AGENTS_ONLY)],
+)
 def test_a_library_stays_in_its_room(library, room):
-    """How it looks is render's business, the words are cli's."""
+    """How it looks is render's business, the words are cli's, the protocol that of a server for agents."""
     wrong = [str(i) for i in imports() if i.target.split(".")[0] == library and room_of(i.module) != room]
     assert wrong == []
 
@@ -266,7 +274,7 @@ def test_every_test_states_its_behaviour():
 
 def test_public_names_are_few_and_sorted():
     """`__all__` can be read at one look."""
-    assert list(sessionlog.__all__) == sorted(sessionlog.__all__)
+    assert list(sessionlog.__all__) == sorted(sessionlog.__all__, key=lambda name: (not name.isupper(), name))
     assert 0 < len(sessionlog.__all__) <= MOST_NAMES
 
 

@@ -1,0 +1,122 @@
+"""FullContextSnapshot: everything that the window holds, with its texts, and what no longer fits.
+
+The invariant: what is in the window is a suffix of the conversation. Nothing older is in behind something that is out,
+whatever its size; thinking and refused tool calls take their room as everything else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessionlog.context.snapshots.snapshot_items import MessageDetailSnapshot, ToolDetailSnapshot
+from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSnapshot:
+    """A system prompt and its tokens."""
+
+    content: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullContextSnapshot:
+    """The window with its texts.
+
+    Attributes:
+        agent_id: The agent, or the session.
+        model_name: The model; None where nobody says.
+        context_window: Its window in tokens; 0 = unknown.
+        model_settings: Its settings.
+        system_prompts: The system prompts, instructions included.
+        tools: The definitions.
+        messages: The conversation, oldest first.
+        memory_blocks: What the agent keeps of earlier sessions.
+        memory_tokens: Tokens of that.
+        tool_environment: Which keys the tools find in the environment, each value but for its ends hidden.
+        tool_rules: Rules for the use of tools.
+        estimated: False where every count is of the model's own tokenizer.
+    """
+
+    agent_id: str
+    model_name: str | None = None
+    context_window: int = DEFAULT_CONTEXT_WINDOW
+    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    system_prompts: tuple[PromptSnapshot, ...] = ()
+    tools: tuple[ToolDetailSnapshot, ...] = ()
+    messages: tuple[MessageDetailSnapshot, ...] = ()
+    memory_blocks: tuple[Mapping[str, Any], ...] = ()
+    memory_tokens: int = 0
+    tool_environment: Mapping[str, str] = field(default_factory=dict)
+    tool_rules: tuple[Mapping[str, Any], ...] = ()
+    estimated: bool = True
+
+    @property
+    def system_prompt_tokens(self) -> int:
+        """All system prompts."""
+        return sum(prompt.tokens for prompt in self.system_prompts)
+
+    @property
+    def tool_tokens(self) -> int:
+        """All definitions of tools."""
+        return sum(tool.total_tokens for tool in self.tools)
+
+    @property
+    def current_tokens(self) -> int:
+        """The conversation as far as it fits in the window."""
+        return sum(message.estimated_tokens for message in self.messages if message.in_context)
+
+    @property
+    def history_tokens(self) -> int:
+        """The conversation that no longer fits."""
+        return sum(message.estimated_tokens for message in self.messages if not message.in_context)
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything that is in the window."""
+        return self.system_prompt_tokens + self.tool_tokens + self.memory_tokens + self.current_tokens
+
+    @property
+    def usage_percent(self) -> float:
+        """How full the window is, with one decimal; 0 where it is unknown."""
+        return round(self.total_tokens / self.context_window * 100, 1) if self.context_window else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys, every text whole."""
+        return {
+            "agentId": self.agent_id,
+            "modelConfiguration": {
+                "modelName": self.model_name,
+                "contextWindow": self.context_window,
+                "settings": dict(self.model_settings),
+            },
+            "systemPrompts": [{"content": prompt.content, "tokens": prompt.tokens} for prompt in self.system_prompts],
+            "systemPromptTokens": self.system_prompt_tokens,
+            "tools": [tool.to_dict() for tool in self.tools],
+            "toolTokens": self.tool_tokens,
+            "messages": [message.to_dict() for message in self.messages],
+            "memoryBlocks": [dict(block) for block in self.memory_blocks],
+            "memoryTokens": self.memory_tokens,
+            "toolEnvironment": dict(self.tool_environment),
+            "toolRules": [dict(rule) for rule in self.tool_rules],
+            "tokenSummary": {
+                "systemPrompts": self.system_prompt_tokens,
+                "tools": self.tool_tokens,
+                "memory": self.memory_tokens,
+                "history": self.history_tokens,
+                "current": self.current_tokens,
+                "total": self.total_tokens,
+                "contextWindow": self.context_window,
+                "usagePercent": self.usage_percent,
+                "estimated": self.estimated,
+            },
+        }
+
+    def to_table(self) -> Any:
+        """Return a `rich.table.Table`: the model, the sums, and every message with its first words."""
+        from sessionlog.render.context_table import make_full_context_table  # noqa: PLC0415 - rich is render's
+
+        return make_full_context_table(self)

@@ -1,0 +1,240 @@
+"""A session read back from its log: the conversation as it stands, its tools, its steps and turns.
+
+The log is the session: whatever a tracker or a snapshot of a living agent says can be rebuilt from it. Requests hold
+the whole conversation, or only what is new behind `earlier_messages`; both are put together here. The last answer, and
+what tools have said since, are of the conversation although no request has sent them yet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sessionlog.context.snapshots.messages import Message, Part, read_message
+from sessionlog.context.snapshots.spelling import text_of
+from sessionlog.context.snapshots.talk import Talk, tool_answer
+from sessionlog.context.snapshots.tools import Tool, read_tools
+from sessionlog.context.snapshots.turns import between_ms, fold_turns
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, utc_time
+from sessionlog.context.usage import Counts, TurnUsage
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.times import SECOND
+from sessionlog.events.tokens import read_usage
+from sessionlog.sources.find import log_at
+from sessionlog.sources.fizeau_dialect import normalise_usage
+
+Json = Any
+_LONGEST_MS = 1e12  # NaN and infinity are beyond it
+LogLike = str | os.PathLike[str] | Iterable[Event | Problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedSession:
+    """What a log says of its session.
+
+    Attributes:
+        session_id: The session's id: of a path the name of its session, of events the first one's.
+        model: The model of the last request, as asked for; None where nobody says.
+        provider: Who serves it; empty where nobody says.
+        messages: The conversation, the last answer included.
+        tools: The tools of the last request that names any.
+        steps: One for every answer.
+        turns: What each turn used.
+    """
+
+    session_id: str
+    model: str | None
+    provider: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    steps: tuple[RequestUsageSnapshot, ...]
+    turns: tuple[TurnUsage, ...]
+
+
+def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSession:
+    """Read a session back.
+
+    Args:
+        log: A path (any agent's log), or events in their order; problems among them are passed over.
+        request: Stop after the answer to this request, from 1; None reads all.
+
+    Raises:
+        LogNotReadable: The path cannot be read, or is no agent's log.
+    """
+    name, events = _open(log)
+    fold = _Fold(name)
+    for event in events:
+        if request is not None and event.type == "llm.request" and fold.requests >= request:
+            break
+        fold.take(event)
+    return fold.result()
+
+
+def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
+    """Return the steps of a log, as rows for `to_csv`.
+
+    Raises:
+        LogNotReadable: The path cannot be read, or is no agent's log.
+    """
+    session = read_logged_session(log)
+    return record_steps(session.steps, session.session_id)
+
+
+def _open(log: LogLike) -> tuple[str, Iterable[Event]]:
+    """The session's name, and its events; a file that is one session is named by its name."""
+    items: Iterable[Event | Problem]
+    name = ""
+    if isinstance(log, str | os.PathLike):
+        found = log_at(os.fspath(log))
+        name = next(iter(found.source.name_sessions(found.path)), "")
+        items = found.source.read(found.path, None)
+    else:
+        items = log
+    return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping))
+
+
+class _Fold:
+    """The state of a session while its events go by."""
+
+    def __init__(self, session_id: str) -> None:
+        self.requests = 0
+        self._session_id = session_id
+        self._model: str | None = None
+        self._provider = self._harness = ""
+        self._disjoint = True
+        self._system = self._prompt = ""
+        self._talk = Talk()
+        self._tools: tuple[Tool, ...] = ()
+        self._steps: list[RequestUsageSnapshot] = []
+        self._turn = 0
+        self._answered = True
+        self._compacted = False
+        self._prompts: tuple[str, ...] = ()
+        self._asked: str | None = None
+        self._names_known = True
+        self._spans: dict[int, tuple[int, int]] = {}
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        self._session_id = self._session_id or event.session_id
+        data = event.data
+        if event.type == "session.start":
+            self._start(data)
+        elif event.type == "llm.request":
+            self._request(data, utc_time(event.ts))
+        elif event.type == "llm.response":
+            self._response(data, utc_time(event.ts))
+        elif event.type == "tool.call":
+            self._tool(data, utc_time(event.ts))
+        elif event.type == "compaction.end" and data.get("success") and not data.get("no_compaction"):
+            self._compacted = True
+            self._talk.compact(text_of(data.get("summary")))
+        if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
+            first, _ = self._spans.setdefault(max(self._turn, 1), (event.time_ns, event.time_ns))
+            self._spans[max(self._turn, 1)] = (first, max(first, event.time_ns))
+
+    def result(self) -> LoggedSession:
+        """What is known now."""
+        messages = self._talk.messages
+        if self._prompt and not self.requests:
+            messages.insert(0, Message(is_response=False, parts=(Part(kind="user", text=self._prompt),)))
+        if self._system and not any(part.kind == "system" for message in messages for part in message.parts):
+            messages.insert(0, Message(is_response=False, parts=(Part(kind="system", text=self._system),)))
+        seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
+        last = max(self._turn, 1 if self._prompt else 0)
+        return LoggedSession(
+            session_id=self._session_id,
+            model=self._model,
+            provider=self._provider,
+            messages=tuple(messages),
+            tools=self._tools,
+            steps=tuple(self._steps),
+            turns=tuple(fold_turns(self._steps, seconds, last=last).values()),
+        )
+
+    def _start(self, data: Mapping[str, Json]) -> None:
+        self._disjoint = data.get("v") is not None
+        self._model = _word(data.get("resolved_model")) or _word(data.get("model")) or self._model
+        self._provider = _word(data.get("provider"))
+        self._harness = _word(data.get("resolved_harness"))
+        self._system = text_of(data.get("system_prompt"))
+        self._prompt = text_of(data.get("prompt"))
+
+    def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
+        self.requests += 1
+        self._asked = ts
+        self._model = _word(data.get("model")) or self._model
+        self._system = text_of(data.get("system")) or self._system
+        tools = data.get("tools")
+        self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
+        given = data.get("messages")
+        if isinstance(given, list | tuple):
+            self._talk.listen(given, _earlier(data), ts)
+        prompts = self._talk.fresh_prompts()
+        is_summary = self._compacted and len(prompts) == 1
+        if prompts and not is_summary and (self._answered or prompts != self._prompts):
+            self._turn += 1
+            self._answered = False
+            self._prompts = prompts
+        self._compacted = False
+
+    def _response(self, data: Mapping[str, Json], ts: str | None) -> None:
+        usage = data.get("usage")
+        if data.get("error") and usage is None:
+            return
+        self._answered = True
+        counts = self._counts(data) if isinstance(usage, Mapping) else Counts()
+        said = {key: data.get(key) for key in ("content", "tool_calls", "reasoning")}
+        message = replace(read_message({"role": "assistant", **said}), timestamp=ts, usage=counts)
+        if not data.get("error"):
+            self._talk.add(message)
+        took = _milliseconds(data.get("latency_ms"))
+        self._names_known = isinstance(data.get("tool_calls"), list | tuple)
+        self._steps.append(
+            RequestUsageSnapshot(
+                request_num=len(self._steps) + 1,
+                input_tokens=counts.input_tokens,
+                output_tokens=counts.output_tokens,
+                tool_names=message.tool_names,
+                timestamp=ts,
+                turn_id=max(self._turn, 1),
+                duration_ms=between_ms(self._asked, ts) if took is None else took,
+                cache_read_tokens=counts.cache_read_tokens,
+                cache_write_tokens=counts.cache_write_tokens,
+            )
+        )
+        self._asked = None
+
+    def _counts(self, data: Mapping[str, Json]) -> Counts:
+        usage, _ = read_usage(data.get("usage"))
+        if not self._disjoint:
+            attempt = data.get("attempt")
+            told = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
+            usage = normalise_usage(usage, harness=self._harness, provider=_word(told) or self._provider)
+        return Counts.of_usage(usage)
+
+    def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
+        name = _word(data.get("tool")) or "unknown"
+        if self._steps and not self._names_known:
+            self._steps[-1] = replace(self._steps[-1], tool_names=(*self._steps[-1].tool_names, name))
+        output = data.get("output")
+        text = text_of(data.get("error") if output is None else output)
+        call_id = _word(data.get("id")) or None
+        self._talk.add(tool_answer(name, text, call_id=call_id, failed=bool(data.get("error")), ts=ts))
+
+
+def _earlier(data: Mapping[str, Json]) -> int:
+    count = data.get("earlier_messages")
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+
+
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _milliseconds(value: Json) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < _LONGEST_MS else None

@@ -1,0 +1,186 @@
+"""ContextSnapshot: what fills a model's window now, what the last turn used, and the session.
+
+The invariant: every token is counted in one place. The parts are fields, all sums are computed from them, and the
+percentage is that of everything: the window holds the current turn's answers and tool traffic as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog.context.snapshots.snapshot_items import MessageSnapshot, ToolSnapshot
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps
+from sessionlog.context.usage import SessionUsage, TurnUsage
+from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSnapshot:
+    """What fills the window, in tokens: `history` is what came before the last user prompt, `current` the rest.
+
+    Attributes:
+        agent_id: The agent, or the session.
+        system_prompts: Their texts, instructions included.
+        system_prompt_tokens: Their tokens.
+        tools: The definitions.
+        messages: What the user and the model said.
+        model_input_tokens: The prompt tokens that the provider reported, where the caller knows them.
+        model_output_tokens: The same of the output.
+        per_request_usage: What each request used.
+        context_window: The model's window; 0 = unknown.
+        turn_usage: What the last turn used; None where nothing is known.
+        session_usage: The same of the session.
+        estimated: False where every count is of the model's own tokenizer.
+    """
+
+    agent_id: str
+    system_prompts: tuple[str, ...] = ()
+    system_prompt_tokens: int = 0
+    tools: tuple[ToolSnapshot, ...] = ()
+    history_user_tokens: int = 0
+    history_assistant_tokens: int = 0
+    history_tool_call_tokens: int = 0
+    history_tool_return_tokens: int = 0
+    current_user_tokens: int = 0
+    current_assistant_tokens: int = 0
+    current_tool_call_tokens: int = 0
+    current_tool_return_tokens: int = 0
+    messages: tuple[MessageSnapshot, ...] = ()
+    model_input_tokens: int | None = None
+    model_output_tokens: int | None = None
+    per_request_usage: tuple[RequestUsageSnapshot, ...] = ()
+    context_window: int = DEFAULT_CONTEXT_WINDOW
+    turn_usage: TurnUsage | None = None
+    session_usage: SessionUsage | None = None
+    estimated: bool = True
+
+    @property
+    def tool_tokens(self) -> int:
+        """All definitions of tools."""
+        return sum(tool.total_tokens for tool in self.tools)
+
+    @property
+    def tool_call_tokens(self) -> int:
+        """All calls of tools."""
+        return self.history_tool_call_tokens + self.current_tool_call_tokens
+
+    @property
+    def tool_return_tokens(self) -> int:
+        """All answers of tools."""
+        return self.history_tool_return_tokens + self.current_tool_return_tokens
+
+    @property
+    def history_tokens(self) -> int:
+        """What was said before the last prompt, without tool traffic (`get_history_total` has it)."""
+        return self.history_user_tokens + self.history_assistant_tokens
+
+    @property
+    def current_message_tokens(self) -> int:
+        """The last prompt."""
+        return self.current_user_tokens
+
+    @property
+    def user_message_tokens(self) -> int:
+        """All that users said."""
+        return self.history_user_tokens + self.current_user_tokens
+
+    @property
+    def assistant_message_tokens(self) -> int:
+        """All that the model said and thought."""
+        return self.history_assistant_tokens + self.current_assistant_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything."""
+        said = self.user_message_tokens + self.assistant_message_tokens
+        return self.system_prompt_tokens + self.tool_tokens + said + self.tool_call_tokens + self.tool_return_tokens
+
+    @property
+    def sum_response_input_tokens(self) -> int:
+        """The prompts of all requests, as reported: what is paid for, not what fills the window."""
+        return sum(step.input_tokens for step in self.per_request_usage)
+
+    @property
+    def sum_response_output_tokens(self) -> int:
+        """The outputs of all requests, as reported."""
+        return sum(step.output_tokens for step in self.per_request_usage)
+
+    @property
+    def turn_steps(self) -> tuple[RequestUsageSnapshot, ...]:
+        """The requests of the last turn."""
+        if not self.per_request_usage or (self.turn_usage is not None and not self.turn_usage.requests):
+            return ()
+        last = self.per_request_usage[-1].turn_id
+        return tuple(step for step in self.per_request_usage if step.turn_id == last)
+
+    def get_history_total(self) -> int:
+        """Return the tokens of everything before the last prompt, tool traffic included."""
+        return self.history_tokens + self.history_tool_call_tokens + self.history_tool_return_tokens
+
+    def get_context_total(self) -> int:
+        """Return the tokens of everything in the window, the current turn's answers and tool traffic included."""
+        return self.total_tokens
+
+    def get_context_percentage(self) -> float:
+        """Return how full the window is, in percent; 0 where it is unknown."""
+        return self.get_context_total() / self.context_window * 100 if self.context_window else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys; messages are cut at 200 characters."""
+        return {
+            "agentId": self.agent_id,
+            "systemPrompts": list(self.system_prompts),
+            "systemPromptTokens": self.system_prompt_tokens,
+            "tools": [tool.to_dict() for tool in self.tools],
+            "toolTokens": self.tool_tokens,
+            "historyToolCallTokens": self.history_tool_call_tokens,
+            "historyToolReturnTokens": self.history_tool_return_tokens,
+            "currentToolCallTokens": self.current_tool_call_tokens,
+            "currentToolReturnTokens": self.current_tool_return_tokens,
+            "toolCallTokens": self.tool_call_tokens,
+            "toolReturnTokens": self.tool_return_tokens,
+            "messages": [message.to_dict() for message in self.messages],
+            "historyUserTokens": self.history_user_tokens,
+            "historyAssistantTokens": self.history_assistant_tokens,
+            "currentUserTokens": self.current_user_tokens,
+            "currentAssistantTokens": self.current_assistant_tokens,
+            "historyTokens": self.history_tokens,
+            "currentMessageTokens": self.current_message_tokens,
+            "userMessageTokens": self.user_message_tokens,
+            "assistantMessageTokens": self.assistant_message_tokens,
+            "totalTokens": self.total_tokens,
+            "estimated": self.estimated,
+            "modelInputTokens": self.model_input_tokens,
+            "modelOutputTokens": self.model_output_tokens,
+            "sumResponseInputTokens": self.sum_response_input_tokens,
+            "sumResponseOutputTokens": self.sum_response_output_tokens,
+            "perRequestUsage": [step.to_dict() for step in self.per_request_usage],
+            "contextWindow": self.context_window,
+            "turnUsage": self.turn_usage.to_dict() if self.turn_usage else None,
+            "sessionUsage": self.session_usage.to_dict() if self.session_usage else None,
+            "distribution": self._distribution(),
+        }
+
+    def _distribution(self) -> dict[str, Any]:
+        """The parts for a treemap; the empty ones are left out, and their sum is the value."""
+        parts = {
+            "System Prompts": self.system_prompt_tokens,
+            "Tool Definitions": self.tool_tokens,
+            "User Messages": self.user_message_tokens,
+            "Assistant Messages": self.assistant_message_tokens,
+            "Tool Usage": self.tool_call_tokens + self.tool_return_tokens,
+        }
+        children = [{"name": name, "value": value} for name, value in parts.items() if value > 0]
+        return {"name": "Context", "value": self.total_tokens, "children": children}
+
+    def to_table(self, show_context: bool = True) -> Any:
+        """Return a `rich.table.Table`: what fills the window (if `show_context`), the last turn, and the session."""
+        from sessionlog.render.context_table import make_context_table  # noqa: PLC0415 - rich is render's
+
+        return make_context_table(self, show_context=show_context)
+
+
+def record_steps_from_snapshot(snapshot: ContextSnapshot, session_id: str | None = None) -> tuple[StepRecord, ...]:
+    """Return the requests of a snapshot as rows of the CSV; the session is called after the agent by default."""
+    return record_steps(snapshot.per_request_usage, snapshot.agent_id if session_id is None else session_id)

@@ -1,0 +1,137 @@
+"""What a snapshot lists: definitions of tools, and messages, short and in detail, each with its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CUT = 200
+"""Characters of a message that `to_dict` gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSnapshot:
+    """A tool's definition in the window.
+
+    Attributes:
+        name: The tool.
+        description: What the model is told about it.
+        parameters_tokens: Tokens of its schema alone.
+        total_tokens: Tokens of name, description and schema together.
+    """
+
+    name: str
+    description: str | None
+    parameters_tokens: int
+    total_tokens: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parametersTokens": self.parameters_tokens,
+            "totalTokens": self.total_tokens,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDetailSnapshot:
+    """A tool's definition with all that is known of the tool.
+
+    Attributes:
+        name: The tool.
+        description: What the model is told about it.
+        parameters_schema: The JSON schema of its arguments.
+        parameters_tokens: Tokens of the schema alone.
+        total_tokens: Tokens of name, description and schema together.
+        source_type: function, mcp, codemode, runtime or unknown.
+        is_async: Its function is a coroutine.
+        requires_approval: A person must agree to each call.
+        source_code: The text of its function, where that can be found.
+    """
+
+    name: str
+    description: str | None
+    parameters_schema: Mapping[str, Any]
+    parameters_tokens: int
+    total_tokens: int
+    source_type: str = "unknown"
+    is_async: bool = False
+    requires_approval: bool = False
+    source_code: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parametersSchema": self.parameters_schema,
+            "parametersTokens": self.parameters_tokens,
+            "totalTokens": self.total_tokens,
+            "sourceType": self.source_type,
+            "isAsync": self.is_async,
+            "requiresApproval": self.requires_approval,
+            "sourceCode": self.source_code,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSnapshot:
+    """A text of the conversation: `user` or `assistant`, with its tokens and its time (RFC 3339, None = unknown)."""
+
+    role: str
+    content: str
+    estimated_tokens: int
+    timestamp: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys, of a long content its beginning."""
+        return {
+            "role": self.role,
+            "content": self.content if len(self.content) <= CUT else f"{self.content[:CUT]}...",
+            "estimatedTokens": self.estimated_tokens,
+            "timestamp": self.timestamp,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDetailSnapshot:
+    """A piece of the conversation, tool traffic and thinking among them.
+
+    Attributes:
+        role: user, assistant or tool.
+        content: What it says; of a tool call its arguments.
+        estimated_tokens: Tokens of the content.
+        timestamp: RFC 3339; None where nobody says.
+        in_context: Whether it fits in the window together with everything that is newer.
+        tool_name: The tool that is called, or that answers.
+        tool_call_id: The id that joins a call and its answer.
+        is_tool_call: It is a call.
+        is_tool_result: It is the answer to one.
+    """
+
+    role: str
+    content: str
+    estimated_tokens: int
+    timestamp: str | None = None
+    in_context: bool = True
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    is_tool_call: bool = False
+    is_tool_result: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys, the content whole."""
+        return {
+            "role": self.role,
+            "content": self.content,
+            "estimatedTokens": self.estimated_tokens,
+            "timestamp": self.timestamp,
+            "inContext": self.in_context,
+            "toolName": self.tool_name,
+            "toolCallId": self.tool_call_id,
+            "isToolCall": self.is_tool_call,
+            "isToolResult": self.is_tool_result,
+        }

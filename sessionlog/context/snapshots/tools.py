@@ -1,0 +1,155 @@
+"""Tools as others define them, read into one value: tuples, the JSON of providers and MCP, and live toolsets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Json = Any
+
+_SCHEMAS = ("parameters_json_schema", "input_schema", "inputSchema", "parameters", "parameters_schema", "json_schema")
+_WRAPPED_DEPTH = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that a model is told of.
+
+    Attributes:
+        name: What the model calls it.
+        description: What the model is told about it.
+        schema: The JSON schema of its arguments.
+        source_type: function, mcp, codemode, runtime or unknown.
+        is_async: Its function is a coroutine.
+        requires_approval: A person must agree to each call.
+        source_code: The text of its function, where that can be found.
+    """
+
+    name: str
+    description: str | None = None
+    schema: Json = field(default_factory=dict)
+    source_type: str = "unknown"
+    is_async: bool = False
+    requires_approval: bool = False
+    source_code: str | None = None
+
+    @property
+    def definition(self) -> dict[str, Json]:
+        """What the model is sent."""
+        return {"name": self.name, "description": self.description or "", "input_schema": self.schema}
+
+
+def read_tools(values: Iterable[object]) -> tuple[Tool, ...]:
+    """Read definitions of any kind; what has no name is none."""
+    return tuple(tool for value in values if (tool := read_tool(value)) is not None)
+
+
+def read_tool(value: object) -> Tool | None:
+    """Read one: `(name, description, schema)`, a provider's or MCP's JSON, or an object with such attributes."""
+    if isinstance(value, Tool):
+        return value
+    if isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], str):
+        return Tool(name=value[0], description=value[1], schema={} if value[2] is None else value[2])
+    inner = _get(value, "function") if isinstance(value, Mapping) else _get(value, "tool_def", "definition")
+    if inner is None or isinstance(inner, str):
+        inner = value
+    name = _get(inner, "name") or _get(inner, "type")
+    if not isinstance(name, str) or not name:
+        return None
+    description = _get(inner, "description")
+    return Tool(
+        name=name,
+        description=description if isinstance(description, str) else None,
+        schema=_schema(inner),
+        source_type="mcp" if isinstance(_get(inner, "inputSchema"), Mapping) else "unknown",
+        requires_approval=bool(_get(value, "requires_approval", "requires_confirmation", "human_in_the_loop")),
+    )
+
+
+def tools_of_agent(agent: object) -> tuple[Tool, ...]:
+    """Return the tools of a live agent, as far as it knows them without asking a server."""
+    seen: dict[str, Tool] = {}
+    for toolset in _items(getattr(agent, "toolsets", None)):
+        for tool in tools_of_toolset(toolset):
+            seen.setdefault(tool.name, tool)
+    return tuple(seen.values())
+
+
+def tools_of_toolset(toolset: object, depth: int = _WRAPPED_DEPTH) -> Iterator[Tool]:
+    """Yield the tools that a toolset holds, or those around which it is wrapped."""
+    held = next((h for name in ("tools", "_tools", "_cached_tools") if _items(h := getattr(toolset, name, None))), None)
+    if held is not None:
+        yield from (_live(value, tool) for value in _items(held) if (tool := read_tool(value)) is not None)
+        return
+    registry = getattr(toolset, "registry", None)
+    ask = getattr(registry, "list_tools", None)
+    if callable(ask) and not inspect.iscoroutinefunction(ask):
+        yield from (replace(tool, source_type="codemode") for tool in read_tools(_items(ask())))
+        return
+    if depth:
+        prefix = getattr(toolset, "prefix", None)
+        for inside in [getattr(toolset, "wrapped", None), *_items(getattr(toolset, "toolsets", None))]:
+            if inside is not None:
+                for tool in tools_of_toolset(inside, depth - 1):
+                    yield replace(tool, name=f"{prefix}_{tool.name}") if isinstance(prefix, str) and prefix else tool
+
+
+async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, dict[str, Any]]]:
+    """List the tools of an agent or its toolsets as `(name, description, schema)`, asking servers for theirs.
+
+    A server that cannot be asked gives what is known of it without asking; nothing raises.
+    """
+    found: dict[str, Tool] = {}
+    for toolset in _items(getattr(toolsets, "toolsets", toolsets)):
+        for tool in [*await _asked(toolset), *tools_of_toolset(toolset)]:
+            found.setdefault(tool.name, tool)
+    return [(tool.name, tool.description, tool.schema) for tool in found.values()]
+
+
+async def _asked(toolset: object) -> tuple[Tool, ...]:
+    for name in ("list_tools", "tools"):
+        ask = getattr(toolset, name, None)
+        if inspect.iscoroutinefunction(ask):
+            try:
+                return read_tools(_items(await ask()))
+            except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
+                return ()
+    return ()
+
+
+def _live(value: object, tool: Tool) -> Tool:
+    """Add what only the live object knows: its function."""
+    function = _get(value, "function", "_function")
+    if not callable(function):
+        return tool
+    try:
+        code = inspect.getsource(function)
+    except (OSError, TypeError):
+        code = None
+    return replace(tool, source_type="function", is_async=inspect.iscoroutinefunction(function), source_code=code)
+
+
+def _schema(value: object) -> Json:
+    for name in _SCHEMAS:
+        schema = _get(value, name)
+        if isinstance(schema, Mapping):
+            return schema
+    function = _get(value, "function_schema")
+    schema = None if function is None else _get(function, "json_schema")
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _items(value: object) -> list[object]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else []
+
+
+def _get(value: object, *names: str) -> Any:
+    for name in names:
+        found = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,101 @@
+"""Turns: a user prompt and everything until the next one. A turn is never a run, nor a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sessionlog.context.snapshots.messages import Message
+from sessionlog.context.steps import RequestUsageSnapshot
+from sessionlog.context.usage import TurnUsage
+from sessionlog.events.times import SECOND, parse_time
+
+
+def number_turns(messages: Iterable[Message]) -> list[int]:
+    """Return the number of the turn of each message, from 1; 0 for what comes before the first prompt.
+
+    Prompts that follow each other without an answer between them are one.
+    """
+    turn, open_for_prompt, numbers = 0, True, []
+    for message in messages:
+        if message.is_prompt and open_for_prompt:
+            turn += 1
+            open_for_prompt = False
+        elif message.is_response:
+            open_for_prompt = True
+        numbers.append(turn)
+    return numbers
+
+
+def steps_of(messages: Sequence[Message]) -> tuple[RequestUsageSnapshot, ...]:
+    """Return a step for every response that tells its usage, timed from the request before it."""
+    steps: list[RequestUsageSnapshot] = []
+    asked: str | None = None
+    for message, turn in zip(messages, number_turns(messages), strict=True):
+        if not message.is_response:
+            asked = message.timestamp
+            continue
+        if message.usage is not None:
+            steps.append(
+                RequestUsageSnapshot(
+                    request_num=len(steps) + 1,
+                    input_tokens=message.usage.input_tokens,
+                    output_tokens=message.usage.output_tokens,
+                    tool_names=message.tool_names,
+                    timestamp=message.timestamp,
+                    turn_id=max(turn, 1),
+                    duration_ms=between_ms(asked, message.timestamp),
+                    cache_read_tokens=message.usage.cache_read_tokens,
+                    cache_write_tokens=message.usage.cache_write_tokens,
+                )
+            )
+        asked = None
+    return tuple(steps)
+
+
+def turn_seconds(messages: Sequence[Message]) -> dict[int, float]:
+    """Return how long each turn took, from its first message to its last, where the times of both are known."""
+    times: dict[int, list[int]] = {}
+    for message, turn in zip(messages, number_turns(messages), strict=True):
+        time_ns = parse_time(message.timestamp)
+        if time_ns is not None:
+            times.setdefault(max(turn, 1), []).append(time_ns)
+    return {turn: max(0, seen[-1] - seen[0]) / SECOND for turn, seen in times.items() if len(seen) > 1}
+
+
+def fold_turns(
+    steps: Iterable[RequestUsageSnapshot], seconds: Mapping[int, float], *, last: int = 0
+) -> dict[int, TurnUsage]:
+    """Add the steps of each turn up.
+
+    Args:
+        steps: The steps.
+        seconds: Number of a turn → how long it took; for others the known times of their steps are added up.
+        last: The number of the last turn: turns without an answer are turns, too.
+    """
+    turns: dict[int, list[RequestUsageSnapshot]] = {}
+    for step in steps:
+        turns.setdefault(step.turn_id or 1, []).append(step)
+    numbers = sorted({*turns, *range(1, last + 1)})
+    return {turn: _fold(turns.get(turn, []), seconds.get(turn)) for turn in numbers}
+
+
+def _fold(steps: Sequence[RequestUsageSnapshot], seconds: float | None) -> TurnUsage:
+    names = tuple(name for step in steps for name in step.tool_names)
+    return TurnUsage(
+        input_tokens=sum(step.input_tokens for step in steps),
+        output_tokens=sum(step.output_tokens for step in steps),
+        requests=len(steps),
+        tool_calls=len(names),
+        tool_names=names,
+        duration_seconds=sum(step.duration_ms or 0 for step in steps) / 1000 if seconds is None else seconds,
+        cache_read_tokens=sum(step.cache_read_tokens for step in steps),
+        cache_write_tokens=sum(step.cache_write_tokens for step in steps),
+    )
+
+
+def between_ms(start: str | None, end: str | None) -> float | None:
+    """Milliseconds between two RFC 3339 times; None where one is missing, or time went backwards."""
+    start_ns, end_ns = parse_time(start), parse_time(end)
+    if start_ns is None or end_ns is None or end_ns < start_ns:
+        return None
+    return (end_ns - start_ns) / 1_000_000

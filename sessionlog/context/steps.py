@@ -1,0 +1,157 @@
+"""Steps: what each request of a session used, one value a request; and the same as CSV.
+
+A step knows the turn it belongs to and how long it took. In CSV texts that a spreadsheet would compute are made
+harmless, and times are UTC.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sessionlog import files
+from sessionlog.events.times import SECOND, format_time, parse_time
+
+RESPONSE = "Response"
+"""What stands for the tools of a step that called none."""
+
+COLUMNS = (
+    "Session_ID", "Turn_ID", "Step_Number", "Tool_Name", "Input_Tokens", "Output_Tokens", "Duration_ms", "Timestamp",
+)  # fmt: skip
+SHORT_COLUMNS = tuple(name for name in COLUMNS if name != "Duration_ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestUsageSnapshot:
+    """What one request used.
+
+    Attributes:
+        request_num: Its number in the session, from 1.
+        input_tokens: The whole prompt, cached or not.
+        output_tokens: What was generated.
+        tool_names: The tools that the answer calls, one name a call.
+        timestamp: When the answer came, RFC 3339; None where nobody says.
+        turn_id: The number of its turn, from 1.
+        duration_ms: From the request to its answer; None where that is not known.
+        cache_read_tokens: The part of the prompt that came from a cache.
+        cache_write_tokens: The part of the prompt that was written to a cache.
+    """
+
+    request_num: int
+    input_tokens: int
+    output_tokens: int
+    tool_names: tuple[str, ...] = ()
+    timestamp: str | None = None
+    turn_id: int | None = None
+    duration_ms: float | None = None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys."""
+        return {
+            "requestNum": self.request_num,
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "cacheReadTokens": self.cache_read_tokens,
+            "cacheWriteTokens": self.cache_write_tokens,
+            "toolNames": list(self.tool_names),
+            "timestamp": self.timestamp,
+            "turnId": self.turn_id,
+            "durationMs": self.duration_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """One row of the CSV.
+
+    Attributes:
+        session_id: The session.
+        turn_id: The number of the turn, from 1.
+        step_number: The number of the request in the session, from 1.
+        tool_names: The tools that the answer calls, one name a call.
+        input_tokens: The whole prompt, cached or not.
+        output_tokens: What was generated.
+        duration_ms: From the request to its answer; None where that is not known.
+        timestamp: When the answer came, as it was given; None where nobody says.
+    """
+
+    session_id: str
+    turn_id: int
+    step_number: int
+    tool_names: tuple[str, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    duration_ms: float | None = None
+    timestamp: str | None = None
+
+    @property
+    def tool_name(self) -> str:
+        """All names in their order, or `Response` where no tool was called."""
+        return ", ".join(self.tool_names) or RESPONSE
+
+
+def record_steps(steps: Iterable[RequestUsageSnapshot], session_id: str) -> tuple[StepRecord, ...]:
+    """Return the rows of a session's requests."""
+    return tuple(
+        StepRecord(
+            session_id=session_id,
+            turn_id=step.turn_id or 1,
+            step_number=step.request_num,
+            tool_names=step.tool_names,
+            input_tokens=step.input_tokens,
+            output_tokens=step.output_tokens,
+            duration_ms=step.duration_ms,
+            timestamp=step.timestamp,
+        )
+        for step in steps
+    )
+
+
+def to_csv(steps: Sequence[StepRecord], *, durations: bool = True) -> str:
+    """Return steps as CSV with a heading, quoted as RFC 4180 has it.
+
+    Args:
+        steps: The rows.
+        durations: False gives the seven columns without `Duration_ms`, where a turn's id is its bare number.
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(to_table(steps, durations=durations))
+    return out.getvalue()
+
+
+def to_table(steps: Sequence[StepRecord], *, durations: bool = True) -> list[list[str]]:
+    """Return the cells of the CSV, the heading first: escaped, formatted, not yet quoted."""
+    from sessionlog.render.steps import make_steps_table  # noqa: PLC0415 - escaping is render's
+
+    return make_steps_table(steps, durations=durations)
+
+
+def save_csv(steps: Sequence[StepRecord], path: str | os.PathLike[str], *, durations: bool = True) -> None:
+    """Write `to_csv` to a file, whole or not at all.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    files.replace_file(os.fspath(path), [to_csv(steps, durations=durations).encode()])
+
+
+def utc_time(value: object) -> str | None:
+    """Return a time as RFC 3339 in UTC: a datetime (without a zone it is UTC), or a text.
+
+    A text that is UTC already, or no time at all, stays as it is.
+    """
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        return format_time((since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000)
+    if not isinstance(value, str) or not value:
+        return None
+    time_ns = None if value.endswith("Z") else parse_time(value)
+    return value if time_ns is None else format_time(time_ns)

@@ -1,0 +1,183 @@
+"""Context windows: how many tokens a model takes in, found in a shipped table by whatever name a log has for it.
+
+The table (`sessionlog/data/context_windows.tsv`, written by `window_snapshot`) has one window per model. A name is
+looked up as it is, then with one decoration after the other taken off, until it is found. Only decoration goes: what
+is left must be in the table whole, so that no model ever gets the window of a shorter name's family. A status line
+asks this in a process of its own: nothing is imported for it, and the table is searched, not parsed.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+DEFAULT_CONTEXT_WINDOW = 128_000
+"""What an unknown model is taken to have, in tokens."""
+
+_MAX_NAME = 256  # longer names are damage; they are not searched
+_MAX_TAILS = 16  # an ARN has eight
+_MILLION = "[1m]"  # Claude Code's suffix for a session with the long window
+
+# us.anthropic.claude-sonnet-4-20250514-v1:0 = region, vendor, model, version. Bedrock's "deepseek.r1" is no prefix:
+# what would be left says nothing.
+_BEDROCK = frozenset({
+    "us", "eu", "ap", "apac", "jp", "au", "ca", "sa", "me", "il", "in", "us-gov", "global", "regional", "ai21",
+    "amazon", "anthropic", "cohere", "google", "meta", "minimax", "mistral", "moonshot", "moonshotai", "nvidia",
+    "openai", "qwen", "writer", "xai", "zai",
+})  # fmt: skip
+_TARIFFS = (":free", ":beta", ":extended", ":exacto", ":floor", ":latest", ":nitro", ":online", ":thinking")
+_STAGES = ("-latest", "-preview", "-exp", "-experimental", "-beta", "-default")
+DASHES = str.maketrans("._@: ", "-----")
+
+_table = b""
+_found: dict[tuple[str, str], int | None] = {}
+_MAX_FOUND = 1024
+
+
+def find_context_window(model: str, provider: str = "") -> int | None:
+    """Find a model's context window in tokens, None when the model is unknown. Never raises for odd names.
+
+    Args:
+        model: The name as a log, an agent or a provider writes it: in any case, with a date, a vendor or provider in
+            front (`openai:`, `openrouter:openai/`), the decoration of Bedrock or Vertex, `-latest`, `-preview`, or
+            `[1m]`, which says itself that the window is a million.
+        provider: Who serves it. It matters only where the table says that a seller sets limits of its own, as
+            GitHub Copilot does.
+    """
+    key = model, provider
+    try:
+        return _found[key]
+    except KeyError:
+        pass
+    if len(_found) >= _MAX_FOUND:
+        _found.clear()
+    window = _found[key] = _look_up(model.strip().lower(), provider.strip().lower())
+    return window
+
+
+def get_model_context_window(model: str | None) -> int:
+    """A model's context window in tokens, `DEFAULT_CONTEXT_WINDOW` when it is unknown or not given."""
+    return (find_context_window(model) if model else None) or DEFAULT_CONTEXT_WINDOW
+
+
+def plain_names(name: str) -> Iterator[str]:
+    """The names under which a lower-case name may stand in the table, the most faithful first, some of them twice.
+
+    They are written as the table writes them: dots, underlines, colons and the @ of Vertex as dashes.
+    """
+    for tail in _tails(name):
+        for form in _without_cloud(tail):
+            plain = form.translate(DASHES)
+            while plain:
+                yield plain
+                # Some models were only ever listed as a preview, and are logged by the name they were to get.
+                yield f"{plain}-preview"
+                plain = _without_suffix(plain)
+
+
+def undecorated(name: str) -> str:
+    """A lower-case name without path, vendor and cloud decoration, as the table writes it. Dates and stages stay."""
+    *_, bare = _without_cloud(name.rpartition("/")[2])
+    return bare.translate(DASHES)
+
+
+def _look_up(name: str, provider: str) -> int | None:
+    if name.endswith(_MILLION):
+        return 1_000_000
+    name = "-".join(name.partition("[")[0].split())
+    if not name or len(name) > _MAX_NAME:
+        return None
+    if provider:
+        name = f"{provider}/{name}"
+    return next((window for plain in plain_names(name) if (window := _read(plain)) is not None), None)
+
+
+def _read(plain: str) -> int | None:
+    global _table  # noqa: PLW0603 - read once, at the first question
+    if not _table:
+        loader: Any = __spec__.loader  # as pkgutil.get_data, from a zip too, without the imports of pkgutil
+        folder = os.path.dirname(os.path.dirname(__file__))
+        _table = loader.get_data(os.path.join(folder, "data", "context_windows.tsv"))
+    start = _table.find(b"\n%b\t" % plain.encode("ascii", "replace"))
+    if start < 0:
+        return None
+    return int(_table[_table.index(b"\t", start) : _table.index(b"\n", start + 1)])
+
+
+def _tails(name: str) -> Iterator[str]:
+    """A name, and what is left of it behind each vendor, provider, folder or part of an ARN."""
+    yield name
+    for _ in range(_MAX_TAILS):
+        if name.startswith("ft:"):  # ft:MODEL:organisation:name:id
+            yield name.split(":")[1]
+            return
+        cut = min((place for place in (name.find("/"), name.find(":")) if place >= 0), default=-1)
+        if cut < 0:
+            return
+        name = name[cut + 1 :]
+        yield name
+
+
+def _without_cloud(name: str) -> Iterator[str]:
+    """A name without its tariff, then without Bedrock's region and vendor in front, then without its version."""
+    for tariff in _TARIFFS:
+        name = name.removesuffix(tariff)
+    yield name
+    bare, bedrock = name, name.startswith("deepseek.")
+    head, dot, rest = bare.partition(".")
+    while dot and rest and head in _BEDROCK:
+        bare, bedrock = rest, True
+        head, dot, rest = bare.partition(".")
+    if bedrock:
+        yield bare
+    model, colon, _ = bare.partition(":")
+    if bedrock or colon:
+        stem, _, version = model.rpartition("-")
+        if version[:1] == "v" and version[1:].isdecimal():
+            yield model
+            yield stem
+        elif bedrock:
+            yield model
+
+
+def _without_suffix(plain: str) -> str:
+    """A name without the date or the stage at its end, "" if it has neither."""
+    for stage in _STAGES:
+        if plain.endswith(stage):
+            return plain.removesuffix(stage)
+    parts = plain.split("-")
+    for count in (3, 2, 1):
+        if len(parts) > count and _is_date(parts[-count:]):
+            return "-".join(parts[:-count])
+    return ""
+
+
+def _is_date(parts: list[str]) -> bool:
+    """Whether parts of a name are a date, or a version that counts like one (Gemini's 002)."""
+    match [len(part) if part.isdecimal() and part.isascii() else 0 for part in parts]:
+        case [4, 2, 2]:
+            return _is_year(parts[0]) and _is_month(parts[1])
+        case [2, 4]:
+            return _is_month(parts[0]) and _is_year(parts[1])
+        case [2, 2]:
+            return _is_month(parts[0]) and parts[1] <= "31"
+        case [8]:
+            return _is_year(parts[0]) and _is_month(parts[0][4:6])
+        case [4]:  # 0613 is a day, 2411 a month
+            return (_is_month(parts[0][:2]) and parts[0][2:] <= "31") or _is_month(parts[0][2:])
+        case [3]:
+            return parts[0].startswith("00")
+        case _:
+            return False
+
+
+def _is_year(digits: str) -> bool:
+    return digits.startswith("20")
+
+
+def _is_month(digits: str) -> bool:
+    return "01" <= digits <= "12"

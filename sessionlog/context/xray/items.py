@@ -1,0 +1,166 @@
+"""Items: the things in a window as a person would name them, how large they are, and which are there several times.
+
+Every piece belongs to exactly one item, so items add up to all pieces. Several readings of one file are one item, and
+so are the tool definitions of one MCP server.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog.context.xray.measure import HOW_TO_CALL
+from sessionlog.context.xray.pieces import Piece
+from sessionlog.sources.gather import server_of
+
+_TRIFLE = 30  # tokens; what is smaller may repeat without costing anything
+_TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing in the window.
+
+    Attributes:
+        kind: As of the part that it belongs to: system, tools, history, tool_results, turn, not_in_log.
+        name: What a person would call it; it may quote the log.
+        tokens: Its size, estimated, in the same measure as the parts.
+        count: How many pieces it is made of.
+    """
+
+    kind: str
+    name: str
+    tokens: int
+    count: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {"kind": self.kind, "name": self.name, "tokens": self.tokens, "count": self.count}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """Something that the window holds several times.
+
+    Attributes:
+        kind: `file` for several readings of one file, `content` for the same words.
+        name: What it is; it may quote the log.
+        count: How often it is there.
+        tokens: All copies together, estimated.
+        spare_tokens: What would be saved if only the largest were there.
+    """
+
+    kind: str
+    name: str
+    count: int
+    tokens: int
+    spare_tokens: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "kind": self.kind, "name": self.name, "count": self.count, "tokens": self.tokens,
+            "spare_tokens": self.spare_tokens,
+        }  # fmt: skip
+
+
+def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Piece], *, system: str) -> list[Item]:
+    """Return all items in the order in which they stand, unsorted.
+
+    Args:
+        kinds: For each piece the kind of its part.
+        pieces: What the messages are made of.
+        tools: The tool definitions.
+        system: What the pieces of kind `system` are called.
+    """
+    sums: dict[Any, list[Any]] = {}
+
+    def add(kind: str, key: Any, name: str, piece: Piece) -> None:
+        known = sums.setdefault(key, [kind, name, 0, 0, piece])
+        known[0] = kind if known[0] == kind else "tool_results"  # readings of a file before this turn and in it
+        known[2] += piece.tokens
+        known[3] += piece.count
+
+    for tool in tools:
+        if tool.kind != "tool":
+            add("tools", HOW_TO_CALL, tool.name, tool)
+            continue
+        server = server_of(tool.name)[1]
+        name = f"mcp {server} tool definitions" if server else f"tool definition {tool.name}"
+        add("tools", ("tools", server or ("", tool.name)), name, tool)
+    for place, (kind, piece, name) in enumerate(zip(kinds, pieces, name_pieces(kinds, pieces), strict=True)):
+        if kind == "system":
+            add(kind, system, system, piece)
+        elif piece.is_read and piece.kind == "result" and piece.asked:
+            add(kind, piece.asked, name, piece)
+        else:
+            add(kind, _PROMPT if name == _PROMPT else place, name, piece)
+    return [
+        Item(kind=kind, name=_times(name, piece, count), tokens=tokens, count=count)
+        for kind, name, tokens, count, piece in sums.values()
+    ]
+
+
+def find_repeats(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[Repeat]:
+    """Return what is there several times, the costliest first."""
+    groups: dict[tuple[str, bytes], list[tuple[Piece, str]]] = {}
+    for piece, name in zip(pieces, name_pieces(kinds, pieces), strict=True):
+        if piece.kind == "result" and piece.is_read and piece.asked:
+            groups.setdefault(("file", piece.asked), []).append((piece, name))
+        elif piece.kind in ("text", "result") and piece.mark and piece.tokens >= _TRIFLE:
+            groups.setdefault(("content", piece.mark), []).append((piece, name))
+    found = []
+    for (kind, _), members in groups.items():
+        sizes = [piece.tokens for piece, _ in members]
+        if len(members) > 1:
+            found.append(
+                Repeat(
+                    kind=kind, name=members[0][1], count=len(members), tokens=sum(sizes),
+                    spare_tokens=sum(sizes) - max(sizes),
+                )
+            )  # fmt: skip
+    return sorted(found, key=lambda repeat: (-repeat.spare_tokens, repeat.name))
+
+
+def name_pieces(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[str]:
+    """Return what each piece is called; the n-th of its like is `#n`."""
+    seen: Counter[str] = Counter()
+    names = []
+    for kind, piece in zip(kinds, pieces, strict=True):
+        name = _like(piece, is_prompt=kind == "turn" and piece.role == "user")
+        seen[name] += 1
+        if piece.kind == "result" and piece.is_read:
+            names.append(f"{piece.name} {piece.target}")
+        elif name == _PROMPT:
+            names.append(name)
+        elif piece.count > 1:
+            names.append(f"{name}, {piece.count} of them")
+        else:
+            about = f": {piece.target}" if piece.target else ""
+            names.append(f"{name} #{seen[name]}{about}")
+    return names
+
+
+_PROMPT = "the prompt of this turn"
+
+
+def _like(piece: Piece, *, is_prompt: bool) -> str:
+    match piece.kind:
+        case "result":
+            return f"tool results of {piece.name}"
+        case "call":
+            return f"call of {piece.name}"
+        case "reasoning":
+            return "reasoning"
+        case "image":
+            return "image" if piece.count == 1 else "images"
+    return _PROMPT if is_prompt else f"{piece.role} message"
+
+
+def _times(name: str, piece: Piece, count: int) -> str:
+    if count < 2 or not (piece.is_read and piece.kind == "result"):
+        return name
+    times = _TIMES[count] if count < len(_TIMES) else f"{count} times"
+    return f"{name} \N{MULTIPLICATION SIGN}{count} (the same file {times})"

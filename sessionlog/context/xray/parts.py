@@ -1,0 +1,156 @@
+"""Parts: shares of a window by kind and name, made to fit what the provider counted. Their sum is always the total.
+
+What the log shows is an estimate; what the provider reported is a count. `fit` brings the two together:
+
+- where the log holds the whole prompt, the difference is the estimate's error, and all parts are scaled alike;
+- where it does not (other agents' logs hold neither system prompt nor tools), or where the provider counts more than a
+  quarter more than all that was sent, the difference is a part of its own;
+- an estimate above the count is scaled down: nothing is larger than the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog.context.xray.items import Item
+from sessionlog.context.xray.pieces import Piece
+
+KINDS = ("system", "tools", "history", "tool_results", "turn", "not_in_log")
+NOT_IN_LOG = "not in the log (system prompt, tools, overhead)"
+NO_TOOLS = "not in the log (tools, overhead)"
+NOT_SENT = "not in the log (what the provider adds)"
+_ADDED = 1.25
+_NAMES = {"text": "", "call": "tool calls", "reasoning": "reasoning", "image": "images"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A share of the window.
+
+    Attributes:
+        kind: One of `KINDS`: `history` and `tool_results` are before the last user prompt, `turn` is that prompt and
+            all after it.
+        name: What it is within its kind: a tool, a role; it may quote the log.
+        tokens: Its size; an estimate that was made to fit, see above.
+        count: How many messages, calls, results or definitions it is made of; 0 for what is not in the log.
+        share: Its share of the total, 0 to 1.
+    """
+
+    kind: str
+    name: str
+    tokens: int
+    count: int
+    share: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "kind": self.kind, "name": self.name, "tokens": self.tokens, "count": self.count, "share": self.share,
+        }  # fmt: skip
+
+
+def sort_pieces(pieces: Sequence[Piece]) -> list[str]:
+    """Return for each piece the kind of its part.
+
+    System words at the head, the last user prompt and what follows it, before it tool results and the rest of history.
+    """
+    first = next((n for n, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
+    turn = _turn(pieces)
+    return [
+        "system" if place < first
+        else "turn" if place >= turn
+        else "tool_results" if piece.kind == "result"
+        else "history"
+        for place, piece in enumerate(pieces)
+    ]  # fmt: skip
+
+
+def _turn(pieces: Sequence[Piece]) -> int:
+    """Where the last user prompt begins: of several messages in a row the first."""
+    last = next((n for n in range(len(pieces) - 1, -1, -1) if _is_prompt(pieces[n])), len(pieces))
+    while 0 < last < len(pieces) and _is_prompt(pieces[last - 1]):
+        last -= 1
+    return last
+
+
+def _is_prompt(piece: Piece) -> bool:
+    return piece.role == "user" and piece.kind in ("text", "image") and piece.count == 1
+
+
+def make_parts(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Piece], *, system: str) -> list[Part]:
+    """Sum pieces up by kind and name: in the order of `KINDS`, within one the largest first.
+
+    Args:
+        kinds: What `sort_pieces` gave.
+        pieces: What the messages are made of.
+        tools: The tool definitions.
+        system: What the system's words are called.
+    """
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    named = [("tools", tool.name, tool) for tool in tools]
+    named += [(kind, _name(kind, piece, system), piece) for kind, piece in zip(kinds, pieces, strict=True)]
+    for kind, name, piece in named:
+        tokens, count = sums.get((kind, name), (0, 0))
+        sums[kind, name] = tokens + piece.tokens, count + piece.count
+    parts = [Part(kind=kind, name=name, tokens=tokens, count=count) for (kind, name), (tokens, count) in sums.items()]
+    return sorted(parts, key=lambda part: (KINDS.index(part.kind), -part.tokens, part.name))
+
+
+def _name(kind: str, piece: Piece, system: str) -> str:
+    if kind == "system":
+        return system
+    if piece.kind == "result":
+        return piece.name if kind == "tool_results" else f"results of {piece.name}"
+    return _NAMES.get(piece.kind) or piece.role
+
+
+def fit(
+    parts: Sequence[Part], items: Sequence[Item], size: int, *, is_whole: bool, has_prompt: bool
+) -> tuple[list[Part], list[Item]]:
+    """Return parts that sum to the size of the request, with their shares, and items that do.
+
+    Items keep the measure of the parts, and are sorted, the largest first. What has no size cannot be scaled.
+
+    Args:
+        parts: As estimated.
+        items: As estimated; they sum to the same as the parts.
+        size: The size of the request: what the provider counted, else what it is taken to be.
+        is_whole: Whether the log holds the whole prompt.
+        has_prompt: Whether it holds the system prompt at least.
+    """
+    made, named = list(parts), list(items)
+    sizes, estimate = [part.tokens for part in made], sum(part.tokens for part in made)
+    if estimate < size and not (is_whole and size <= estimate * _ADDED):
+        name = NOT_SENT if is_whole else NO_TOOLS if has_prompt else NOT_IN_LOG
+        rest = size - estimate
+        made.append(Part(kind="not_in_log", name=name, tokens=rest, count=0))
+        named.append(Item(kind="not_in_log", name=name, tokens=rest))
+        sizes.append(rest)
+    else:
+        sizes = apportion(sizes, size)
+        tokens = apportion([item.tokens for item in named], size)
+        named = [_resized(item, one) for item, one in zip(named, tokens, strict=True)]
+    whole = sum(sizes)
+    made = [
+        Part(kind=part.kind, name=part.name, tokens=size, count=part.count, share=size / whole if whole else 0.0)
+        for part, size in zip(made, sizes, strict=True)
+    ]
+    return made, sorted(named, key=lambda item: (-item.tokens, item.kind, item.name))
+
+
+def _resized(item: Item, tokens: int) -> Item:
+    return Item(kind=item.kind, name=item.name, tokens=tokens, count=item.count)
+
+
+def apportion(sizes: Sequence[int], whole: int) -> list[int]:
+    """Scale sizes so that they sum to `whole`; each is less than one off. Nothing cannot be scaled."""
+    summed = sum(sizes)
+    if not summed:
+        return list(sizes)
+    ends, grown = [], 0
+    for size in sizes:
+        grown += size
+        ends.append(grown * whole // summed)
+    return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -1,0 +1,140 @@
+"""Requests: what is known of a session's requests as values, and how their pieces are named and summed up."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sessionlog.context.xray.pieces import Piece
+from sessionlog.errors import Problem
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.fizeau_dialect import normalise_usage
+from sessionlog.sources.native_records import is_native
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What is known of the size of one request.
+
+    Attributes:
+        estimate: Tokens of all that the log shows of it, estimated.
+        reported: Prompt tokens as the provider counted them, None where that is not told.
+        cached: How many of them came from a cache.
+    """
+
+    estimate: int
+    reported: int | None = None
+    cached: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What was sent with one request.
+
+    Attributes:
+        number: Which request of the session, from 1.
+        time_ns: When it was sent, None where that is not logged.
+        model: Who was asked, "" where that is not logged.
+        provider: Who served it, "" where that is not logged.
+        is_whole: Whether the log holds all of the prompt.
+        has_prompt: Whether it holds the system prompt.
+        served: Who answered, "" where that is not logged.
+        pieces: What the messages are made of, in order; results bear the names of their tools.
+        tools: One piece for each tool definition, in order, and one for the provider's words about calling them.
+    """
+
+    number: int
+    time_ns: int | None
+    model: str
+    provider: str
+    is_whole: bool
+    has_prompt: bool
+    served: str = ""
+    pieces: tuple[Piece, ...] = ()
+    tools: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A session's requests, and the window at one of them.
+
+    Attributes:
+        requests: How many there are.
+        window: The one that was asked for, or the last; None where there is no such request.
+        samples: The size of each, in order.
+        compactions: The requests before which history was cut.
+        problem_count: Damaged pieces of the log.
+        problems: The first of them.
+    """
+
+    requests: int
+    window: Window | None
+    samples: tuple[Sample, ...]
+    compactions: tuple[int, ...]
+    problem_count: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+class Usages:
+    """What providers reported, request by request.
+
+    Whether a provider's input holds what came from a cache shows only when all its answers of a session are known.
+    """
+
+    def __init__(self) -> None:
+        self._counts = array("q")  # three for each request: input, cache reads, cache writes
+        self._providers: list[str] = []
+        self._exclusive: set[str] = set()
+
+    def asked(self) -> None:
+        """Begin the next request."""
+        self._counts.extend((0, 0, 0))
+        self._providers.append("")
+
+    def answered(self, usage: TokenUsage, provider: str) -> None:
+        """Take the usage of the latest request; an empty one tells nothing."""
+        self._counts[-3:] = array("q", (usage.input, usage.cache_read, usage.cache_write))
+        self._providers[-1] = sys.intern(provider)
+        if usage.cache_read > usage.input:
+            self._exclusive.add(provider)
+
+    def samples(self, estimates: Iterable[int], start: Mapping[str, Any]) -> Iterator[Sample]:
+        """Yield one sample a request; `start` is the session's, which says how its numbers are to be read."""
+        named = start.get("resolved_harness")
+        harness = named if isinstance(named, str) else ""
+        for place, (estimate, provider) in enumerate(zip(estimates, self._providers, strict=True)):
+            read, cached, written = self._counts[3 * place : 3 * place + 3]
+            usage = TokenUsage(input=read, cache_read=cached, cache_write=written)
+            if not is_native(start) and provider not in self._exclusive:
+                usage = normalise_usage(usage, harness=harness, provider=provider)
+            told = bool(usage.prompt)
+            yield Sample(
+                estimate=estimate, reported=usage.prompt if told else None, cached=usage.cache_read if told else None
+            )
+
+
+def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piece]:
+    """Return the pieces, results with the name of their tool and with what the call was about.
+
+    Args:
+        pieces: In order.
+        known: The tools of calls that are not among the pieces, by id.
+    """
+    calls: dict[str, Piece] = {}
+    named = []
+    for piece in pieces:
+        if piece.kind == "call" and piece.call_id:
+            calls[piece.call_id] = piece
+        named.append(_named(piece, calls.get(piece.call_id), known) if piece.kind == "result" else piece)
+    return named
+
+
+def _named(result: Piece, call: Piece | None, known: Mapping[str, str]) -> Piece:
+    if call is None:
+        return replace(result, name=result.name or known.get(result.call_id) or "unknown")
+    return replace(
+        result, name=result.name or call.name, target=call.target, is_read=call.is_read, asked=call.mark
+    )  # fmt: skip

@@ -1,0 +1,165 @@
+"""How snapshots of a window look as Rich tables: three columns of 20, 24 and 40 cells.
+
+Whatever came from a log or an agent is passed as escaped `Text`, so that a tool called `[red]` is a name and no markup.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot
+from sessionlog.context.snapshots.snapshot import ContextSnapshot
+from sessionlog.context.usage import SessionUsage
+from sessionlog.render.escape import one_line
+
+_WIDTHS = (20, 24, 40)
+_NAMES = 200
+_FIRST_WORDS = 40
+
+
+def make_context_table(snapshot: ContextSnapshot, *, show_context: bool = True) -> Table:
+    """Return the sections CONTEXT, TURN and SESSION."""
+    table = _table()
+    if show_context:
+        _add_context(table, snapshot)
+        table.add_section()
+    _add_turn(table, snapshot)
+    table.add_section()
+    _add_session(table, snapshot.session_usage)
+    return table
+
+
+def make_full_context_table(snapshot: FullContextSnapshot) -> Table:
+    """Return the sections MODEL, CONTEXT and MESSAGES; a message that no longer fits is marked."""
+    table = _table()
+    _title(table, "MODEL", "bold cyan", "Window")
+    _row(
+        table, "  Model", str(snapshot.context_window or "?"), one_line(snapshot.model_name or "unknown", _FIRST_WORDS)
+    )
+    table.add_section()
+    _title(table, "CONTEXT", "bold cyan", "Tokens", _measure(estimated=snapshot.estimated))
+    _row(table, "  System Prompts", str(snapshot.system_prompt_tokens))
+    _row(table, "  Tool Definitions", str(snapshot.tool_tokens), _names(tool.name for tool in snapshot.tools))
+    if snapshot.memory_tokens:
+        _row(table, "  Memory", str(snapshot.memory_tokens))
+    _row(table, "  Messages", str(snapshot.current_tokens))
+    if snapshot.history_tokens:
+        _row(table, "  No Longer In", str(snapshot.history_tokens))
+    _total(table, snapshot.total_tokens, snapshot.context_window)
+    table.add_section()
+    _title(table, "MESSAGES", "bold yellow", "Tokens")
+    for message in snapshot.messages:
+        mark = "  " if message.in_context else "✘ "
+        words = one_line(f"{message.tool_name or ''} {message.content}", _FIRST_WORDS)
+        _row(table, mark + one_line(message.role, 18), str(message.estimated_tokens), words)
+    return table
+
+
+def window_size(tokens: int) -> str:
+    """A window in thousands or millions: `8K`, `128K`, `1M`, `1.5M`; `?` where it is unknown."""
+    if tokens <= 0:
+        return "?"
+    if tokens < 1000:
+        return str(tokens)
+    if tokens < 1_000_000:
+        return f"{tokens // 1000}K"
+    return f"{tokens // 100_000 / 10:g}M"
+
+
+def _table() -> Table:
+    table = Table(show_header=True, box=box.ROUNDED, padding=(0, 1))
+    table.add_column("", style="dim", width=_WIDTHS[0])
+    table.add_column("#", justify="right", width=_WIDTHS[1])
+    # A heading of blanks and no fixed width: on a narrow terminal this column gives way, and the numbers stay whole.
+    blank = Text(" " * _WIDTHS[2], no_wrap=True, overflow="crop")
+    table.add_column(blank, max_width=_WIDTHS[2])
+    return table
+
+
+def _add_context(table: Table, snapshot: ContextSnapshot) -> None:
+    _title(table, "CONTEXT", "bold cyan", "Tokens", _measure(estimated=snapshot.estimated))
+    _row(table, "  System Prompts", str(snapshot.system_prompt_tokens))
+    _row(table, "  Tool Definitions", str(snapshot.tool_tokens))
+    _row(table, "  History", str(snapshot.get_history_total()))
+    _row(table, "  User", str(snapshot.current_user_tokens))
+    if snapshot.current_assistant_tokens:
+        _row(table, "  Assistant", str(snapshot.current_assistant_tokens))
+    if traffic := snapshot.current_tool_call_tokens + snapshot.current_tool_return_tokens:
+        _row(table, "  Tool Usage", str(traffic))
+    _total(table, snapshot.get_context_total(), snapshot.context_window)
+
+
+def _add_turn(table: Table, snapshot: ContextSnapshot) -> None:
+    _title(table, "TURN", "bold yellow", "Count")
+    turn = snapshot.turn_usage
+    if turn is None:
+        _row(table, "  No usage data")
+        return
+    _row(table, "  Tool Calls", str(turn.tool_calls), _names(turn.tool_names))
+    _row(table, "  Steps", str(turn.requests))
+    _row(table, "  Duration", f"{turn.duration_seconds:.2f}s")
+    _row(table, "", "Tokens", dim=True)
+    steps = snapshot.turn_steps
+    for number, step in enumerate(steps, start=1):
+        took = f" ({step.duration_ms / 1000:.2f} s)" if step.duration_ms is not None else ""
+        tokens = f"{step.input_tokens} in / {step.output_tokens} out"
+        name = f"Step {number}{took}"
+        indent = 4 if len(name) + 4 <= _WIDTHS[0] else 2
+        _row(table, " " * indent + name, tokens, _names(step.tool_names))
+    if len(steps) != 1:
+        _add_sums(table, turn.input_tokens, turn.output_tokens)
+    if turn.cache_read_tokens or turn.cache_write_tokens:
+        _add_cached(table, turn.cache_read_tokens, turn.cache_write_tokens)
+
+
+def _add_session(table: Table, session: SessionUsage | None) -> None:
+    _title(table, "SESSION", "bold green", "Count")
+    if session is None:
+        _row(table, "  No session data")
+        return
+    _row(table, "  Turns", str(session.turns))
+    _row(table, "  Tool Calls", str(session.tool_calls))
+    _row(table, "  Steps", str(session.requests))
+    _row(table, "", "Tokens", dim=True)
+    _add_sums(table, session.input_tokens, session.output_tokens)
+    if session.cache_read_tokens or session.cache_write_tokens:
+        _add_cached(table, session.cache_read_tokens, session.cache_write_tokens)
+
+
+def _add_sums(table: Table, input_tokens: int, output_tokens: int) -> None:
+    _row(table, "  Total Input", str(input_tokens))
+    _row(table, "  Total Output", str(output_tokens))
+
+
+def _add_cached(table: Table, read: int, written: int) -> None:
+    _row(table, "  Cached Input", str(read), f"of the input; {written} written" if written else "of the input")
+
+
+def _total(table: Table, tokens: int, window: int) -> None:
+    percent = tokens / window * 100 if window else 0.0
+    note = f"{percent:.1f}% of {window_size(window)}"
+    table.add_row(Text("  → Total", "bold"), Text(str(tokens), "bold"), Text(note, "dim"))
+
+
+def _title(table: Table, title: str, style: str, unit: str, note: str = "") -> None:
+    table.add_row(Text(f"═══ {title} ═══", style), Text(unit, "dim"), Text(note, "dim"))
+
+
+def _row(table: Table, name: str, value: str = "", note: str = "", *, dim: bool = False) -> None:
+    table.add_row(Text(name), Text(value, "dim" if dim else ""), Text(note, "dim"))
+
+
+def _measure(*, estimated: bool) -> str:
+    return "(estimated)" if estimated else "(counted)"
+
+
+def _names(names: Iterable[str]) -> str:
+    """Each name once, in the order of its first call, with how often it was called."""
+    counted = Counter(names)
+    listed: Sequence[str] = [one_line(name, _NAMES) + (f" ×{n}" if n > 1 else "") for name, n in counted.items()]
+    return ", ".join(listed)

@@ -1,0 +1,198 @@
+"""Snapshots from a live agent, from messages alone, from a log alone; counted with any tokenizer."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.context import (
+    DEFAULT_CONTEXT_WINDOW,
+    SessionUsage,
+    TokenCount,
+    TurnUsage,
+    extract_context_snapshot,
+    extract_full_context_snapshot,
+    get_model_context_window,
+)
+from sessionlog.errors import LogNotReadable
+from sessionlog.reader.stream import read_events
+from tests.context.talks import answer, ask, call, result, tool_loop, user
+
+STORY = Path(__file__).parents[3] / "testdata" / "replay" / "story.jsonl"
+MODEL = "gpt-4o"
+
+
+def agent(**more):
+    """What pydantic-ai's agents have, as far as it matters."""
+    tool = SimpleNamespace(name="read", description="Read", parameters_json_schema={"type": "object"})
+    held = {"_system_prompts": ("Be brief.",), "toolsets": [SimpleNamespace(tools={"read": tool})], "model": MODEL}
+    return SimpleNamespace(**(held | more))
+
+
+def test_nothing_is_an_empty_snapshot():
+    """No agent, no history, no log: no tokens, and no usage that anybody knows of."""
+    snapshot = extract_context_snapshot()
+    assert snapshot.total_tokens == 0
+    assert snapshot.context_window == DEFAULT_CONTEXT_WINDOW
+    assert snapshot.turn_usage is None
+    assert snapshot.session_usage is None
+    assert not snapshot.estimated
+
+
+def test_an_agent_alone():
+    """Its prompts, its tools, and its model's window."""
+    snapshot = extract_context_snapshot(agent(), "a")
+    assert snapshot.system_prompts == ("Be brief.",)
+    assert [tool.name for tool in snapshot.tools] == ["read"]
+    assert snapshot.context_window == get_model_context_window(MODEL)
+    assert snapshot.total_tokens == snapshot.system_prompt_tokens + snapshot.tool_tokens > 0
+
+
+@pytest.mark.parametrize("model", [MODEL, SimpleNamespace(model_name=MODEL), SimpleNamespace(name=MODEL), None])
+def test_models_of_every_make(model):
+    """A name, or an object that has one; an inner agent's; else the caller's word."""
+    wrapped = SimpleNamespace(_agent=agent(model=model))
+    full = extract_full_context_snapshot(wrapped, "a", model=None if model else MODEL, env={})
+    assert (full.model_name, full.context_window) == (MODEL, get_model_context_window(MODEL))
+
+
+def test_a_prompt_of_agent_and_history_is_one():
+    """Nothing is counted twice: neither the prompt that both have, nor instructions that every request repeats."""
+    talk = tool_loop()
+    for message in talk:
+        message.instructions = "In English."
+    snapshot = extract_context_snapshot(agent(), "a", message_history=talk, count=len)
+    assert snapshot.system_prompts == ("Be brief.", "In English.")
+    assert snapshot.system_prompt_tokens == len("Be brief.In English.")
+
+
+def test_instructions_of_an_agent_that_has_not_run():
+    """They will be sent, and are counted; functions are known when it runs."""
+    standing = [SimpleNamespace(instruction="In English."), SimpleNamespace(instruction=print)]
+    assert extract_context_snapshot(agent(_instructions=standing), "a").system_prompts == ("Be brief.", "In English.")
+
+
+def test_the_current_turn_begins_at_the_last_prompt():
+    """What is before it is history, by role; the parts sum to the total."""
+    snapshot = extract_context_snapshot(message_history=tool_loop(), count=len)
+    first, second = (len(json.dumps(_wrapped("user", text))) for text in ("First?", "Second?"))
+    assert (snapshot.history_user_tokens, snapshot.current_user_tokens) == (first, second)
+    assert snapshot.history_tool_call_tokens == len(
+        '{"id": "c1", "type": "tool_use", "name": "read", "input": {"path": "a.py"}}'
+    )
+    assert snapshot.current_tool_return_tokens > snapshot.history_tool_return_tokens
+    assert snapshot.get_history_total() + 9 < snapshot.total_tokens
+    assert [(message.role, message.content) for message in snapshot.messages] == [
+        ("user", "First?"), ("assistant", "One."), ("user", "Second?"), ("assistant", "Two."),
+    ]  # fmt: skip
+
+
+def _wrapped(role, text):
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def test_what_the_caller_knows_goes_first():
+    """Usage, tools, window and reported tokens are kept as they are given."""
+    turn, session = TurnUsage(requests=7), SessionUsage(turns=8)
+    snapshot = extract_context_snapshot(agent(), "a", 500, tool_loop(), 11, 12, turn, session, [("grep", None, {})])
+    assert (snapshot.turn_usage, snapshot.session_usage) == (turn, session)
+    assert [tool.name for tool in snapshot.tools] == ["grep"]
+    assert (snapshot.context_window, snapshot.model_input_tokens, snapshot.model_output_tokens) == (500, 11, 12)
+
+
+def test_usage_is_what_the_history_tells():
+    """The last turn and the session, cached tokens and durations among it."""
+    snapshot = extract_context_snapshot(message_history=tool_loop())
+    assert (snapshot.turn_usage.input_tokens, snapshot.turn_usage.duration_seconds) == (460, 4)
+    assert (snapshot.session_usage.input_tokens, snapshot.session_usage.turns) == (710, 2)
+    assert snapshot.sum_response_input_tokens == 710
+    assert [step.request_num for step in snapshot.turn_steps] == [3, 4]
+
+
+def test_a_turn_that_waits_for_its_answer():
+    """It is the last turn and has used nothing yet; the one before is of the session."""
+    snapshot = extract_context_snapshot(message_history=[*tool_loop(), ask(user("Third?"))])
+    assert snapshot.turn_usage == TurnUsage()
+    assert snapshot.turn_steps == ()
+    assert (snapshot.session_usage.turns, snapshot.session_usage.requests) == (3, 4)
+    assert snapshot.current_assistant_tokens == 0
+
+
+def test_a_log_alone(tmp_path):
+    """A path or its events: messages, tools, model, steps; other agents' logs as ours."""
+    by_path = extract_context_snapshot(log=STORY)
+    assert by_path == extract_context_snapshot(log=str(STORY)) == extract_context_snapshot(log=read_events(STORY))
+    assert by_path.agent_id == "story"
+    assert by_path.context_window == get_model_context_window("claude-opus-4-5")
+    assert by_path.session_usage.turns == 3
+    with pytest.raises(LogNotReadable):
+        extract_context_snapshot(log=tmp_path / "nothing.jsonl")
+
+
+def test_a_log_at_a_request():
+    """What the window held when the first answer had come."""
+    snapshot = extract_context_snapshot(log=STORY, request=1)
+    assert [tool.name for tool in snapshot.tools] == ["read", "bash"]
+    assert len(snapshot.per_request_usage) == 1
+    assert snapshot.system_prompts[0].startswith("You are a careful coding agent.")
+    full = extract_full_context_snapshot(log=STORY, request=1)
+    assert [message.tool_name for message in full.messages if message.is_tool_result] == ["read", "bash"]
+    assert full.tool_environment == {}
+
+
+def test_counts_say_whether_they_are_estimates():
+    """A caller's tokenizer counts; one that says it estimates is believed."""
+    history = [ask(user("Hello"))]
+    assert not extract_context_snapshot(message_history=history, count=len).estimated
+    rough = extract_context_snapshot(message_history=history, count=lambda text: TokenCount(len(text) // 4))
+    assert rough.estimated
+    assert rough.to_dict()["estimated"]
+    assert (
+        extract_full_context_snapshot(message_history=history, count=lambda text: TokenCount(1, exact=True)).estimated
+        is False
+    )
+
+
+def test_keys_of_the_environment_are_hidden():
+    """Only their ends are shown, and of a short one nothing; without a live agent there are none."""
+    env = {"OPENAI_API_KEY": "sk-abcdefghijklmnop", "GITHUB_TOKEN": "short-token", "OTHER_KEY": "x" * 40}
+    full = extract_full_context_snapshot(agent(), "a", env=env)
+    assert full.tool_environment == {"OPENAI_API_KEY": "sk-a...mnop", "GITHUB_TOKEN": "***"}
+    assert extract_full_context_snapshot(message_history=[], env=env).tool_environment == {}
+
+
+def test_the_full_snapshot_is_json():
+    """Everything in it can be stored."""
+    stored = json.loads(json.dumps(extract_full_context_snapshot(log=STORY).to_dict()))
+    assert stored["tokenSummary"]["total"] == stored["systemPromptTokens"] + stored["toolTokens"] + sum(
+        message["estimatedTokens"] for message in stored["messages"] if message["inContext"]
+    )
+
+
+_PART = st.builds(user, st.text(max_size=9)) | st.builds(result, st.sampled_from("abc"), st.text(max_size=9))
+_SAID = st.text(max_size=9) | st.builds(call, st.sampled_from(["read", "grep"]), st.sampled_from("abc"))
+_TALK = st.lists(
+    st.lists(_PART, max_size=3).map(lambda parts: ask(*parts))
+    | st.lists(_SAID, max_size=3).map(lambda parts: answer(*parts, tokens=(3, 1))),
+    max_size=8,
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(_TALK)
+def test_the_parts_are_the_whole(talk):
+    """Every token is in one part, in history or in the current turn; and what fits in the window is a suffix."""
+    snapshot = extract_context_snapshot(message_history=talk, count=len)
+    parts = snapshot.to_dict()["distribution"]
+    current = sum(
+        getattr(snapshot, f"current_{name}_tokens") for name in ("user", "assistant", "tool_call", "tool_return")
+    )
+    assert sum(child["value"] for child in parts["children"]) == parts["value"] == snapshot.total_tokens
+    assert snapshot.get_history_total() + current == snapshot.total_tokens
+    full = extract_full_context_snapshot(message_history=talk, context_window=12, count=len)
+    inside = [message.in_context for message in full.messages]
+    assert inside == sorted(inside)
+    assert full.total_tokens <= 12

@@ -1,0 +1,50 @@
+"""A tally counts what is sent, as it is sent, and knows whether it guessed."""
+
+import json
+
+import pytest
+
+from sessionlog.context import TokenCount
+from sessionlog.context.snapshots.messages import Part
+from sessionlog.context.snapshots.tally import Tally
+
+
+@pytest.mark.parametrize(
+    ("part", "sent"),
+    [
+        (Part(kind="user", text="é"), {"role": "user", "content": [{"type": "text", "text": "é"}]}),
+        (
+            Part(kind="tool_call", text='{"a": 1}', name="read", call_id="c", arguments={"a": 1}),
+            {"id": "c", "type": "tool_use", "name": "read", "input": {"a": 1}},
+        ),
+        (Part(kind="tool_call", text=""), {"id": "", "type": "tool_use", "name": "", "input": {}}),
+        (
+            Part(kind="tool_return", text="x", call_id="c", failed=True),
+            {"tool_use_id": "c", "type": "tool_result", "content": "x", "is_error": True},
+        ),
+    ],
+)
+def test_a_part_is_counted_in_its_json(part, sent):
+    """Texts inside a message, calls with all their arguments, results with what they answer."""
+    assert Tally(len).part(part) == len(json.dumps(sent, ensure_ascii=False))
+
+
+def test_thinking_is_counted_bare():
+    """It is no message."""
+    assert Tally(len).part(Part(kind="thinking", text="hmm")) == 3
+
+
+def test_an_estimate_is_remembered():
+    """One guess among counts makes the sum a guess; nothing at all is no guess."""
+    tally = Tally(lambda text: TokenCount(1, exact=text != "rough"))
+    assert tally.text("") == 0
+    tally.text("exact")
+    assert not tally.estimated
+    tally.text("rough")
+    tally.text("exact")
+    assert tally.estimated
+
+
+def test_counts_are_plain_numbers():
+    """What is summed up does not pretend to know how it was found."""
+    assert type(Tally(lambda text: TokenCount(3)).text("x")) is int
