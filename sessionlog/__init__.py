@@ -1,8 +1,9 @@
 """sessionlog: the flight recorder and the meter for AI agents.
 
 Record with `SessionLogger`; read back with `read_events`, `follow` and `replay`; measure with `aggregate_usage`,
-`aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`. Names are loaded when they are first used:
-an agent that only records pays for nothing else.
+`aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`; ask what is left with `session_status` and
+`Budget`; what fills the window is `sessionlog.context`'s. Names are loaded when they are first used: an agent that only
+records pays for nothing else.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.blocks import list_blocks
+    from sessionlog.analytics.budgets.budget import Budget
     from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
-    from sessionlog.analytics.sessions import SessionList, SessionSummary, list_sessions
+    from sessionlog.analytics.sessions import SessionList, list_sessions
+    from sessionlog.analytics.status.reader import session_status
     from sessionlog.analytics.tools import aggregate_tools
     from sessionlog.analytics.usage import aggregate_usage
     from sessionlog.analytics.usage_row import UsageReport, UsageRow
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
         ToolCall,
     )
     from sessionlog.events.tokens import TokenUsage
-    from sessionlog.logger.health import Health
     from sessionlog.logger.session_logger import SessionLogger
     from sessionlog.pricing.book import PriceBook
     from sessionlog.pricing.estimate import estimate_cost
@@ -49,9 +51,9 @@ if TYPE_CHECKING:
     from sessionlog.render.replay import replay
 
 _HOMES = {
+    "Budget": "analytics.budgets.budget",
     "DEFAULT_PRICING": "pricing.seed_table",
     "Event": "events.envelope",
-    "Health": "logger.health",
     "LLMRequest": "events.payloads",
     "LLMResponse": "events.payloads",
     "ModelPricing": "pricing.model_pricing",
@@ -69,7 +71,6 @@ _HOMES = {
     "SessionLogError": "errors",
     "SessionLogger": "logger.session_logger",
     "SessionStart": "events.payloads",
-    "SessionSummary": "analytics.sessions",
     "TokenUsage": "events.tokens",
     "ToolCall": "events.payloads",
     "UsageReport": "analytics.usage_row",
@@ -88,12 +89,13 @@ _HOMES = {
     "repair_log": "reader.repair",
     "replay": "render.replay",
     "scan_routing_quality": "analytics.routing",
+    "session_status": "analytics.status.reader",
 }
 
 __all__ = [
     "DEFAULT_PRICING",
+    "Budget",
     "Event",
-    "Health",
     "LLMRequest",
     "LLMResponse",
     "ModelPricing",
@@ -111,7 +113,6 @@ __all__ = [
     "SessionLogError",
     "SessionLogger",
     "SessionStart",
-    "SessionSummary",
     "TokenUsage",
     "ToolCall",
     "UsageReport",
@@ -131,6 +132,7 @@ __all__ = [
     "repair_log",
     "replay",
     "scan_routing_quality",
+    "session_status",
 ]
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "user_home",
 ]
 
-_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict}
+_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,7 @@ class Settings:
         config_path: The config file that was looked for.
         timezone: IANA name or `local`; None leaves the choice to the command.
         prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
+        budgets: The `[budgets]` table, unchecked; `analytics.budgets.rules.parse_budgets` checks it.
     """
 
     session_dir: str
@@ -55,6 +56,7 @@ class Settings:
     config_path: str
     timezone: str | None = None
     prices: Mapping[str, Any] = field(default_factory=dict)
+    budgets: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -76,6 +78,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         config_path=path,
         timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
         prices=config.get("prices", {}),
+        budgets=config.get("budgets", {}),
     )
 
 

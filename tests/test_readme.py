@@ -50,9 +50,10 @@ def blocks(word):
 
 
 def test_the_python_blocks_run(surroundings, capsys):
-    """Recording first; then the measuring one prints what the first one recorded."""
+    """Recording first; then the others tell what the first one recorded."""
     [recording], [measuring] = blocks("SessionLogger"), blocks("aggregate_usage(")
-    assert set(CODE) == {recording, measuring}
+    [asking], [counting] = blocks("session_status()"), blocks("sessionlog.context")
+    assert set(CODE) == {recording, measuring, asking, counting}
     exec(compile(recording, "README.md", "exec"), {})
     assert capsys.readouterr() == ("", "")
     [log] = surroundings.glob(".local/state/sessionlog/sessions/*.jsonl")
@@ -64,6 +65,12 @@ def test_the_python_blocks_run(surroundings, capsys):
     assert (model, tokens) == ("claude-opus-4-5", str(812 + 96 + 14_100))
     assert float(cost) > 0
     assert float(rate) > 0.9
+    exec(compile(asking, "README.md", "exec"), {})
+    assert capsys.readouterr().out == "go on; 1 requests so far\n"
+    counted = {}
+    exec(compile(counting, "README.md", "exec"), counted)
+    assert counted["window"] == 200_000
+    assert 4 <= counted["count"] <= 9
 
 
 def test_recording_costs_no_heavy_import(surroundings):
@@ -92,6 +99,17 @@ def test_the_toml_block_is_a_price(surroundings, capsys):
     path.write_text(block, "utf-8")
     assert main(["pricing", model]) == 0
     assert "$0.00" in capsys.readouterr().out
+
+
+def test_the_budget_of_the_toml_block_can_be_used(surroundings, capsys):
+    """And its comments name what a budget may have."""
+    blocks = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    [block] = [block for block in blocks if "[budgets" in block]
+    path = surroundings / ".config/sessionlog/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(block, "utf-8")
+    assert main(["budget", "check", *tomllib.loads(block)["budgets"]]) == 0
+    capsys.readouterr()
 
 
 def test_the_two_commands_stand_once_each():

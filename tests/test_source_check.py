@@ -135,6 +135,17 @@ def test_going_on_must_not_lose_anything(logs):
     fails(logs, "and resumed, the records differ", scan=lambda p, r: SOURCE.scan(p, r) if r is None else LogScan())
 
 
+def test_going_on_must_not_forget_turns(logs):
+    """They are all the turns so far, not those of what was appended."""
+
+    def scan(path, resume):
+        found = SOURCE.scan(path, resume)
+        turns = len(found.sessions[0].records) if found.sessions else 0
+        return replace(found, sessions=tuple(replace(session, turns=turns) for session in found.sessions))
+
+    fails(logs, "and resumed, the sessions differ", scan=scan)
+
+
 def test_going_on_must_not_change_how_long_a_session_was_active(logs):
     """A source that gives what comes after the last record of a scan to that record."""
 

@@ -26,11 +26,14 @@ class Word(NamedTuple):
 
 COMMANDS: Mapping[str, Word] = {
     "usage": Word("usage:usage", "Report tokens, cache hits, success, speed and cost."),
+    "status": Word("status:status", "Tell what a session used and what is left."),
     "sessions": Word("sessions:sessions", "List sessions: how they ended, what they cost."),
     "tools": Word("tools:tools", "Report tool calls: errors, durations, output."),
     "blocks": Word("blocks:blocks", "List five-hour blocks, their pace, and rate limits."),
+    "budget": Word("budget:budget", "Show what is left to spend, and check it."),
     "sources": Word("sources:sources", "List the agents whose logs are found here."),
     "replay": Word("replay:replay", "Show a session as a conversation."),
+    "context": Word("context:context", "Show what fills the context window, and what repeats."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
     "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
     "sql": Word("sql:sql", "Ask the ledger a question of your own, in SQL."),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-HOT = ("usage",)
+HOT = ("usage", "status")
 """The commands that have a short way; each is the function of its name in the module of its name."""
 
 _COMPLETION = "_SESSIONLOG_COMPLETE"

@@ -80,6 +80,7 @@ NOW = Option("--now", "now", "text", "Take this RFC 3339 time as the present.", 
 PRICES = Option("--prices", "prices", "text", "Prices of your own, TOML or JSON.", "FILE")
 AS_JSON = Option("--json", "as_json", "flag", "One JSON document.")
 AS_CSV = Option("--csv", "as_csv", "flag", "CSV with exact numbers.")
+AS_LINE = Option("--line", "as_line", "flag", "One line, for the bottom of an agent's screen.")
 AS_MARKDOWN = Option("--markdown", "as_markdown", "flag", "A Markdown table.")
 WIDE = Option("--wide", "wide", "flag", "All columns, whatever the width.")
 STRICT = Option("--strict", "strict", "flag", "Exit with 3 if any log is damaged.")
@@ -150,7 +151,19 @@ BLOCKS = (
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
-COMMANDS: Mapping[str, tuple[Option, ...]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS}
+STATUS_OF = (
+    Option(
+        "", "session", "text", "A log, or an id, or the beginning or end of one.", "SESSION|PATH",
+        shown="the session with the newest event",
+    ),
+    Option("--latest", "latest", "flag", "The session with the newest event, of whatever agent and project."),
+    Option("--all", "everything", "flag", "The sum over all sessions."),
+    AS_JSON, AS_LINE, TZ, NOW, PRICES, LEDGER, NO_LEDGER,
+)  # fmt: skip
+
+COMMANDS: Mapping[str, tuple[Option, ...]] = {
+    "usage": USAGE, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
+}  # fmt: skip
 """The commands that are declared, with their options in the order of the help text."""
 
 

@@ -1,4 +1,4 @@
-"""The warm way: a report as JSON when nothing has changed on disk, with nothing imported that it does not need.
+"""The warm way: a report as JSON, or a line, when nothing has changed on disk, with nothing imported beyond its needs.
 
 It takes a question only if its answer is, to the byte, what the whole way would print, and declines everything else:
 settings of one's own, times and zones, damage to name, nothing to show. The rules are those of the whole way, imported
@@ -18,20 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-_SAME = frozenset({
-    "as_json", "by", "sort", "limit", "provider", "model", "project", "status", "ledger", "wide"
-})  # fmt: skip
-"""The settings that this way understands; any other one has to be left at its default."""
+    Answer = tuple[dict[str, Any] | str, list[str]]
+    """A document or a text, and notes."""
+
+_SAME: Mapping[str, frozenset[str]] = {
+    "usage": frozenset({
+        "as_json", "by", "sort", "limit", "provider", "model", "project", "status", "ledger", "wide"
+    }),
+    "status": frozenset({"as_json", "as_line", "session", "latest", "everything", "ledger"}),
+}  # fmt: skip
+"""The settings that this way understands, by command; any other one has to be left at its default."""
 
 
 def answer(command: str, settings: Mapping[str, Any]) -> bool:
     """Answer a question and return True, or decline it: then nothing has been printed."""
     way = _WAYS.get(command)
-    if way is None or not settings.get("as_json") or os.environ.get("SESSIONLOG_TZ"):
+    if way is None or bool(settings.get("as_json")) == bool(settings.get("as_line")) or os.environ.get("SESSIONLOG_TZ"):
         return False
-    if any(settings[option.to] != option.default for option in COMMANDS[command] if option.to not in _SAME):
+    if any(settings[option.to] != option.default for option in COMMANDS[command] if option.to not in _SAME[command]):
         return False
-    if os.path.exists(config_file(os.environ)):
+    if command != "status" and os.path.exists(config_file(os.environ)):
         return False
     from sessionlog.ledger.surroundings import open_unchanged  # noqa: PLC0415 - for those that have come so far
 
@@ -48,16 +54,19 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if found is None:
         return False
-    from sessionlog.cli.output import note, print_json  # noqa: PLC0415 - as above
+    from sessionlog.cli.output import note, print_json, print_text  # noqa: PLC0415 - as above
 
     value, notes = found
-    print_json(value)
+    if isinstance(value, str):
+        print_text(value)
+    else:
+        print_json(value)
     for sentence in notes:
         note(sentence)
     return True
 
 
-def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]] | None:
+def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
     """`sessionlog usage --json`."""
     from time import time_ns  # noqa: PLC0415 - as above
 
@@ -101,7 +110,14 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> tuple
     return value, [*([limit_note(hidden, "row")] if hidden else ()), *([archived_note(archived)] if archived else ())]
 
 
-_WAYS: Mapping[str, Callable[[sqlite3.Connection, Mapping[str, Any]], tuple[dict[str, Any], list[str]] | None]] = {
-    "usage": _usage
-}
+def _status(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
+    """`sessionlog status --json` and `--line`."""
+    from sessionlog.cli.warm_status import answer_status  # noqa: PLC0415 - as above
+
+    return answer_status(connection, settings)
+
+
+_WAYS: Mapping[str, Callable[[sqlite3.Connection, Mapping[str, Any]], Answer | None]] = {
+    "usage": _usage, "status": _status,
+}  # fmt: skip
 """The commands that have such a way."""

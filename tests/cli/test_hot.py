@@ -40,13 +40,14 @@ def spelled(option):
 def well_formed(draw):
     """Options in any order with paths between them, each once that may not be repeated, and one format at most."""
     command = draw(st.sampled_from(["usage", *COMMANDS]))
-    once = [o for o in COMMANDS[command] if o.kind != "texts"]
+    once = [o for o in COMMANDS[command] if o.kind != "texts" and o.name]
     often = [o for o in COMMANDS[command] if o.kind == "texts" and o.name]
+    [most] = [3 if o.kind == "texts" else 1 for o in COMMANDS[command] if not o.name] or [0]
     chosen = draw(st.lists(st.sampled_from(once), unique_by=lambda option: option.name, max_size=6))
-    chosen += draw(st.lists(st.sampled_from(often), max_size=4))
+    chosen += draw(st.lists(st.sampled_from(often), max_size=4)) if often else []
     kept = [o for o in chosen if o.name not in FORMATS] + [o for o in chosen if o.name in FORMATS][:1]
     pieces = [draw(spelled(option)) for option in kept]
-    pieces += [[path] for path in draw(st.lists(VALUES, max_size=3))]
+    pieces += [[path] for path in draw(st.lists(VALUES, max_size=most))]
     return [command, *(word for piece in draw(st.permutations(pieces)) for word in piece)]
 
 

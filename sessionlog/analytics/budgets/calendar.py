@@ -1,0 +1,30 @@
+"""The times of budgets that a calendar knows: this hour, day, week and month in a zone, and the months before now."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from sessionlog.analytics.budgets.rules import BudgetRule
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.zones import local_time, resolve_zone
+
+_HOUR_NS = 3600 * 1_000_000_000
+_WORDS = {"day": "today", "week": "this-week", "month": "this-month"}
+
+
+def calendar_time(rule: BudgetRule, now_ns: int, zone: str | tzinfo) -> tuple[int | None, int | None]:
+    """Return where a budget's period begins and ends; rolling months have no end.
+
+    Raises:
+        InvalidWindow: There is no such zone.
+    """
+    whose = resolve_zone(zone)
+    now = local_time(now_ns, whose)
+    if rule.period == "hour":
+        offset = now.utcoffset()
+        ahead_ns = 0 if offset is None else round(offset.total_seconds()) * 1_000_000_000
+        start_ns = (now_ns + ahead_ns) // _HOUR_NS * _HOUR_NS - ahead_ns
+        return start_ns, start_ns + _HOUR_NS
+    text = f"{rule.months}mo" if rule.months is not None else _WORDS[str(rule.period)]
+    window = parse_usage_window(text, now=now, tz=whose) or UsageWindow()
+    return window.start_ns, None if rule.months is not None else window.end_ns

@@ -1,0 +1,214 @@
+"""Budget rules: what may be spent, in which time and on what, as `[budgets.NAME]` of config.toml says it.
+
+    [budgets.daily]
+    usd = 20                  # or tokens = 2_000_000, or requests = 500
+    period = "day"            # or window = "5h" (rolling: N + min, h, d, w or mo), or per = "session"
+    model = "claude-*"        # also source, provider, project: a glob or several, as the filters of `usage`
+    meta = { team = "x" }     # of the session's metadata
+    warn = 80                 # percent of the amount
+    stop = 100
+
+A rule that could be read in two ways is refused by name: exactly one amount, exactly one time, no unknown key. Amounts
+are whole numbers inside: nano-dollars, tokens or requests. Nothing is imported for it: the status line reads it, too.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal, NoReturn
+
+    Unit = Literal["usd", "tokens", "requests"]
+
+UNITS = ("usd", "tokens", "requests")
+PERIODS = ("hour", "day", "week", "month")
+SCOPE = ("source", "provider", "model", "project")
+WARN, STOP = 80, 100
+"""Percent of the amount at which a budget warns and stops unless it says so itself."""
+
+EXAMPLE = '[budgets.daily]\nusd = 20\nperiod = "day"\n'
+"""What to paste into config.toml for a first budget."""
+
+_NANO = 1_000_000_000
+_TIMES = ("per", "window", "period")
+_KEYS = (*UNITS, *_TIMES, *SCOPE, "meta", "warn", "stop")
+_SECONDS = {"min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_WINDOWS = "a number and min, h, d, w or mo, such as 30min, 5h, 7d or 1mo"
+_MOST_SECONDS = 100 * 366 * 86_400
+_MOST_MONTHS = 1200
+_MOST = 10**9
+_MOST_COUNT = 10**18
+
+
+class BudgetRule:
+    """One budget as configured; it cannot be changed.
+
+    Attributes:
+        name: What it is called.
+        unit: `usd`, `tokens` or `requests`.
+        limit: The amount: nano-dollars, tokens or requests.
+        is_per_session: Whether every session has that much of its own.
+        window_ns: Length of a rolling window; None for another time.
+        months: Length of a rolling window in calendar months; None for another time.
+        period: `hour`, `day`, `week` or `month` of the calendar; None for another time.
+        span: The time as it was written: `5h`, `day`, `session`.
+        filters: `source`, `provider`, `model`, `project` → glob patterns of which one must match.
+        meta: The same of keys of the session's metadata.
+        warn: Percent of the amount from which it warns.
+        stop: Percent of the amount from which it is exceeded.
+    """
+
+    __slots__ = (
+        "filters", "is_per_session", "limit", "meta", "months", "name", "period", "span", "stop", "unit", "warn",
+        "window_ns",
+    )  # fmt: skip
+
+    name: str
+    unit: Unit
+    limit: int
+    is_per_session: bool
+    window_ns: int | None
+    months: int | None
+    period: str | None
+    span: str
+    filters: Mapping[str, tuple[str, ...]]
+    meta: Mapping[str, tuple[str, ...]]
+    warn: float
+    stop: float
+
+    def __init__(self, **values: Any) -> None:
+        for name in BudgetRule.__slots__:
+            object.__setattr__(self, name, values[name])
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a budget's rule cannot be changed: {name}")
+
+    @property
+    def cap(self) -> int:
+        """The most that may be used: the amount at the stop level, rounded down."""
+        return int(self.limit * self.stop // 100)
+
+    def key(self, session: str = "") -> str:
+        """What is limited, as text: budgets that limit the same share their reservations, whatever their amounts."""
+        time = f"{self.window_ns} ns" if self.window_ns is not None else self.span
+        scope = [(name, sorted(patterns)) for name, patterns in sorted({**self.filters, **_dotted(self.meta)}.items())]
+        return f"{self.unit} per {time} of {scope}" + (f" in {session}" if self.is_per_session else "")
+
+    @property
+    def in_one(self) -> int:
+        """How many of the inner unit are one of what people count: nano-dollars in a dollar."""
+        return _NANO if self.unit == "usd" else 1
+
+    def in_unit(self, amount: int) -> float | int:
+        """An amount as people count: dollars, tokens, requests."""
+        return amount / _NANO if self.unit == "usd" else amount
+
+
+def parse_budgets(table: Mapping[str, Any]) -> tuple[BudgetRule, ...]:
+    """Read the `[budgets]` table, in the order in which it is written.
+
+    Raises:
+        InvalidSettings: A budget cannot be used; the message names it, the key, and what is allowed.
+    """
+    return tuple(parse_budget(name, entry) for name, entry in table.items())
+
+
+def parse_budget(name: str, table: Any) -> BudgetRule:
+    """Read one budget.
+
+    Raises:
+        InvalidSettings: It cannot be used; the message names it, the key, and what is allowed.
+    """
+    if not name.strip():
+        raise _flaw(name, "needs a name, such as [budgets.daily]")
+    if not isinstance(table, dict):
+        raise _flaw(name, f"must be a table, such as [budgets.{name}] with usd = 20 and period = 'day'")
+    for key in table:
+        if key not in _KEYS:
+            raise _flaw(name, f"unknown key {key!r}; known are {', '.join(_KEYS)}")
+    unit = _one_of(name, table, UNITS, "an amount")
+    time = _one_of(name, table, _TIMES, "a time")
+    stop = _percent(name, table, "stop", STOP)
+    warn = _percent(name, table, "warn", min(WARN, stop * WARN / STOP))
+    if warn >= stop:
+        raise _flaw(name, f"warn must be below stop; it is {warn:g}, and stop is {stop:g}")
+    window_ns, months = _window(name, table["window"]) if time == "window" else (None, None)
+    if time == "per" and table["per"] != "session":
+        raise _flaw(name, f"per must be 'session'; it is {_shown(table['per'])}")
+    if time == "period" and table["period"] not in PERIODS:
+        raise _flaw(name, f"period must be one of {', '.join(PERIODS)}; it is {_shown(table['period'])}")
+    filters = {key: _patterns(name, key, table[key]) for key in SCOPE if key in table}
+    meta = table.get("meta", {})
+    if not isinstance(meta, dict):
+        raise _flaw(name, "meta must be a table, such as { team = 'x' }")
+    return BudgetRule(
+        name=name, unit=unit, limit=_amount(name, unit, table[unit]), is_per_session=time == "per",
+        window_ns=window_ns, months=months, period=table.get("period"), span=table[time], filters=filters,
+        meta={str(key): _patterns(name, f"meta.{key}", value) for key, value in meta.items()}, warn=warn, stop=stop,
+    )  # fmt: skip
+
+
+def _one_of(name: str, table: Mapping[str, Any], keys: tuple[str, ...], what: str) -> Any:
+    given = [key for key in keys if key in table]
+    if len(given) != 1:
+        found = f"it has {' and '.join(given)}" if given else "it has none"
+        raise _flaw(name, f"needs exactly one of {', '.join(keys)} as {what}; {found}")
+    return given[0]
+
+
+def _amount(name: str, unit: str, value: object) -> int:
+    if unit == "usd":
+        if _is_number(value) and 0 < value <= _MOST and round(value * _NANO):  # type: ignore[operator] # a number
+            return round(value * _NANO)  # type: ignore[operator] # as above
+        raise _flaw(name, f"usd must be a number above 0, up to {_MOST:,}; it is {_shown(value)}")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNT:
+        return value
+    raise _flaw(name, f"{unit} must be a whole number above 0; it is {_shown(value)}")
+
+
+def _percent(name: str, table: Mapping[str, Any], key: str, default: float) -> float:
+    value = table.get(key, default)
+    if _is_number(value) and 0 < value <= 10 * STOP:
+        return float(value)
+    raise _flaw(name, f"{key} must be a number of percent above 0, up to {10 * STOP}; it is {_shown(value)}")
+
+
+def _window(name: str, value: object) -> tuple[int | None, int | None]:
+    """A rolling window's nanoseconds, or its months."""
+    text = value if isinstance(value, str) else ""
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    word = text[len(digits) :]
+    count = int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 12 else 0
+    if word == "mo" and 0 < count <= _MOST_MONTHS:
+        return None, count
+    seconds = count * _SECONDS.get(word, 0)
+    if 0 < seconds <= _MOST_SECONDS:
+        return seconds * _NANO, None
+    raise _flaw(name, f"window must be {_WINDOWS}, up to 100 years; it is {_shown(value)}")
+
+
+def _patterns(name: str, key: str, value: object) -> tuple[str, ...]:
+    patterns = [value] if isinstance(value, str) else value
+    if isinstance(patterns, list | tuple) and patterns and all(isinstance(one, str) and one for one in patterns):
+        return tuple(one.lower() for one in patterns)
+    raise _flaw(name, f"{key} must be a text such as 'claude-*', or a list of them; it is {_shown(value)}")
+
+
+def _dotted(meta: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {f"meta.{key}": patterns for key, patterns in meta.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+def _flaw(name: str, why: str) -> Exception:
+    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, for what hardly happens
+
+    return InvalidSettings(f"[budgets.{name}] {why}")

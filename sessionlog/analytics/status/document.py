@@ -1,0 +1,238 @@
+"""The document of a status: its parts, each asked of the ledger, and a reason for everything that is not known.
+
+What a session used is one thing, what fills its context another, and neither says what is left of a budget. Nothing is
+imported for it that a question can do without (see `status`).
+"""
+
+from __future__ import annotations
+
+from time import localtime, mktime
+
+from sessionlog.analytics.status import budgets as windows
+from sessionlog.analytics.status import sums, typical
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+    from typing import Any
+
+    from sessionlog.analytics.status.sums import Found, Query
+
+SCHEMA = "sessionlog.status/1"
+NOTHING_YET = "no session has been recorded yet"
+
+_UNPRICED = "no cost is logged, and the price list has none for it; `sessionlog pricing MODEL` says why"
+_NO_TURNS = "the logs of {} do not tell where a turn begins"
+_ALONE = "the log was read by itself: it knows of no other session"
+_NO_FIT = (
+    "no budget in US dollars, tokens or requests limits it, or its cost is not known; "
+    "what a provider says in percent is no amount"
+)
+
+
+def document_of(
+    query: Query,
+    found: Found | None,
+    *,
+    now_ns: int,
+    zone: tzinfo | None = None,
+    rules: Sequence[Any] = (),
+    everything: bool = False,
+    alone: bool = False,
+    missing: str = NOTHING_YET,
+) -> dict[str, Any]:
+    """Return the document `sessionlog.status/1` of a session.
+
+    Args:
+        query: Runs a statement on the ledger.
+        found: The session; None if there is none, or all are asked about.
+        now_ns: The present.
+        zone: Whose day `today` is, and budgets' days; None for the machine's.
+        rules: The user's own budgets (see `budgets.rules`).
+        everything: Sum over all sessions.
+        alone: The book holds one log and knows nothing of others.
+        missing: Why there is no session.
+    """
+    why: dict[str, str] = {}
+    if found is None:
+        why["session"] = "this is the sum over all sessions" if everything else missing
+    budgets = windows.provider_windows(query, None if found is None else found.source, now_ns, why)
+    per_session: list[str] = []
+    if rules and not alone:
+        names = windows.own_budgets(_own_states(query, rules, now_ns, zone, found), budgets, why)
+        per_session = [names[rule.name] for rule in rules if rule.is_per_session and rule.name in names]
+    count, named = sums.problems_of(query, None if found is None else found.id)
+    return {
+        "schema": SCHEMA,
+        "session": None if found is None else _session(query, found, why),
+        "usage": {
+            "session": _used(query, found, why, everything=everything),
+            "lastTurn": _last_turn(query, found, why),
+            "today": _today(query, now_ns, zone, why, alone=alone),
+            "budgets": budgets,
+        },
+        "context": _context(query, found, why),
+        "typical": _typical(query, budgets, per_session, why),
+        "problems": {"count": count, "first": _first(named)},
+        "unavailable": why,
+    }
+
+
+def empty_document(reason: str) -> dict[str, Any]:
+    """Return the document of which nothing is known."""
+    places = ("session", "usage.session", "usage.lastTurn", "usage.today", "context", "typical")
+    return {
+        "schema": SCHEMA,
+        "session": None,
+        "usage": {"session": None, "lastTurn": None, "today": None, "budgets": {}},
+        "context": None,
+        "typical": None,
+        "problems": {"count": 0, "first": []},
+        "unavailable": dict.fromkeys(places, reason),
+    }
+
+
+def _session(query: Query, found: Found, why: dict[str, str]) -> dict[str, Any]:
+    model = sums.last_model(query, found.id)
+    values = {
+        "id": found.session,
+        "source": found.source,
+        "path": found.path,
+        "status": found.status,
+        "project": None if found.project == "unknown" else found.project,
+        "model": None if model == "unknown" else model,
+        "task": typical.task_of(found.metadata),
+        "start": windows.stamp(found.start_ns),
+        "last": windows.stamp(found.last_ns),
+        "archived": bool(found.archived),
+    }
+    reasons = {
+        "project": "the log names no folder",
+        "model": "there was no request yet" if model is None else "the log names no model",
+        "task": "the session's metadata names no task",
+        "start": "the log has no times",
+        "last": "the log has no times",
+    }
+    why |= {f"session.{name}": reason for name, reason in reasons.items() if values[name] is None}
+    return values
+
+
+def _used(query: Query, found: Found | None, why: dict[str, str], *, everything: bool) -> dict[str, Any] | None:
+    place, partial = "usage.session", False
+    if everything:
+        (turns, partial), used = sums.turns_of_all(query), sums.sums_of_time(query, None, None)
+        source = "these agents"
+    elif found is None:
+        why[place] = why["session"]
+        return None
+    else:
+        turns, used, source = found.turns, sums.sums_of_session(query, found.id), found.source
+    if turns is None:
+        why[f"{place}.turns"] = _NO_TURNS.format(source)
+    _explain(used, place, why)
+    return {"turns": turns, **({"turnsArePartial": partial} if everything else {}), **used}
+
+
+def _last_turn(query: Query, found: Found | None, why: dict[str, str]) -> dict[str, Any] | None:
+    place = "usage.lastTurn"
+    if found is None or found.last_turn_ns is None:
+        why[place] = why["session"] if found is None else _NO_TURNS.format(found.source)
+        return None
+    used = sums.sums_since(query, found.id, found.last_turn_ns)
+    _explain(used, place, why)
+    return used
+
+
+def _today(
+    query: Query, now_ns: int, zone: tzinfo | None, why: dict[str, str], *, alone: bool
+) -> dict[str, Any] | None:
+    place = "usage.today"
+    if alone:
+        why[place] = _ALONE
+        return None
+    start_ns, end_ns = day_of(now_ns, zone)
+    used = sums.sums_of_time(query, start_ns, end_ns)
+    _explain(used, place, why)
+    return {"since": windows.stamp(start_ns), **used}
+
+
+def _explain(used: dict[str, Any], place: str, why: dict[str, str]) -> None:
+    if used["cost"] is None:
+        reason = _UNPRICED if used["requests"] or used["totalTokens"] else "there was no request"
+        why |= {f"{place}.{name}": reason for name in ("cost", "costSource")}
+
+
+def _context(query: Query, found: Found | None, why: dict[str, str]) -> dict[str, Any] | None:
+    last = None if found is None else sums.last_request(query, found.id)
+    if last is None:
+        why["context"] = why["session"] if found is None else "no request of the main agent tells its tokens"
+        return None
+    used, time_ns, provider, model, answered = last
+    from sessionlog.context.windows import find_context_window  # noqa: PLC0415 - its list is read for those with a session
+
+    window = find_context_window(model, provider) or find_context_window(answered, provider)
+    reason = f"the window of {model} is not known"
+    if window is not None and used > window:
+        reason, window = f"more than the {window} tokens that are known of {model} were sent: it has a larger one", None
+    if window is None:
+        why |= {"context.window": reason, "context.percent": reason}
+    return {
+        "used": int(used),
+        "window": window,
+        "percent": None if window is None else used / window * 100,
+        "model": model,
+        "time": windows.stamp(time_ns),
+    }
+
+
+def _typical(
+    query: Query, budgets: dict[str, dict[str, Any] | None], per_session: Sequence[str], why: dict[str, str]
+) -> dict[str, Any] | None:
+    tasks = typical.typical_sessions(query)
+    if not tasks:
+        why["typical"] = "no session has come to an end yet"
+        return None
+    for task in tasks:
+        task["fits"] = windows.fits(task, budgets, per_session)
+    if any(task["fits"] is None for task in tasks):
+        why["typical.byTask.fits"] = _NO_FIT
+    if any(task["cost"] is None for task in tasks):
+        why["typical.byTask.cost"] = "the cost of no such session is wholly known"
+    return {"sessions": sum(task["sessions"] for task in tasks), "byTask": tasks}
+
+
+def _own_states(
+    query: Query, rules: Sequence[Any], now_ns: int, zone: tzinfo | None, found: Found | None
+) -> Sequence[Any]:
+    from sessionlog.analytics.budgets.states import budget_states  # noqa: PLC0415 - for those who have budgets
+
+    session_id = None if found is None else found.id
+    return budget_states(query, rules, now_ns=now_ns, zone=zone or "local", session_id=session_id)
+
+
+def _first(named: Sequence[str]) -> list[str]:
+    if not named:
+        return []
+    from sessionlog.ledger.reading import problems_of  # noqa: PLC0415 - for logs that are damaged
+
+    return [str(problem) for text in named for problem in problems_of(text)][:10]
+
+
+def day_of(now_ns: int, zone: tzinfo | None) -> tuple[int, int]:
+    """Return when the day of a moment begins and when it ends; without a zone as the C library has it."""
+    if zone is not None:
+        from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - the machine's day needs no calendar
+
+        from sessionlog.analytics.window import parse_usage_window  # noqa: PLC0415 - as above
+
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_ns // 1000)
+        today = parse_usage_window("today", now=moment, tz=zone)
+        if today is not None and today.start_ns is not None and today.end_ns is not None:
+            return today.start_ns, today.end_ns
+    return _midnight(now_ns, 0), _midnight(now_ns, 1)
+
+
+def _midnight(now_ns: int, days: int) -> int:
+    at = localtime(now_ns // 1_000_000_000)
+    return int(mktime((at.tm_year, at.tm_mon, at.tm_mday + days, 0, 0, 0, 0, 0, -1))) * 1_000_000_000

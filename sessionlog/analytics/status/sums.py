@@ -1,0 +1,155 @@
+"""Status sums: the statements behind a status, and what they give, as plain values.
+
+What a session used is the sum over its requests, and never what its last one says; how full the context is, is what
+that last one says, and never a sum. Nothing is imported for it: the shortest way to a status (`cli.warm`) and the whole
+one share this.
+"""
+
+from __future__ import annotations
+
+from sessionlog.analytics.conditions import STATUS, within_64_bits
+from sessionlog.ledger.cells import parts
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+    """Runs a statement with parameters, and returns its rows."""
+
+NANO = 1_000_000_000  # `events.money` costs 15 ms
+
+_SUMS = """SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
+    SUM(r.estimate_nano), """
+_OF_CELLS = f"{_SUMS} MAX(r.unknown)"
+_OF_RECORDS = f"{_SUMS} MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
+
+_RECORDS = """(SELECT DISTINCT file_id FROM told WHERE session_id = :id) t JOIN records r ON r.file_id = t.file_id"""
+"""The records of a session: by the logs that tell of it, for there are millions of others."""
+
+_SESSION = f"""
+SELECT s.id, s.source, s.session, s.path, COALESCE(NULLIF({STATUS}, ''), 'unknown'), s.project, s.start_ns, s.last_ns,
+    s.archived, s.metadata, s.turns, s.last_turn_ns
+FROM sessions s WHERE {{which}}
+"""  # noqa: S608 - names of the schema
+_NEWEST = "ORDER BY s.last_ns IS NULL, s.last_ns > :now_ns, s.last_ns DESC, s.id DESC"
+"""What claims to be of the future comes after all that has happened."""
+
+_LAST = f"""
+SELECT r.input + r.cache_read + r.cache_write, r.time_ns, l.provider, l.model, l.response_model
+FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
+WHERE r.session_id = :id AND r.requests AND l.granularity = 'request' AND {{which}}
+ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1
+"""  # noqa: S608 - names of the schema
+_OF_MAIN = "l.agent = 'main' AND r.input + r.cache_read + r.cache_write > 0"
+
+
+class Found:
+    """A session as the ledger knows it; times are nanoseconds since 1970."""
+
+    __slots__ = (
+        "archived", "id", "last_ns", "last_turn_ns", "metadata", "path", "project", "session", "source", "start_ns",
+        "status", "turns",
+    )  # fmt: skip
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        (
+            self.id, self.source, self.session, self.path, self.status, self.project, self.start_ns, self.last_ns,
+            self.archived, self.metadata, self.turns, self.last_turn_ns,
+        ) = row  # fmt: skip
+
+
+def find_newest(query: Query, now_ns: int) -> list[Found]:
+    """Return the session with the newest event, if there is any."""
+    return _found(query, f"s.counted {_NEWEST} LIMIT 1", {}, now_ns)
+
+
+def find_named(query: Query, name: str, now_ns: int) -> list[Found]:
+    """Return the sessions that a text may mean: an id, else the beginning of one, else the end."""
+    for which in (
+        "s.session = :name",
+        "substr(s.session, 1, length(:name)) = :name",
+        "length(:name) >= 4 AND substr(s.session, -length(:name)) = :name",
+    ):
+        found = _found(query, f"{which} ORDER BY s.session, s.source, s.path", {"name": name}, now_ns) if name else []
+        if found:
+            return found
+    return []
+
+
+def find_told(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[Found]:
+    """Return the session that a log tells of, the newest if there are several; paths are ways to write its name."""
+    names = {f"path_{number}": path for number, path in enumerate(paths)}
+    marks = ", ".join(f":{name}" for name in names)
+    told = f"SELECT t.session_id FROM files f JOIN told t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
+    return _found(query, f"s.id IN ({told}) {_NEWEST} LIMIT 1", names, now_ns)
+
+
+def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[Found]:
+    return list(map(Found, query(_SESSION.format(which=which), {**parameters, "now_ns": within_64_bits(now_ns)})))
+
+
+def sums_of_session(query: Query, session_id: int) -> dict[str, Any]:
+    """Return what a session used."""
+    [row] = query(f"SELECT {_OF_CELLS} FROM cells r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
+    return _used(row)
+
+
+def sums_since(query: Query, session_id: int, since_ns: int) -> dict[str, Any]:
+    """Return what a session used from a moment on."""
+    sql = f"SELECT {_OF_RECORDS} FROM {_RECORDS} WHERE r.session_id = :id AND r.time_ns >= :since_ns"  # noqa: S608 - names of the schema
+    [row] = query(sql, {"id": session_id, "since_ns": since_ns})
+    return _used(row)
+
+
+def sums_of_time(query: Query, start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
+    """Return what all sessions used in a time, or ever."""
+    tables, bounds = parts(start_ns, end_ns)
+    sql = f"SELECT {_OF_CELLS} FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"  # noqa: S608 - names of the schema
+    [row] = query(sql, dict(bounds))
+    return _used(row)
+
+
+def turns_of_all(query: Query) -> tuple[int | None, bool]:
+    """Return the turns of all sessions that tell theirs, and whether there are others."""
+    [(turns, others)] = query("SELECT SUM(s.turns), SUM(s.turns IS NULL) FROM sessions s WHERE s.counted", {})
+    return turns, bool(others)
+
+
+def last_request(query: Query, session_id: int) -> tuple[Any, ...] | None:
+    """Return (prompt tokens, time, provider, model, model that answered) of the main agent's last request."""
+    rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
+    return rows[0] if rows else None
+
+
+def last_model(query: Query, session_id: int) -> str | None:
+    """Return the model of the last request of any kind."""
+    rows = query(_LAST.format(which="1"), {"id": session_id})
+    if not rows:
+        sql = "SELECT 0, 0, 0, l.model FROM cells r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
+        rows = query(f"{sql} ORDER BY r.last_ns DESC LIMIT 1", {"id": session_id})
+    return str(rows[0][3]) if rows else None
+
+
+def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
+    """Return how many findings there are about the logs of a session, or about all, and the JSON that names some."""
+    which = "" if session_id is None else "AND id IN (SELECT file_id FROM told WHERE session_id = :id)"
+    sql = f"SELECT problems, named FROM files WHERE problems AND NOT missing {which} ORDER BY path"  # noqa: S608 - as above
+    rows = query(sql, {} if session_id is None else {"id": session_id})
+    return sum(row[0] for row in rows), [row[1] for row in rows]
+
+
+def _used(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Tokens in disjoint classes, which add up to the total; and the cost, with what is known of it."""
+    requests, fresh, output, cache_read, cache_write, known, estimated, partial = row
+    counts = [int(value or 0) for value in (requests, fresh, output, cache_read, cache_write)]
+    source = "recorded" if estimated is None else "estimated" if known is None else "mixed"
+    nothing = known is None and estimated is None
+    return {
+        **dict(zip(("requests", "input", "output", "cacheRead", "cacheWrite"), counts, strict=True)),
+        "totalTokens": sum(counts[1:]),
+        "cost": None if nothing else ((known or 0) + (estimated or 0)) / NANO,
+        "costIsPartial": bool(partial) and not nothing,
+        "costSource": None if nothing else source,
+    }

@@ -1,0 +1,165 @@
+"""`sessionlog budget`: what is left to spend, for a person and for a script."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.gaps import error_words
+from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+from sessionlog.analytics.budgets.rules import BudgetRule, parse_budgets
+from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsCsv, AsJson, Now, Zone, info
+from sessionlog.cli.options import JOBS
+from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
+from sessionlog.engine.scanner import scanner
+from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
+from sessionlog.ledger.moment import moment_now
+from sessionlog.render.budget import (
+    confirmed_document,
+    finding,
+    gap_notes,
+    no_budgets,
+    render_budgets,
+    render_budgets_csv,
+    render_confirmed,
+)
+
+Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
+Jobs = Annotated[int | None, info(JOBS)]
+
+
+def budget(
+    ctx: typer.Context,
+    *,
+    ledger: Ledger = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    tz: Zone = None,
+    now: Now = None,
+) -> None:
+    """Show every budget of config.toml: what is used and reserved, how fast, when it runs out and when it resets.
+
+    Example: sessionlog budget
+    """
+    if ctx.invoked_subcommand is not None:
+        if as_json or as_csv or any(value is not None for value in (ledger, jobs, tz, now)):
+            fail(f"options stand behind the command: sessionlog budget {ctx.invoked_subcommand} --ledger FILE")
+        return
+    form = r.choose_one(json=as_json, csv=as_csv)
+    where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    report = _report(where, parse_budgets(where.settings.budgets))
+    if form == "json":
+        print_json(report.to_dict())
+    elif form == "csv":
+        print_text(render_budgets_csv(report))
+    elif report.budgets:
+        r.print_lines(partial(render_budgets, report, tz=where.zone, now=where.now))
+    if not report.budgets:
+        _say(no_budgets(where.settings.config_path))
+    elif form != "table":
+        _say(gap_notes(report))
+
+
+def check(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these budgets.")] = None,
+    *,
+    warn: Annotated[bool, typer.Option("--warn", help="Exit with 1 at the warn level, too.")] = False,
+    ledger: Ledger = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    tz: Zone = None,
+    now: Now = None,
+) -> None:
+    """Exit with 1 if a budget is exceeded, and name it: for cron, CI and hooks.
+
+    Exit code 3: nothing is known to be exceeded, but not all is known; the reason is named.
+
+    Example: sessionlog budget check daily --warn
+    """
+    where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    rules = parse_budgets(where.settings.budgets)
+    if not rules:
+        _say(no_budgets(where.settings.config_path))
+        raise Leave(USAGE)
+    report = _report(where, _chosen(rules, names or ()))
+    if as_json:
+        print_json(report.to_dict())
+    found = report.names("exceeded", "warn") if warn else report.names("exceeded")
+    _say(finding(one, tz=where.zone, now=where.now) for one in report.budgets if one.state.name in found)
+    _say(gap_notes(report))
+    if found:
+        raise Leave(FOUND)
+    if report.unknown:
+        raise Leave(UNREADABLE)
+
+
+def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
+    """Confirm the clock and the ledger as they are now, after the one was set or the other deleted or replaced.
+
+    Until then budgets answer that they do not know what is left. Use and limits stay as they are.
+
+    Example: sessionlog budget reset
+    """
+    where = r.reporting(None, tz=None, now=None, ledger=ledger)
+    path = str(where.ledger)
+    place = BudgetBook(path, r.price_book(where.settings, None), where.env, moment_now)
+    with _usable(path):
+        confirmed = place.confirm()
+        place.close()
+    if as_json:
+        print_json(confirmed_document(path, confirmed))
+    else:
+        print_text(render_confirmed(confirmed))
+
+
+PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
+    "check": (check, "Exit with 1 if a budget is exceeded, and name it."),
+    "reset": (reset, "Confirm the clock and the ledger as they are now."),
+}
+"""The commands below `budget`, and what each does in a few words."""
+
+
+def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
+    if not rules:
+        return BudgetReport(budgets=())
+    path = str(where.ledger)
+    prices = r.price_book(where.settings, None)
+    with _usable(path), r.scan_progress() as progress:
+        return report_budgets(
+            path, rules, prices, env=where.env, zone=where.zone, now=where.now, scanner=scanner(jobs=where.jobs),
+            progress=progress,
+        )  # fmt: skip
+
+
+def _chosen(rules: Sequence[BudgetRule], names: Sequence[str]) -> list[BudgetRule]:
+    known = [rule.name for rule in rules]
+    for name in names:
+        if name not in known:
+            fail(f"there is no budget {name!r}; there are {', '.join(known)}", USAGE)
+    return [rule for rule in rules if not names or rule.name in names]
+
+
+def _say(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        note(sentence)
+
+
+@contextmanager
+def _usable(path: str) -> Iterator[None]:
+    """A ledger that cannot be asked is a sentence and an exit code, and never a budget that is kept."""
+    try:
+        yield
+    except (LedgerUnusable, LogNotReadable) as error:
+        fail(f"what is left is not known: {error}", UNREADABLE)
+    except SessionLogError:
+        raise
+    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may be anything
+        fail(f"what is left is not known: {path}: {error_words(error)}", UNREADABLE)

@@ -1,0 +1,54 @@
+"""`sessionlog context`: what fills the context window at one request of a session."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.archive.find import open_session
+from sessionlog.cli.declared import AsCsv, AsJson
+from sessionlog.cli.output import note, print_json, print_text
+from sessionlog.cli.reporting import choose_one, print_lines
+from sessionlog.context.xray.report import xray
+from sessionlog.render.context import render_context, render_context_csv
+from sessionlog.render.notes import damage_note
+from sessionlog.settings import load_settings
+
+
+def context(
+    target: Annotated[str, typer.Argument(metavar="FILE|SESSION", help="A log, or the beginning of a session's id.")],
+    *,
+    request: Annotated[
+        int | None, typer.Option(metavar="N", help="Which request, from 1.", show_default="the last")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Every part and item, not only the largest.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
+) -> None:
+    """Show what fills the model's context window at a request of a session: system prompt, tools, history, results.
+
+    It also tells what is largest, what is there several times, what was cached, and how the prompt grew. The total is
+    what the provider counted, where the log has it; the parts are estimates that are made to fit it.
+
+    Example: sessionlog context s-9f2 --request 31
+    """
+    form, settings = choose_one(json=as_json, csv=as_csv), load_settings()
+    with open_session(target, directory or settings.session_dir, os.environ) as (log, session, entry):
+        report = xray(log, session, request=request)
+    if entry is not None:
+        report = replace(report, path=entry.path)
+        note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+    if form == "table":
+        zone = resolve_zone(settings.timezone or "local")
+        print_lines(partial(render_context, report, zone=zone, now=datetime.now(UTC), full=full))
+        return
+    print_json(report.to_dict(full=full)) if form == "json" else print_text(render_context_csv(report))
+    if report.problem_count:
+        note(damage_note(report.problem_count, report.problems))

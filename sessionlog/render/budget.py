@@ -1,0 +1,167 @@
+"""How budgets look: one line each with a bar, the fullest in colour, and below what is not known.
+
+Yellow is the warn level and what is not wholly known, red is exceeded; the same is said in words beside it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sessionlog.analytics.budgets.report import COLUMNS, BudgetReport, ReportedBudget
+from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule
+from sessionlog.analytics.budgets.states import BudgetState
+from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
+from sessionlog.render.bar import BAR_CELLS, bar
+from sessionlog.render.escape import csv_cell, one_line
+from sessionlog.render.line import Line
+from sessionlog.render.numbers import exact, human_count, percent, usd
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import clock, stamp
+
+_STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
+_WORDS = {"ok": "", "warn": "warn", "exceeded": "exceeded"}
+_NAME = 30
+_SCOPE = 60
+_SHORT, _ROOMY = 8, 110
+"""Cells of a bar on a narrow terminal, and the columns from which there is room for a whole one."""
+
+
+_COLUMNS = (
+    Column(title="BUDGET", name="budget", right=False, least=8),
+    Column(title="PER", name="time", rank=1, right=False),
+    Column(title="", name="bar", right=False),
+    Column(title="USED", name="used"),
+    Column(title="OF", name="limit"),
+    Column(title="%", name="percent"),
+    Column(title="", name="level", right=False),
+    Column(title="RESERVED", name="reserved", rank=5),
+    Column(title="AN HOUR", name="burn rate", rank=4),
+    Column(title="RUNS OUT", name="runs out", rank=2, right=False),
+    Column(title="RESETS", name="resets", rank=3, right=False),
+    Column(title="OF WHAT", name="scope", rank=6, right=False, least=12),
+)
+
+
+def render_budgets(report: BudgetReport, *, width: int, tz: str, now: datetime) -> Iterator[Line]:
+    """Yield the lines of the terminal view."""
+    zone = resolve_zone(tz)
+    at = stamp(int(now.timestamp()) * 1_000_000_000, zone, now=now)
+    yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(zone)})")
+    yield Line()
+    table = fit_table(_COLUMNS, [_row(one, tz, now, width) for one in report.budgets], width=width)
+    yield from table.lines
+    yield Line()
+    if any(one.state.unpriced for one in report.budgets):
+        yield Line("+ at least: a part of it has no price", "note")
+    for sentence in gap_notes(report):
+        yield Line(sentence, "unfinished")
+    if table.hidden:
+        yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json)", "note")
+
+
+def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
+    state = one.state
+    style = _STYLES[state.level]
+    doubtful = "unfinished" if one.gaps else ""
+    return [
+        Cell(text=one_line(state.name, _NAME)),
+        Cell(text=state.rule.span, style="secondary"),
+        Cell(text=bar(min(1.0, state.percent / 100), BAR_CELLS if width >= _ROOMY else _SHORT), style=style),
+        Cell(text=_amount(state.rule, state.used) + ("+" if state.unpriced else ""), style=doubtful),
+        Cell(text=_limit(state)),
+        Cell(text=percent(state.percent / 100), style=style),
+        Cell(text=_WORDS[state.level], style=style),
+        Cell(text=_amount(state.rule, state.reserved) if state.reserved else ""),
+        Cell(text=_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
+        Cell(text=_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
+        Cell(text=_when(state.resets_ns, tz, now), style="secondary"),
+        Cell(text=one_line(_scope(one), _SCOPE), style="secondary"),
+    ]
+
+
+def _amount(rule: BudgetRule, amount: float) -> str:
+    return usd(amount) if rule.unit == "usd" else f"{human_count(round(amount))} {_short(rule.unit)}"
+
+
+def _limit(state: BudgetState) -> str:
+    return usd(state.limit) if state.unit == "usd" else human_count(round(state.limit))
+
+
+def _short(unit: str) -> str:
+    return {"tokens": "tok", "requests": "req"}.get(unit, unit)
+
+
+def _when(time_ns: int | None, tz: str, now: datetime) -> str:
+    """The time of day, with the date unless it is today."""
+    if time_ns is None:
+        return ""
+    zone = resolve_zone(tz)
+    today = day_key(int(now.timestamp()) * 1_000_000_000, zone)
+    return clock(time_ns, zone) if day_key(time_ns, zone) == today else stamp(time_ns, zone, now=now)
+
+
+def _scope(one: ReportedBudget) -> str:
+    rule = one.state.rule
+    parts = [f"session {one.session}"] if one.session else ["no session is running"] if rule.is_per_session else []
+    parts += [" or ".join(patterns) for patterns in rule.filters.values()]
+    parts += [f"{key} {' or '.join(patterns)}" for key, patterns in rule.meta.items()]
+    return ", ".join(parts)
+
+
+def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
+    """Say in a sentence that a budget is exceeded, or nearly used."""
+    state = one.state
+    shown = _amount(state.rule, state.used), _limit(state)
+    how = "exceeded" if state.level == "exceeded" else "nearly used"
+    words = f"{one_line(state.name, _NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
+    words += f" ({percent(state.percent / 100)})" + (
+        f" in session {one_line(one.session, _SCOPE)}" if one.session else ""
+    )
+    if state.resets_ns is None:
+        return words
+    return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
+
+
+def gap_notes(report: BudgetReport) -> list[str]:
+    """Say of which budgets not all is known, and why; one reason for several budgets is said once."""
+    whose: dict[str, list[str]] = {}
+    for one in report.budgets:
+        for gap in one.gaps:
+            whose.setdefault(gap, []).append(one_line(one.state.name, _NAME))
+    everyone = len(report.budgets)
+    return [
+        f"not all is known{'' if len(names) == everyone else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
+        for gap, names in whose.items()
+    ]
+
+
+def no_budgets(config_path: str) -> Sequence[str]:
+    """Say how to set the first budget, in lines."""
+    return (f"no budgets yet; a first one in {config_path} would be", "", *EXAMPLE.splitlines())
+
+
+def render_budgets_csv(report: BudgetReport) -> str:
+    """Return the budgets as CSV with exact numbers; reasons are joined by a semicolon."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in report.budgets:
+        row: dict[str, Any] = {"name": one.state.name, **one.to_dict(), "unknown": "; ".join(one.gaps)}
+        values = (row[name] for name in COLUMNS)
+        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in values)
+    return out.getvalue()
+
+
+def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON document `sessionlog.budget.reset/1`; `confirmed` is what had been in doubt."""
+    return {"schema": "sessionlog.budget.reset/1", "path": path, "confirmed": list(confirmed)}
+
+
+def render_confirmed(confirmed: Sequence[str]) -> str:
+    """Return what was confirmed, a line each."""
+    lines = [f"confirmed: {one_line(sentence.partition(': `')[0], 400)}" for sentence in confirmed]
+    return "".join(f"{line}\n" for line in lines or ["there was nothing to confirm"])

@@ -1,0 +1,235 @@
+"""How the X-ray of a context window looks: a line, a stacked bar with its legend, growth, and what is largest.
+
+A person reads it without colour: each part has a sign of its own, and whatever is estimated has a `~`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+
+from sessionlog.context.xray.parts import KINDS, Part, apportion
+from sessionlog.context.xray.report import ContextReport
+from sessionlog.render.escape import csv_cell, one_line
+from sessionlog.render.line import Line
+from sessionlog.render.notes import damage_note
+from sessionlog.render.numbers import exact, human_count, percent
+from sessionlog.render.spark import spark
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import stamp
+
+CSV_COLUMNS = ("kind", "name", "tokens", "count", "share")
+_TITLES = {
+    "system": ("█", "system"), "tools": ("▒", "tools"), "history": ("░", "history"),
+    "tool_results": ("▓", "tool results"), "turn": ("▚", "this turn"), "not_in_log": ("╱", "not in the log"),
+    "free": ("·", "free"),
+}  # fmt: skip
+_WIDEST = 100
+_DRAWN = 0.2  # a window that is emptier is not drawn: its parts could not be told apart
+_FAR = 0.25
+_SHOWN = 8
+_REPEATS = 5
+_NAME = 100
+
+_PARTS = (
+    Column(title="", name="part", right=False, least=10),
+    Column(title="TOKENS", name="tokens"),
+    Column(title="SHARE", name="share"),
+    Column(title="WHAT", name="what", right=False, least=20),
+)
+_LARGEST = (
+    Column(title="TOKENS", name="tokens"),
+    Column(title="SHARE", name="share"),
+    Column(title="LARGEST", name="largest", right=False, least=20),
+    Column(title="IN", name="part", rank=1, right=False),
+)
+_REPEATED = (
+    Column(title="TOKENS", name="tokens"),
+    Column(title="TIMES", name="times"),
+    Column(title="REPEATED", name="repeated", right=False, least=20),
+    Column(title="SPARE", name="spare", rank=1),
+)
+
+
+def render_context(
+    report: ContextReport, *, width: int, zone: tzinfo, now: datetime, full: bool = False
+) -> Iterator[Line]:
+    """Yield the lines of the terminal view; `full` with every part, item and repeat."""
+    yield _headline(report)
+    yield _who(report, zone, now)
+    yield _bar(report, min(width, _WIDEST))
+    yield from fit_table(_PARTS, list(_part_rows(report, full=full)), width=width).lines
+    yield from _growth(report, min(width, _WIDEST))
+    yield Line()
+    yield from _largest(report, width, full=full)
+    yield from _repeats(report, width, full=full)
+    yield Line()
+    yield from _notes(report, full=full)
+
+
+def _headline(report: ContextReport) -> Line:
+    line = Line(f"Context at request {report.request} of {report.requests}", "title")
+    estimated = report.reported_tokens is None
+    total = f"{'~' if estimated else ''}{human_count(report.total_tokens)}"
+    style = "estimated" if estimated else ""
+    if report.window_tokens:
+        line.append(" · ")
+        window = human_count(report.window_tokens).replace(".0", "")
+        line.append(f"{total} of {window} tokens ({percent(report.window_share)})", style)
+    else:
+        line.append(" · ")
+        line.append(f"{total} tokens", style)
+        line.append(", window unknown")
+    if report.cached_share:
+        line.append(" · ")
+        line.append(f"{percent(report.cached_share)} served from cache", "cached")
+    return line
+
+
+def _who(report: ContextReport, zone: tzinfo, now: datetime) -> Line:
+    words = [one_line(report.model, 60), one_line(report.session, 60)]
+    words += [] if report.time_ns is None else [stamp(report.time_ns, zone, now=now)]
+    return Line(" · ".join(word for word in words if word), "secondary")
+
+
+def _bar(report: ContextReport, cells: int) -> Line:
+    sizes = {kind: sum(part.tokens for part in report.parts if part.kind == kind) for kind in KINDS}
+    sizes["free"] = _free(report) if _is_drawn(report) else 0
+    line = Line(no_wrap=True)
+    for kind, count in zip(sizes, _cells(list(sizes.values()), cells), strict=True):
+        line.append(_TITLES[kind][0] * count, "secondary" if kind in ("free", "not_in_log") else "")
+    return line
+
+
+def _cells(sizes: Sequence[int], cells: int) -> list[int]:
+    """Share cells out; what is there has one at least."""
+    counts = apportion(sizes, cells)
+    for place, size in enumerate(sizes):
+        if size and not counts[place] and max(counts, default=0) > 1:
+            counts[counts.index(max(counts))] -= 1
+            counts[place] = 1
+    return counts
+
+
+def _free(report: ContextReport) -> int:
+    return max(0, (report.window_tokens or 0) - report.total_tokens)
+
+
+def _is_drawn(report: ContextReport) -> bool:
+    return (report.window_share or 0) >= _DRAWN
+
+
+def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
+    for kind in KINDS:
+        parts = [part for part in report.parts if part.kind == kind]
+        if not parts:
+            continue
+        sign, title = _TITLES[kind]
+        tokens = sum(part.tokens for part in parts)
+        what = ", ".join(map(_said, parts)) if len(parts) > 1 else _name(parts[0]).removeprefix(f"{title} ").strip("()")
+        told = parts if full and len(parts) > 1 else []
+        yield [
+            Cell(text=f"{sign} {title}"), _tokens(tokens), Cell(text=_share(tokens, report)),
+            Cell(text="" if told else what, style="secondary"),
+        ]  # fmt: skip
+        for part in told:
+            count = f" ({part.count})" if part.count > 1 else ""
+            yield [Cell(text=""), _tokens(part.tokens), Cell(text=_share(part.tokens, report)),
+                   Cell(text=f"{_name(part)}{count}", style="secondary")]  # fmt: skip
+    if report.window_tokens:
+        sign, title = _TITLES["free"]
+        what = "" if _is_drawn(report) or not report.total_tokens else "(not drawn)"
+        yield [Cell(text=f"{sign} {title}"), _tokens(_free(report), estimated=report.reported_tokens is None),
+               Cell(text=""), Cell(text=what, style="secondary")]  # fmt: skip
+
+
+def _said(part: Part) -> str:
+    return f"{_name(part)} ~{human_count(part.tokens)}"
+
+
+def _name(part: Part) -> str:
+    return one_line(part.name, _NAME)
+
+
+def _tokens(tokens: int, *, estimated: bool = True) -> Cell:
+    return Cell(text=f"{'~' if estimated else ''}{human_count(tokens)}", style="estimated" if estimated else "")
+
+
+def _share(tokens: int, report: ContextReport) -> str:
+    return percent(tokens / report.total_tokens if report.total_tokens else None)
+
+
+def _growth(report: ContextReport, width: int) -> Iterator[Line]:
+    points = report.growth
+    if len(points) < 2:
+        return
+    cut = f" (compacted at {_numbers(report.compactions)})" if report.compactions else ""
+    estimated = not (points[0].reported and points[-1].reported)
+    ends = [f"{'' if point.reported else '~'}{human_count(point.tokens)}" for point in (points[0], points[-1])]
+    line = Line.of(("growth ", "secondary"))
+    room = max(10, width - len("growth ") - len(ends[0]) - len(ends[1]) - len(cut) - 4)
+    line.append(spark([point.tokens for point in points], room))
+    line.append(f" {ends[0]} → {ends[1]}", "estimated" if estimated else "secondary")
+    line.append(cut, "note")
+    yield line
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5} more"
+
+
+def _largest(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]:
+    items = report.items if full else report.items[:_SHOWN]
+    rows = [
+        [_tokens(item.tokens), Cell(text=_share(item.tokens, report)), Cell(text=one_line(item.name, 160)),
+         Cell(text=_TITLES[item.kind][1], style="secondary")]
+        for item in items
+    ]  # fmt: skip
+    if rows:
+        yield from fit_table(_LARGEST, rows, width=width).lines
+
+
+def _repeats(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]:
+    repeats = report.repeats if full else report.repeats[:_REPEATS]
+    rows = [
+        [_tokens(repeat.tokens), Cell(text=f"×{repeat.count}"), Cell(text=one_line(repeat.name, 160)),
+         _tokens(repeat.spare_tokens)]
+        for repeat in repeats
+    ]  # fmt: skip
+    if rows:
+        yield Line()
+        yield from fit_table(_REPEATED, rows, width=width).lines
+
+
+def _notes(report: ContextReport, *, full: bool) -> Iterator[Line]:
+    if report.reported_tokens is None:
+        yield Line("~ estimated: the log has no count of the provider's for this request", "note")
+    elif _is_scaled_far(report):
+        estimate = human_count(report.estimated_tokens)
+        yield Line(f"~ estimated: the parts were {estimate} and are scaled to what the provider counted", "note")
+    else:
+        yield Line("~ estimated; the total is what the provider counted", "note")
+    more = len(report.items) - _SHOWN
+    if more > 0 and not full:
+        yield Line(f"{more:,} smaller items (--full)", "note")
+    if report.problem_count:
+        yield Line(damage_note(report.problem_count, report.problems), "note")
+
+
+def _is_scaled_far(report: ContextReport) -> bool:
+    return (report.reported_tokens or 0) < report.estimated_tokens * (1 - _FAR)
+
+
+def render_context_csv(report: ContextReport) -> str:
+    """Return one row per part, with exact numbers."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for part in report.parts:
+        writer.writerow([
+            csv_cell(part.kind), csv_cell(part.name), exact(part.tokens), exact(part.count), exact(part.share)
+        ])  # fmt: skip
+    return out.getvalue()

@@ -1,0 +1,157 @@
+"""How a status looks on one line, for the bottom of an agent's screen.
+
+    opus-4-5 · ctx 74 % · $4.10 session · $31.20 today · 5h ▓▓▓▓▓▓░░ 72 % until 12:10
+
+What is not known is left out; `~` marks what is estimated, `+` that a part has no price. It is asked for after every
+step of an agent, so nothing is imported for it that the line at hand does not need.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import tzinfo
+    from typing import Any
+
+CELLS = 8
+_LEAST_USUAL = 0.1
+NOTHING = "no session yet"
+_NAME = 40
+_NEARLY, _FULL = 80, 100
+_DAY, _WEEK = 86_400, 604_800
+_LABELS = {"hourly": "5h", "weekly": "7d"}
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def status_line(document: Mapping[str, Any], *, now_ns: int, zone: tzinfo | None = None) -> list[tuple[str, str]]:
+    """Return the pieces of the line with their styles.
+
+    Args:
+        document: A status (see `analytics.status`).
+        now_ns: The present.
+        zone: Whose clock; None for the machine's.
+    """
+    pieces: list[tuple[str, str]] = []
+    for piece in _pieces(document, now_ns, zone):
+        pieces += [(" · ", "secondary"), piece] if pieces else [piece]
+    return pieces or [(NOTHING, "secondary")]
+
+
+def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+    session, usage, context = document["session"] or {}, document["usage"], document["context"] or {}
+    if session.get("model"):
+        yield harmless(short_model(session["model"])), "model"
+    if context.get("percent") is not None:
+        yield f"ctx {percent(context['percent'])}", severity(context["percent"])
+    for name, used in (("session", usage["session"]), ("today", usage["today"])):
+        if used and used.get("cost") is not None:
+            text, style = money(used)
+            yield f"{text} {'in all' if 'turnsArePartial' in used else name}", style
+    tightest = tightest_budget(usage["budgets"])
+    if tightest is not None:
+        name, entry = tightest
+        share = entry["percent"]
+        until = until_words(entry.get("resetsAt"), now_ns, zone)
+        yield (
+            f"{budget_name(name, entry)} {blocks(share)} {percent(share)}{until and f' {until}'}",
+            severity(share, entry),
+        )
+
+
+def tightest_budget(budgets: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the budget of which the greatest part is used; None if that is known of none."""
+    known = [(name, one) for name, one in budgets.items() if one is not None and one.get("percent") is not None]
+    return max(known, key=lambda pair: pair[1]["percent"]) if known else None
+
+
+def money(used: Mapping[str, Any]) -> tuple[str, str]:
+    """A cost with its marks, and its style."""
+    estimated = used["costSource"] in {"estimated", "mixed"}
+    more = "+" if used["costIsPartial"] else ""
+    return ("~" if estimated else "") + usd(used["cost"]) + more, "estimated" if estimated else ""
+
+
+def usd(amount: float) -> str:
+    """An amount of US dollars as `numbers.usd` writes it; usual ones without the 4 ms that its decimals cost."""
+    whole, _, cents = repr(float(amount)).partition(".")
+    if amount < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
+        from sessionlog.render import numbers  # noqa: PLC0415 - see above
+
+        return numbers.usd(amount)
+    hundredths = int(whole + cents[:2].ljust(2, "0")) + (cents[2:3] >= "5")
+    return f"${hundredths // 100:,}.{hundredths % 100:02}"
+
+
+def percent(share: float) -> str:
+    """A share in percent as `numbers.percent` writes it, with the same economy."""
+    rounded = int(share / 100 * 100 + 0.5) if 0 <= share <= _FULL else 0
+    if 0 < rounded < _FULL:
+        return f"{rounded} %"
+    from sessionlog.render import numbers  # noqa: PLC0415 - see above
+
+    return numbers.percent(share / 100)
+
+
+def severity(share: float, budget: Mapping[str, Any] | None = None) -> str:
+    """The style of a share that is used, in percent; a budget of one's own says itself when it warns."""
+    level = (budget or {}).get("level")
+    if level is not None:
+        return {"warn": "unfinished", "exceeded": "failed"}.get(level, "")
+    return "failed" if share >= _FULL else "unfinished" if share >= _NEARLY else ""
+
+
+def blocks(share: float, cells: int = CELLS) -> str:
+    """A bar of whole cells: only 0 is empty, only 100 is full."""
+    full = round(min(max(share, 0), 100) / 100 * cells)
+    if 0 < share < _FULL:
+        full = min(max(full, 1), cells - 1)
+    return "▓" * full + "░" * (cells - full)
+
+
+def budget_name(name: str, entry: Mapping[str, Any]) -> str:
+    """A budget's name as people call it; a provider's window has its length."""
+    label = _LABELS.get(name) if entry["unit"] == "percent" else None
+    return label or harmless(name, 20)
+
+
+def short_model(name: str) -> str:
+    """A model's name without its maker, its place and its date: `opus-4-5`."""
+    short = name.rpartition("/")[2]
+    short = short.rpartition("claude-")[2] or short
+    short = short.removesuffix("-latest").partition("-v1:")[0] or short
+    words = short.replace("@", "-").split("-")
+    if len(words) > 1 and words[-1].isdigit() and len(words[-1]) == len("20251101"):
+        return "-".join(words[:-1])
+    if list(map(len, words[-3:])) == [4, 2, 2] and "".join(words[-3:]).isdigit() and len(words) > len("ymd"):
+        return "-".join(words[:-3])
+    return short
+
+
+def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
+    """When something starts anew: `until 12:10`, within a week with the day's name, later with the date."""
+    if stamp is None:
+        return ""
+    from datetime import UTC, datetime  # noqa: PLC0415 - 2 ms, for those who have a budget
+
+    try:
+        at = datetime.fromisoformat(stamp).astimezone(zone)
+        now = datetime.fromtimestamp(now_ns / 1e9, UTC).astimezone(zone)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    clock = f"{at.hour:02}:{at.minute:02}"
+    if at.date() == now.date():
+        return f"until {clock}"
+    if 0 < (at - now).total_seconds() < _WEEK - _DAY:
+        return f"until {_DAYS[at.weekday()]} {clock}"
+    return f"until {at.day} {_MONTHS[at.month - 1]}"
+
+
+def harmless(text: str, limit: int = _NAME) -> str:
+    """A name out of a log, that a terminal may be shown."""
+    if text.isascii() and text.isprintable() and len(text) <= limit:
+        return text
+    from sessionlog.render.escape import one_line  # noqa: PLC0415 - 8 ms, which names of a usual kind save
+
+    return one_line(text, limit)

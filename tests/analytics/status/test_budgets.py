@@ -1,0 +1,76 @@
+"""What is left: providers' windows and budgets of one's own, in one shape."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.analytics.status.budgets import stamp
+from sessionlog.events.times import format_time
+from sessionlog.sources.protocol import LogScan
+from tests.analytics.status.statuses import NOW, limited, own, status, word
+from tests.ledger.entries import NOON, book_of, record, session
+
+
+def test_a_providers_windows_are_in_percent_and_say_who_says_so():
+    """Five hours are `hourly` and seven days `weekly`; others keep their names; 299 minutes are five hours."""
+    words = [word(minutes=299), word("secondary", 97.0, 10080), word("gpt-5/primary", 1.0), word("monthly", 3.0, 43200)]
+    budgets = status(limited(*words))["usage"]["budgets"]
+    assert budgets["hourly"] == {
+        "used": 72.5, "limit": 100, "percent": 72.5, "unit": "percent", "windowSeconds": 17940,
+        "resetsAt": "2026-11-20T14:00:00.000000Z", "source": "codex: the provider's word",
+        "said": "2026-11-20T12:00:00.000000Z", "name": "primary", "plan": None,
+    }  # fmt: skip
+    assert {name: entry["used"] for name, entry in budgets.items()} == {
+        "hourly": 72.5, "weekly": 97, "gpt-5/primary": 1, "monthly": 3,
+    }  # fmt: skip
+
+
+def test_the_last_word_counts_and_one_of_the_future_does_not():
+    """As in the report on blocks."""
+    book = limited(word(used=5.0, time_ns=NOON - 1))
+    for number, later in enumerate((word(used=9.0), word(used=99.0, time_ns=NOW + 1))):
+        book.take(LogScan(sessions=(session(f"s{number}", record(), source="codex"),), limits=(later,)))
+    assert status(book)["usage"]["budgets"]["hourly"]["used"] == 9
+
+
+def test_a_window_that_is_over_tells_nothing():
+    """What was used of it holds no more; the reason says what was known."""
+    found = status(limited(word(resets_ns=NOW)))
+    hourly = found["usage"]["budgets"]["hourly"]
+    assert hourly["used"] is hourly["percent"] is hourly["resetsAt"] is None
+    assert "72.5 %" in found["unavailable"]["usage.budgets.hourly.percent"]
+
+
+def test_without_a_word_the_windows_are_null_with_a_reason():
+    """Another source's limits are not this one's."""
+    found = status(limited(word(), source="codex"), everything=True)["usage"]["budgets"]
+    assert found["hourly"]["used"] == 72.5
+    book = limited(word())
+    book.add(session("mine", record(), source="claude-code", last_ns=NOON + 1))
+    other = status(book)
+    assert other["usage"]["budgets"] == {"hourly": None, "weekly": None}
+    assert "claude-code" in other["unavailable"]["usage.budgets.hourly"]
+
+
+def test_budgets_of_ones_own_stand_beside_the_providers():
+    """In the same shape; one that is called as a window is gets a name of its own."""
+    found = own(limited(word()), '[day]\ntokens = 150\nperiod = "day"\n[hourly]\nrequests = 4\nwindow = "5h"\n')
+    budgets = found["usage"]["budgets"]
+    assert (budgets["day"]["used"], budgets["day"]["limit"], budgets["day"]["percent"]) == (15, 150, 10.0)
+    assert budgets["hourly"]["unit"] == "percent"
+    assert budgets["own:hourly"]["unit"] == "requests"
+    shape = {"used", "limit", "percent", "unit", "windowSeconds", "resetsAt", "source"}
+    assert all(shape <= entry.keys() for entry in budgets.values() if entry is not None)
+
+
+def test_a_budget_of_ones_own_may_take_the_name_of_a_window_that_is_unknown():
+    """Then nothing is unavailable by that name."""
+    found = own(book_of(session("s", record())), '[weekly]\ntokens = 150\nwindow = "7d"\n')
+    assert found["usage"]["budgets"]["weekly"]["unit"] == "tokens"
+    assert "usage.budgets.weekly" not in found["unavailable"]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.integers(-(2**62), 2**63 - 1))
+def test_times_are_written_as_everywhere(time_ns):
+    """The short way to write one is the same way."""
+    assert stamp(time_ns) == format_time(time_ns)

@@ -1,0 +1,382 @@
+"""`sessionlog status`: one document, one line or one page; the warm way gives the whole way's answer to the byte."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessionlog.cli import fed, warm
+from sessionlog.cli.options import COMMANDS
+from sessionlog.cli.plain_toml import read_plain
+from tests.cli.test_warm import settle
+
+LONG = "2026-11-20T09:00:00Z"
+ALLOWED = {
+    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
+    "sessionlog.analytics.status", "sessionlog.analytics.status.fed", "sessionlog.analytics.status.json_reader",
+    "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
+    "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
+    "sessionlog.cli", "sessionlog.cli.fed", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output",
+    "sessionlog.cli.warm", "sessionlog.cli.warm_status", "sessionlog.context", "sessionlog.context.windows",
+    "sessionlog.ledger", "sessionlog.ledger.cells", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
+    "sessionlog.ledger.surroundings", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
+    "sessionlog.render.status_line", "sessionlog.render.stream", "__future__", "_json", "_sqlite3", "gc", "select",
+    "time",
+}  # fmt: skip
+"""All that a warm status may load beyond what Python itself has loaded."""
+BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
+
+
+@pytest.fixture
+def sessions(home, record):
+    """The folder of our own logs, with sessions of which nothing is new."""
+    folder = home / ".local/state/sessionlog/sessions"
+    record(folder, "s-first", start=LONG, cost=1.5, metadata={"task": "bugfix"})
+    record(folder, "s-second", status="error", model="gpt-5.3-codex", provider="openai", cost=0.25)
+    record(folder, "s-odd", status=None, model='m"é\x7f', provider="p\\\n", start="2026-11-20T08:00:00Z")
+    settle(home / ".local/state")
+    return folder
+
+
+@pytest.fixture
+def warmed(sessions, cli):
+    """The same, after a first report."""
+    assert cli("usage").code == 0
+    return sessions
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """What the warm way was asked, and whether it answered."""
+    answers = []
+    answer = warm.answer
+
+    def watched(command, settings):
+        answers.append(answer(command, settings))
+        return answers[-1]
+
+    monkeypatch.setattr(warm, "answer", watched)
+    return answers
+
+
+@pytest.fixture
+def tell(monkeypatch):
+    """Be an agent that writes to the command's stdin."""
+    streams = []
+
+    def write(text):
+        readable, writable = os.pipe()
+        os.write(writable, text if isinstance(text, bytes) else json.dumps(text).encode())
+        os.close(writable)
+        streams.append(os.fdopen(readable))
+        monkeypatch.setattr(sys, "stdin", streams[-1])
+
+    yield write
+    for stream in streams:
+        stream.close()
+
+
+def both(cli, monkeypatch, *words, before=lambda: None):
+    """What both ways leave behind."""
+    before()
+    short = cli("status", *words)
+    before()
+    with monkeypatch.context() as patch:
+        patch.setattr(warm, "answer", lambda *_: False)
+        return short, cli("status", *words)
+
+
+# --- what is said
+
+
+def test_the_document_is_about_the_session_with_the_newest_event(sessions, cli):
+    """Its own use, the cost that its log tells, and what fills its context."""
+    found = cli("status", "--json").json
+    assert found["schema"] == "sessionlog.status/1"
+    assert found["session"]["id"] == "s-second"
+    assert (found["usage"]["session"]["totalTokens"], found["usage"]["session"]["cost"]) == (1000, 0.25)
+    assert found["context"]["used"] == 800
+    assert found == cli("status", "--latest", "--json").json
+
+
+def test_a_session_is_named_by_a_part_of_its_id_or_by_its_log(sessions, cli):
+    """And so in every form."""
+    for target in ("s-first", "s-f", "first", sessions / "s-first.jsonl"):
+        assert cli("status", target, "--json").json["session"]["id"] == "s-first"
+    assert "s-first" in cli("status", "s-f").out
+    assert cli("status", "s-f", "--line").out.startswith("opus-4-5 · ")
+
+
+def test_a_log_that_lies_elsewhere_is_read_by_itself(cli, record, tmp_path):
+    """It needs no ledger, and leaves none."""
+    path = record(tmp_path / "logs", "s-far", cost=2.0)
+    found = cli("status", path, "--json").json
+    assert found["usage"]["session"]["cost"] == 2.0
+    assert found["usage"]["today"] is None
+    assert not (tmp_path / "home/.local/share/sessionlog").exists()
+
+
+def test_all_sessions_together(sessions, cli):
+    """The sum, and no session."""
+    found = cli("status", "--all", "--json").json
+    assert found["session"] is None
+    assert found["usage"]["session"]["requests"] == 3
+
+
+def test_what_names_several_is_refused_with_the_candidates(sessions, cli):
+    """By exit code 2; what names none is 3; what cannot be together is 2."""
+    ambiguous = cli("status", "s-")
+    assert (ambiguous.code, ambiguous.out) == (2, "")
+    assert all(name in ambiguous.err for name in ("s-first", "s-odd", "s-second"))
+    assert cli("status", "nobody").code == 3
+    assert cli("status", "nobody", "--line").code == 3
+    assert cli("status", "s-first", "--all").code == 2
+    assert cli("status", "--json", "--line").code == 2
+    assert cli("status", "--tz", "nowhere", "--line").code == 2
+
+
+def test_the_moment_and_the_zone_can_be_given(sessions, cli):
+    """Today is the day of that moment there."""
+    words = ("--now", "2026-11-20T23:30:00Z", "--json")
+    assert cli("status", *words, "--tz", "UTC").json["usage"]["today"]["requests"] == 3
+    assert cli("status", *words, "--tz", "Europe/Berlin").json["usage"]["today"]["requests"] == 0
+
+
+def test_without_the_ledger_the_answer_is_the_same(sessions, cli):
+    """Everything is scanned anew."""
+    words = ("status", "--json", "--now", "2026-11-21T00:00:00Z")
+    assert cli(*words, "--no-ledger") == cli(*words)
+
+
+def test_prices_of_ones_own_count(sessions, cli, record, tmp_path):
+    """For one question, or from the settings."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text('["vllm/mine"]\ninput = 1000\noutput = 0\n')
+    record(sessions, "s-mine", model="mine", provider="vllm")
+    assert cli("status", "s-mine", "--json").json["usage"]["session"]["cost"] is None
+    assert cli("status", "s-mine", "--json", "--prices", prices).json["usage"]["session"]["cost"] == 0.8
+
+
+def test_nothing_recorded_is_no_error(cli):
+    """Every form says so."""
+    assert cli("status", "--json").json["unavailable"]["session"] == "no session has been recorded yet"
+    assert cli("status", "--line").out == "no session yet\n"
+    assert "no session has been recorded yet" in cli("status").out
+
+
+# --- the line
+
+
+def test_the_line_is_one_line_whatever_happens(sessions, cli, config, home):
+    """It stands at the bottom of a screen, and a program asked for it."""
+    (home / ".local/share/sessionlog").mkdir(parents=True)
+    (home / ".local/share/sessionlog/ledger.sqlite").write_bytes(b"nothing of the kind" * 400)
+    broken = cli("status", "--line")
+    assert (broken.code, broken.out.count("\n"), broken.err) == (0, 1, "")
+    assert "$0.25 session" in broken.out
+    config("[budgets.x]\nusd = -1\n")
+    assert cli("status", "--line") == (0, "no session yet\n", "")
+    assert cli("status").code == 2
+
+
+TOLD = {
+    "session_id": "s-first", "model": {"id": "claude-sonnet-4-5"}, "cost": {"total_cost_usd": 9.5},
+    "context_window": {"used_percentage": 33}, "rate_limits": {"five_hour": {"used_percentage": 50}},
+}  # fmt: skip
+
+
+def test_what_an_agent_writes_is_heard(warmed, cli, monkeypatch, taken, tell):
+    """It names the session; both ways hear it, and the ledger has the rest."""
+    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell(TOLD))
+    assert taken == [True]
+    assert short == whole
+    assert short.out == "sonnet-4-5 · ctx 33 % · $9.50 session · 5h ▓▓▓▓░░░░ 50 %\n"
+
+
+def test_it_names_the_session(warmed, cli, monkeypatch, tell):
+    """By its id or by its log; one that the ledger does not know yet is not taken for another."""
+    named = [{"session_id": "s-first"}, {"transcript_path": str(warmed / "s-first.jsonl")}]
+    for told in named:
+        short, whole = both(cli, monkeypatch, "--line", before=lambda told=told: tell(told))
+        assert short.out.startswith("opus-4-5 · ctx <1 % · $1.50 session")
+        assert short == whole
+    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell({"session_id": "s-f"}))
+    assert short == whole == (0, "no session yet\n", "")
+
+
+def test_what_the_warm_way_heard_before_it_declined_is_not_lost(warmed, cli, tell, taken, config):
+    """A pipe can be read but once."""
+    config('timezone = "UTC"\n')
+    tell(TOLD)
+    assert cli("status", "--line").out.startswith("sonnet-4-5 · ctx 33 % · $9.50 session")
+    assert taken == [False]
+    tell(b"")
+    assert "gpt-5.3-codex" in cli("status", "--line").out
+
+
+@pytest.mark.parametrize("junk", [b"", b"{", b"\xff\xfe{}", b"[1]", b"null", b"{}" * 9, b"\0" * 100, b"{" * (3 << 20)])
+def test_junk_is_not_heard(warmed, cli, monkeypatch, junk):
+    """It is as if nothing was written."""
+    silent = cli("status", "--line")
+    command = [sys.executable, "-m", "sessionlog", "status", "--line"]
+    ran = subprocess.run(command, input=junk, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (0, silent.out, b"")
+
+
+def test_a_pipe_with_nothing_in_it_is_not_waited_for(warmed, cli):
+    """Somebody holds its other end, and never writes."""
+    readable, writable = os.pipe()
+    command = [sys.executable, "-m", "sessionlog", "status", "--line"]
+    try:
+        ran = subprocess.run(command, stdin=readable, capture_output=True, timeout=30)
+    finally:
+        os.close(readable)
+        os.close(writable)
+    assert ran.stdout.decode() == cli("status", "--line").out
+
+
+@pytest.mark.parametrize("stdin", [None, io.StringIO("{}")], ids=["none", "no file"])
+def test_a_stdin_that_is_no_file_tells_nothing(monkeypatch, stdin):
+    """As in a program that runs without one."""
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert fed.fed_on_stdin() is None
+
+
+def test_a_named_session_does_not_listen(warmed, cli, tell):
+    """What an agent tells is about another one."""
+    tell(TOLD)
+    assert cli("status", "s-second", "--line").out.startswith("gpt-5.3-codex")
+
+
+# --- the warm way
+
+ANSWERED = [
+    ["--json"], ["--line"], ["--latest", "--json"], ["--all", "--json"], ["--all", "--line"], ["s-first", "--json"],
+    ["s-f", "--line"], ["s-o", "--json"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "budgets", ["", BUDGETS, "[budgets]\nx = { tokens = 9, window = '1h' }\n"], ids=["", "plain", "toml"]
+)
+@pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
+def test_the_answer_is_that_of_the_whole_way(warmed, cli, monkeypatch, taken, config, words, budgets):
+    """Stdout, stderr and exit code; with budgets of one's own, too."""
+    monkeypatch.setattr("sessionlog.analytics.status.budgets.stamp", lambda time_ns: time_ns and "then")
+    monkeypatch.setattr("sessionlog.analytics.budgets.states._stamp", lambda time_ns: time_ns and "then")
+    if budgets:
+        config(budgets)
+    short, whole = both(cli, monkeypatch, *words)
+    assert taken == [True]
+    assert short == whole
+    assert (short.code, short.err) == (0, "")
+
+
+def test_a_log_of_the_ledger_is_answered(warmed, cli, monkeypatch, taken):
+    """By its path."""
+    short, whole = both(cli, monkeypatch, str(warmed / "s-first.jsonl"), "--json")
+    assert (taken, short) == ([True], whole)
+
+
+DECLINED = [
+    [], ["--json", "--line"], ["nobody", "--json"], ["s-", "--json"], ["s-first", "--all", "--json"], [".", "--json"],
+    ["--json", "--tz", "UTC"], ["--json", "--now", "2026-11-21T12:00:00Z"], ["--json", "--no-ledger"],
+    ["--json", "--prices", "none.toml"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", DECLINED, ids=" ".join)
+def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
+    """Then the whole way answers, or says what is wrong."""
+    short, whole = both(cli, monkeypatch, *words)
+    assert taken == [False]
+    assert short == whole
+
+
+@pytest.mark.parametrize(
+    "text", ['timezone = "UTC"\n', '[prices."x/*"]\ninput = 1\noutput = 1\n', "[budgets.x]\n", "x = 1\n", "not toml"]
+)
+def test_other_settings_and_mistakes_are_declined(warmed, cli, monkeypatch, taken, config, text):
+    """The whole way knows them."""
+    config(text)
+    short, whole = both(cli, monkeypatch, "--json")
+    assert taken == [False]
+    assert short == whole
+
+
+def test_every_setting_is_known_to_one_of_the_two_lists():
+    """A new option has to be thought of."""
+    options = {option.name for option in COMMANDS["status"] if option.name}
+    tried = {word for words in [*ANSWERED, *DECLINED] for word in words if word[:2] == "--"}
+    assert options - tried == {"--ledger"}
+
+
+def test_a_terminal_gets_its_line_in_colours(warmed, taken, cli, monkeypatch):
+    """By the whole way: what draws them takes longer to load than all the rest."""
+    plain = cli("status", "--line").out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = cli("status", "--line").out
+    assert taken == [True, False]
+    assert "\x1b[" in coloured
+    assert "\x1b[" not in plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert cli("status", "--line").out == plain
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--line"]], ids=" ".join)
+def test_a_warm_status_imports_next_to_nothing(warmed, words):
+    """In a fresh interpreter, with something on its stdin."""
+    code = (
+        "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "status", *words]
+    ran = subprocess.run(command, input=json.dumps(TOLD), capture_output=True, text=True, check=True)
+    assert ran.stdout
+    assert set(ran.stderr.split()) <= ALLOWED
+
+
+# --- settings that are read without the whole of TOML
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BUDGETS, "", "a = 1\r\nb = 1.50\n", "a = true\n[x]\nb = false\n", '[x]\nb = 0\n[x.y-z]\nname = "gpt-*"\n',
+        "[budgets.x]\nusd = 0.5\n", "# é\n\n \t\n",
+    ],
+)  # fmt: skip
+def test_plain_settings_are_read(text):
+    """Tables of numbers, truths and texts."""
+    import tomllib
+
+    assert read_plain(text) == tomllib.loads(text)
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["[a]", "[a.b]", "[a]]", "[ a ]", "[]", "[a.]", "[[a]]", "a = 1", "b=2", "a = 01", "a = 1_0", "a = 1__0", "a = _1",
+         "a = -1", "a = +1", "a = 1.", "a = .5", "a = 0.25", "a = 1.2.3", "a = 1e5", "a = 0x1", 'b = "x"', "b = 'x'",
+         'b = "x" # y', 'b = "x\\n"', 'b = "', 'b = ""', "b = true", "b = True", "a.b = 1", '"a" = 1', "b = [1]",
+         "b = { c = 1 }", "# note", "#\x00", "a", "= 1", "a = ", 'b = "é"', "c = 2026-11-21", "c = 1_000.5",
+         "c = 1.5_0", "\ufeff", "d = 00", "d = 0", "e = inf"]
+    ) | st.text(max_size=5),
+    max_size=5,
+)  # fmt: skip
+
+
+@settings(max_examples=1500, deadline=None, derandomize=True)
+@given(LINES)
+def test_what_is_read_is_what_toml_means(lines):
+    """Everything else is left to it, its mistakes among them."""
+    import tomllib
+
+    text = "\n".join(lines)
+    found = read_plain(text)
+    if found is not None:
+        assert repr(found) == repr(tomllib.loads(text))

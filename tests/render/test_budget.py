@@ -1,0 +1,180 @@
+"""The face of budgets: one line each with a bar, what is not known below it, and its exact twin."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from sessionlog.analytics.budgets.report import COLUMNS, BudgetReport, ReportedBudget
+from sessionlog.analytics.budgets.rules import parse_budget
+from sessionlog.analytics.budgets.states import BudgetState, level_of
+from sessionlog.render.budget import (
+    confirmed_document,
+    finding,
+    gap_notes,
+    no_budgets,
+    render_budgets,
+    render_budgets_csv,
+    render_confirmed,
+)
+from sessionlog.render.line import settle
+from tests.analytics.week import NOW, check_golden
+from tests.ledger.entries import SECOND
+
+EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+NOW_NS = int(NOW.timestamp()) * SECOND
+HOUR = 3600 * SECOND
+
+
+def budget(name="daily", *, used=0.0, gaps=(), session="", table=None, **fields):
+    """A budget of $20 a day at noon, unless told otherwise."""
+    rule = parse_budget(name, table or {"usd": 20, "period": "day"})
+    limit = rule.in_unit(rule.limit)
+    known = {
+        "name": name, "used": used, "reserved": rule.in_unit(0), "limit": limit, "percent": 100 * used / limit,
+        "unit": rule.unit, "window_seconds": None, "start_ns": None, "resets_ns": None, "burn_per_hour": 0.0,
+        "runs_out_ns": None, "level": level_of(rule, round(used * rule.in_one)), "unpriced": 0, "source": "config",
+        "session": None, "rule": rule,
+    }  # fmt: skip
+    return ReportedBudget(state=BudgetState(**(known | fields)), session=session, gaps=tuple(gaps))
+
+
+def report(*budgets):
+    return BudgetReport(budgets=budgets)
+
+
+UNPRICED = (
+    "there is no price for vllm/qwen3.6-27b (requests: 12), so at least $0.50 was used; "
+    "`sessionlog pricing MODEL` says how to set one"
+)
+FULL = report(
+    budget(used=14.2, reserved=0.4, burn_per_hour=1.3, runs_out_ns=NOW_NS + 4 * HOUR, resets_ns=NOW_NS + 12 * HOUR),
+    budget(
+        "five-hours", used=1_840_000, table={"tokens": 2_000_000, "window": "5h", "source": "claude-code"},
+        burn_per_hour=612_300.0, runs_out_ns=NOW_NS + HOUR // 4, resets_ns=NOW_NS + 2 * HOUR,
+    ),
+    budget(
+        "opus", used=512, table={"requests": 500, "period": "month", "model": ["claude-opus-*", "opus"]},
+        resets_ns=NOW_NS + 228 * HOUR, burn_per_hour=3.0,
+    ),
+    budget(
+        "each", used=0.031, table={"usd": 5, "per": "session", "meta": {"team": "x"}}, session="s-9f2c1",
+        burn_per_hour=0.031,
+    ),
+    budget(
+        "local", used=0.5, table={"usd": 3, "window": "7d", "provider": "vllm"}, unpriced=12,
+        gaps=[UNPRICED],
+    ),
+)  # fmt: skip
+
+
+def shown(budgets, width=160):
+    found = render_budgets(budgets, width=width, tz="UTC", now=NOW)
+    return [line.plain for line in settle(found, width)]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_budgets_at_a_width(width):
+    """A bar each, the fullest named, columns hidden by rank, and what is not known in words."""
+    lines = shown(FULL, width)
+    assert max(map(cell_len, lines)) <= width
+    check_golden(f"budgets-{width}.txt", "\n".join(lines) + "\n")
+
+
+def styles(one):
+    """Text → style of the line of one budget."""
+    lines = list(render_budgets(report(one), width=160, tz="UTC", now=NOW))
+    return {text.strip(): style for text, style in lines[3].parts if text.strip()}
+
+
+@pytest.mark.parametrize(
+    ("used", "percent", "word", "style"),
+    [(1.0, "5 %", "", ""), (16.0, "80 %", "warn", "unfinished"), (30.0, "150 %", "exceeded", "failed")],
+)
+def test_colour_says_what_the_words_say(used, percent, word, style):
+    """Yellow is nearly used, red is exceeded; without colour a word says it."""
+    found = styles(budget(used=used))
+    assert found[percent] == style
+    assert not word or found[word] == style
+    assert next(value for text, value in found.items() if set(text) <= set("█░▏▎▍▌▋▊▉")) == style
+
+
+def test_no_session_is_running():
+    """Then there is nothing to show of a session's budget."""
+    assert shown(report(budget("each", table={"usd": 5, "per": "session"})))[3].endswith("no session is running")
+
+
+def test_nothing_is_said_that_is_not():
+    """A quiet budget is a short line."""
+    assert shown(report(budget()))[2:] == [
+        "BUDGET  PER                        USED      OF    %",
+        "daily   day  ░░░░░░░░░░░░░░░░░░░░    $0  $20.00  0 %",
+    ]
+
+
+def test_findings_are_sentences():
+    """What, how much, and when it is better."""
+    said = [finding(one, tz="UTC", now=NOW) for one in FULL.budgets[1:4]]
+    assert said == [
+        "five-hours: nearly used: 1.8M tok of 2.0M per 5h (92 %), begins to reset 14:00",
+        "opus: exceeded: 512 req of 500 per month (102 %), resets 1 Dec 00:00",
+        "each: nearly used: $0.031 of $5.00 per session (1 %) in session s-9f2c1",
+    ]
+
+
+def test_one_reason_is_said_once():
+    """Of all, or of those that it is about."""
+    both, one = "the clock was set", "a log cannot be read"
+    found = report(budget("a", gaps=[both]), budget("b", gaps=[both, one]))
+    assert gap_notes(found) == ["not all is known: the clock was set", "not all is known of b: a log cannot be read"]
+
+
+def test_csv_is_the_document():
+    """Every value of the JSON under its name; reasons are joined, null is empty."""
+    header, *rows = csv.reader(io.StringIO(render_budgets_csv(FULL)))
+    assert header == list(COLUMNS)
+    for row, (name, one) in zip(rows, FULL.to_dict()["budgets"].items(), strict=True):
+        expected = {"name": name, **one, "unknown": "; ".join(one["unknown"])}
+        texts = {key for key, value in expected.items() if isinstance(value, str)}
+        read = {
+            key: cell if key in texts else json.loads(cell or "null") for key, cell in zip(header, row, strict=True)
+        }
+        assert read == expected
+
+
+def test_the_document_names_what_was_found():
+    """For a program that asks nothing else."""
+    document = FULL.to_dict()
+    assert (document["exceeded"], document["warned"]) == (["opus"], ["five-hours"])
+
+
+def test_nothing_from_outside_reaches_a_terminal_as_it_is():
+    """Names are the user's, ids and models are those of logs."""
+    evil = budget(EVIL, used=19.0, session=EVIL, gaps=[EVIL], table={"usd": 20, "period": "day", "model": EVIL})
+    text = "\n".join([*shown(report(evil)), finding(evil, tz="UTC", now=NOW), *gap_notes(report(evil))])
+    assert not CONTROLS.search(text.replace("\n", ""))
+    assert not CONTROLS.search(render_confirmed([EVIL]).replace("\n", ""))
+    assert "\n=" not in render_budgets_csv(report(budget("=1+1")))
+
+
+def test_what_was_confirmed():
+    """A line each, without the advice that was followed."""
+    said = "the clock was set back by 3,600 s since the ledger was first asked: `sessionlog budget reset` confirms that"
+    assert render_confirmed([said]) == (
+        "confirmed: the clock was set back by 3,600 s since the ledger was first asked\n"
+    )
+    assert render_confirmed([]) == "there was nothing to confirm\n"
+    assert confirmed_document("/l", [said]) == {
+        "schema": "sessionlog.budget.reset/1",
+        "path": "/l",
+        "confirmed": [said],
+    }
+
+
+def test_the_first_budget():
+    """Where it goes, and what it may be."""
+    assert no_budgets("/c.toml")[0] == "no budgets yet; a first one in /c.toml would be"
