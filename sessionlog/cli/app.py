@@ -34,12 +34,14 @@ COMMANDS: Mapping[str, Word] = {
     "sources": Word("sources:sources", "List the agents whose logs are found here."),
     "replay": Word("replay:replay", "Show a session as a conversation."),
     "context": Word("context:context", "Show what fills the context window, and what repeats."),
+    "watch": Word("watch:watch", "Watch running sessions, their pace and what is left."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
     "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
     "sql": Word("sql:sql", "Ask the ledger a question of your own, in SQL."),
     "ledger": Word("ledger:ledger", "Show, prove, rebuild and back up what is remembered."),
     "archive": Word("archive:archive", "Keep closed logs, so that they can be replayed later."),
     "pricing": Word("pricing:pricing", "Show what a model costs, and who says so."),
+    "mcp": Word("mcp:mcp", "Answer agents' questions over MCP, on stdio."),
     "demo": Word("demo:demo", "Record a scripted run, and show every report on it."),
 }
 """In the order of the help text."""

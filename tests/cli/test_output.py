@@ -20,6 +20,8 @@ from sessionlog.errors import (
     NotRecorded,
 )
 
+OF_NO_PATH = {"demo", "pricing", "sources", "sql", "ledger", "archive", "budget", "mcp", "watch"}
+"""Commands that are about this machine."""
 ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 HOSTILE = (
     "\x1b[31mred",
@@ -168,9 +170,7 @@ def test_text_is_printed_as_it_is(capsys):
     assert capsys.readouterr().out == "a  b"
 
 
-@pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in {"demo", "pricing", "sources", "sql", "ledger", "archive"}]
-)
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - OF_NO_PATH))
 def test_a_missing_path_exits_3(cli, command):
     """It is named, and nothing is on stdout."""
     ran = cli(command, "no-such-folder")

@@ -31,10 +31,13 @@ RUNS: dict[str, tuple[list[str], ...]] = {
     "blocks": (["--wide", "--gaps"], ["--json"], ["--csv"], ["--markdown", "--hours", "1"]),
     "routing-quality": ([], ["--json"], ["--csv"]),
     "replay": (["--plain"], ["--json"], ["--full", "--all-messages"]),
+    "status": ([], ["--json"], ["--line"]),
+    "context": (["--full"], ["--json"], ["--csv"]),
     "check": (["--notes", "--secrets"], ["--json", "--strict"]),
 }
 """Command → its variants, the one for people first."""
-TIMED = frozenset({"usage", "sessions", "tools", "blocks", "routing-quality"})
+TIMED = frozenset({"usage", "sessions", "tools", "blocks", "routing-quality", "status"})
+OF_ONE_LOG = frozenset({"replay", "context"})
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?\Z")
@@ -50,9 +53,9 @@ class Outcome(NamedTuple):
 
 
 def command_lines(path: str, *, first_only: bool = False, commands: Sequence[str] = tuple(RUNS)) -> Iterator[list[str]]:
-    """Each command line of the product for one log or folder; a folder cannot be replayed."""
+    """Each command line of the product for one log or folder; some are of a log alone."""
     for command in commands:
-        if command == "replay" and os.path.isdir(path):
+        if command in OF_ONE_LOG and os.path.isdir(path):
             continue
         for options in RUNS[command][: 1 if first_only else None]:
             yield [command, path, *options, *(["--now", NOW, "--tz", "UTC"] if command in TIMED else [])]

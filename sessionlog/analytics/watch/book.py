@@ -1,0 +1,136 @@
+"""The book behind a watch: the ledger's file while it can be used, else one in memory; never a crash.
+
+A ledger that is deleted or replaced meanwhile is opened anew; one that cannot be used is tried again now and then, and
+a sentence says so as long as it lasts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from sessionlog import files
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.sync import Progress, Scanner, scan_here
+from sessionlog.pricing.book import PriceBook
+
+RETRY_SECONDS = 30.0
+"""How long a ledger that could not be used is left alone."""
+
+
+class WatchBook:
+    """A book that is brought up to date again and again.
+
+    Attributes:
+        notes: Sentences: what could not be done as it should be.
+    """
+
+    def __init__(
+        self,
+        ledger: str | None,
+        prices: PriceBook,
+        env: Mapping[str, str],
+        prepare: Callable[[Book], None],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open nothing yet; `prepare` is called with every book that is opened."""
+        self.notes: list[str] = []
+        self._ledger, self._prices, self._env = ledger, prices, env
+        self._prepare, self._monotonic = prepare, monotonic
+        self._kept: Book | None = None
+        self._memory: Book | None = None
+        self._file: tuple[int, int] | None = None
+        self._opened = 0
+        self._flaw = ""
+        self._retry = 0.0
+
+    def renew(self, *, scanner: Scanner = scan_here, progress: Progress | None = None) -> Book:
+        """Return the book, with all in it that the logs say now."""
+        if self._ledger is not None and (self._kept is not None or self._monotonic() >= self._retry):
+            try:
+                book = self._renewed(self._same(self._ledger), scanner, progress)
+            except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
+                self._give_up(self._ledger, error)
+            else:
+                self._flaw = ""
+                self._forget_memory()
+                self.notes = list(book.notes)
+                return book
+        if self._memory is None:
+            self._memory = self._prepared(Book(self._prices))
+        book = self._renewed(self._memory, scanner, progress)
+        self.notes = [*([self._flaw] if self._flaw else []), *book.notes]
+        return book
+
+    def version(self) -> tuple[int, ...]:
+        """What changes whenever anything in the book does, whoever changed it; the first number tells books apart."""
+        book = self._kept or self._memory
+        assert book is not None
+        [(outside,)] = book.connection.execute("PRAGMA data_version")
+        return self._opened, outside, book.connection.total_changes
+
+    def give_up(self, error: Exception) -> bool:
+        """Go on in memory, if it was the ledger's file that failed; return whether it was."""
+        if self._kept is None or self._ledger is None:
+            return False
+        self._give_up(self._ledger, error)
+        return True
+
+    def close(self) -> None:
+        """Let go of the book; the next look opens it again."""
+        self._forget_kept()
+        self._forget_memory()
+
+    def _same(self, path: str) -> Book:
+        """The ledger, opened anew if another file lies in its place."""
+        if self._kept is not None and _look_at(path) != self._file:
+            self._forget_kept()
+        if self._kept is None:
+            self._kept = self._prepared(open_ledger(path, self._prices))
+            self._file = _look_at(path)
+        return self._kept
+
+    def _prepared(self, book: Book) -> Book:
+        self._opened += 1
+        self._prepare(book)
+        return book
+
+    def _renewed(self, book: Book, scanner: Scanner, progress: Progress | None) -> Book:
+        book.notes.clear()
+        refresh(book, self._env, scanner=scanner, progress=progress)
+        return book
+
+    def _give_up(self, path: str, error: Exception) -> None:
+        self._forget_kept()
+        self._flaw = _words(path, error)
+        self._retry = self._monotonic() + RETRY_SECONDS
+
+    def _forget_kept(self) -> None:
+        if self._kept is not None:
+            with suppress(sqlite3.Error):
+                self._kept.close()
+        self._kept = self._file = None
+
+    def _forget_memory(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+        self._memory = None
+
+
+def _look_at(path: str) -> tuple[int, int] | None:
+    status = files.stat_path(path)
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
+def _words(path: str, error: Exception) -> str:
+    if isinstance(error, LedgerUnusable):
+        return f"the ledger is not used: {error}"
+    if isinstance(error, sqlite3.DatabaseError):
+        return f"the ledger is not used: {path}: {error}; `sessionlog ledger verify` says more"
+    return f"the ledger is not used: {path}: {type(error).__name__}: {error}; `sessionlog ledger verify` says more"

@@ -1,0 +1,216 @@
+"""Watch sums: the statements behind `watch`, and what they give, as plain values.
+
+They look only into sessions with something new: a ledger of years costs little more than one of a day. Sessions whose
+logs are not among those looked at now (another machine's, another environment's) are left out, as in every report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_bits
+from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, WatchEvent
+from sessionlog.ledger.schema import RUNNING_NS
+
+Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+"""Runs a statement with parameters, and returns its rows."""
+
+MOST_EVENTS = 50
+
+_LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN told t ON t.session_id = {id}
+        JOIN files f ON f.id = t.file_id WHERE {last} >= :since_ns AND f.missing <> 2) t"""
+_BY_CELLS = _LOGS.format(recent="cells c", id="c.session_id", last="c.last_ns")
+_BY_SESSIONS = _LOGS.format(recent="sessions s", id="s.id", last="s.last_ns")
+_IS_HERE = """EXISTS (SELECT 1 FROM told t JOIN files f ON f.id = t.file_id
+        WHERE t.session_id = s.id AND f.missing <> 2)"""
+
+_RECORDS = f"""FROM {_BY_CELLS} JOIN records r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"""
+
+_PACE = f"""
+SELECT r.session_id, (r.time_ns - :since_ns) / {STEP_NS}, r.time_ns >= :now_ns, SUM(r.requests), SUM(r.failed),
+    SUM(r.input), SUM(r.cache_read), SUM(r.cache_write), SUM(r.output), SUM(r.cost_nano), SUM(r.estimate_nano),
+    MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL), s.start_ns
+{_RECORDS} WHERE r.time_ns >= :since_ns AND {{where}} GROUP BY 1, 2, 3
+"""
+
+_RUNNING = f"""
+SELECT s.id, s.source, s.session, s.path, s.project, s.start_ns, s.last_ns, s.turns, SUM(r.requests), SUM(r.input),
+    SUM(r.cache_read), SUM(r.cache_write), SUM(r.output), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown)
+FROM sessions s JOIN cells r ON r.session_id = s.id JOIN labels l ON l.id = r.label_id
+WHERE s.end_status IS NULL AND s.last_ns > :since_ns AND {_IS_HERE} AND {{where}} GROUP BY s.id
+"""  # noqa: S608 - names of the schema
+
+_RESPONSES = f"""
+SELECT r.time_ns, s.source, s.session, l.model, r.failed, r.input + r.cache_read + r.cache_write, r.output,
+    r.cost_nano, r.estimate_nano, r.latency_ms
+{_RECORDS} WHERE r.requests AND r.time_ns >= :since_ns AND r.time_ns < :now_ns AND {{where}}
+ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT {MOST_EVENTS}
+"""
+
+_CALLS = f"""
+SELECT r.time_ns, s.source, s.session, r.tool, r.failed, r.finished, r.duration_ms
+FROM {_BY_SESSIONS} JOIN tools r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    JOIN sessions s ON s.id = r.session_id
+WHERE r.time_ns >= :since_ns AND r.time_ns < :now_ns AND {{where}}
+ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT {MOST_EVENTS}
+"""  # noqa: S608 - names of the schema
+
+_ENDS = f"""
+SELECT s.start_ns, s.last_ns, s.end_status IS NOT NULL, s.source, s.session, COALESCE(NULLIF({STATUS}, ''), 'unknown')
+FROM sessions s WHERE s.last_ns >= :since_ns AND {_IS_HERE} AND EXISTS (
+    SELECT 1 FROM cells r JOIN labels l ON l.id = r.label_id WHERE r.session_id = s.id AND {{where}})
+"""  # noqa: S608 - names of the schema
+
+_ORDER = ("start", "response", "tool", "end")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What all of these statements are asked about.
+
+    Attributes:
+        start_ns: Where the window begins.
+        now_ns: Where it ends.
+        filters: `source`, `project` → glob patterns of which one must match.
+    """
+
+    start_ns: int
+    now_ns: int
+    filters: Mapping[str, Sequence[str]]
+
+    def bounds(self, since_ns: int) -> dict[str, Any]:
+        """The parameters of a statement that looks back to a moment."""
+        return {"since_ns": within_64_bits(since_ns), "now_ns": within_64_bits(self.now_ns)}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A running session as the ledger sums it; times are nanoseconds since 1970."""
+
+    id: int
+    source: str
+    session: str
+    path: str
+    project: str
+    start_ns: int | None
+    last_ns: int
+    turns: int | None
+    requests: int
+    tokens: int
+    cost_nano: int | None
+    estimated: bool
+    cost_is_partial: bool
+
+
+def find_running(query: Query, window: Window) -> list[Running]:
+    """Return the sessions that have not ended, and whose last event is younger than ten minutes."""
+    where, parameters = counted(window.filters, window.now_ns)
+    parameters |= window.bounds(window.now_ns - RUNNING_NS)
+    return [_running(row) for row in query(_RUNNING.format(where=where), parameters)]
+
+
+def _running(row: tuple[Any, ...]) -> Running:
+    number, source, session, path, project, start_ns, last_ns, turns, requests, *classes, known, guessed, partial = row
+    cost, estimated = _cost(known, guessed)
+    return Running(
+        number, source, session, path, project, start_ns, last_ns, turns, requests or 0, _whole(classes), cost,
+        estimated, bool(partial),
+    )  # fmt: skip
+
+
+def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], dict[int, int | None], bool]:
+    """Return what each session used in the window, when it began, and whether some log tells of the future.
+
+    The minutes of a pace are not filled in.
+    """
+    where, parameters = counted(window.filters, window.now_ns)
+    parameters |= window.bounds(window.start_ns)
+    paces: dict[int, Pace] = {}
+    starts: dict[int, int | None] = {}
+    of_future = False
+    for session, step, later, *sums, start_ns in query(_PACE.format(where=where), parameters):
+        if later:
+            of_future = True
+            continue
+        paces[session] = add(paces.get(session, Pace()), _step(step, sums))
+        starts[session] = start_ns
+    return paces, starts, of_future
+
+
+def add(one: Pace, other: Pace) -> Pace:
+    """Return what two paces are together; the minutes are of the longer one."""
+    costs = [cost for cost in (one.cost_nano, other.cost_nano) if cost is not None]
+    return Pace(
+        requests=one.requests + other.requests,
+        failed=one.failed + other.failed,
+        tokens=one.tokens + other.tokens,
+        cost_nano=sum(costs) if costs else None,
+        estimated=one.estimated or other.estimated,
+        cost_is_partial=one.cost_is_partial or other.cost_is_partial,
+        minutes=max(one.minutes, other.minutes),
+        steps=tuple(a + b for a, b in zip(one.steps, other.steps, strict=True)),
+    )
+
+
+def _step(step: int, sums: Sequence[Any]) -> Pace:
+    requests, failed, *classes, known, guessed, partial = sums
+    tokens = _whole(classes)
+    cost, estimated = _cost(known, guessed)
+    return Pace(
+        requests=requests or 0, failed=failed or 0, tokens=tokens, cost_nano=cost, estimated=estimated,
+        cost_is_partial=bool(partial), steps=tuple(tokens if number == step else 0 for number in range(STEPS)),
+    )  # fmt: skip
+
+
+def _whole(classes: Sequence[Any]) -> int:
+    return sum(int(count or 0) for count in classes)
+
+
+def _cost(known: int | None, guessed: int | None) -> tuple[int | None, bool]:
+    nothing = known is None and guessed is None
+    return None if nothing else int(known or 0) + int(guessed or 0), guessed is not None
+
+
+def find_events(query: Query, window: Window) -> tuple[WatchEvent, ...]:
+    """Return the last things that happened, newest first, not older than ten minutes and no more than `MOST_EVENTS`."""
+    where, parameters = counted(window.filters, window.now_ns)
+    parameters |= window.bounds(window.now_ns - RUNNING_NS)
+    found = [_response(row) for row in query(_RESPONSES.format(where=where), parameters)]
+    for row in query(_ENDS.format(where=where), parameters):
+        found += _ends(row, parameters["since_ns"], window.now_ns)
+    calls, patterns = matches(window.filters, {"source": "s.source", "project": "project_key(r.project)"})
+    parameters = {**patterns, **window.bounds(window.now_ns - RUNNING_NS)}
+    found += [_call(row) for row in query(_CALLS.format(where=" AND ".join(["s.counted", *calls])), parameters)]
+    found.sort(key=lambda event: (event.time_ns, _ORDER.index(event.kind)), reverse=True)
+    return tuple(found[:MOST_EVENTS])
+
+
+def _response(row: tuple[Any, ...]) -> WatchEvent:
+    time_ns, source, session, model, failed, sent, generated, known, guessed, latency = row
+    cost, estimated = _cost(known, guessed)
+    return WatchEvent(
+        time_ns=time_ns, source=source, session=session, kind="response", name=model, failed=bool(failed),
+        tokens=(int(sent), int(generated)), cost_nano=cost, estimated=estimated, duration_ms=latency,
+    )  # fmt: skip
+
+
+def _call(row: tuple[Any, ...]) -> WatchEvent:
+    time_ns, source, session, tool, failed, finished, took = row
+    return WatchEvent(
+        time_ns=time_ns, source=source, session=session, kind="tool", name=tool, failed=bool(failed),
+        finished=bool(finished), duration_ms=took,
+    )  # fmt: skip
+
+
+def _ends(row: tuple[Any, ...], since_ns: int, now_ns: int) -> list[WatchEvent]:
+    start_ns, last_ns, ended, source, session, status = row
+    found = []
+    if start_ns is not None and since_ns <= start_ns < now_ns:
+        found.append(WatchEvent(time_ns=start_ns, source=source, session=session, kind="start"))
+    if ended and last_ns < now_ns:
+        end = WatchEvent(time_ns=last_ns, source=source, session=session, kind="end", name=status)
+        found.append(replace(end, failed=status not in {"success", "cancelled", "unknown"}))
+    return found

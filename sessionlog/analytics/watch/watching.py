@@ -1,0 +1,196 @@
+"""Watching: look again and again at the sessions that are running, their pace, and what is left.
+
+Each look brings the ledger up to date (of a log that has grown the rest is read, and nothing else) and asks it. What
+did not change is not asked again: while no log and no other process has anything new, a look is as many stats as there
+are logs, until the window's next step begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Self
+
+from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
+from sessionlog.analytics.limits import LimitWord, fold_limits
+from sessionlog.analytics.status.sums import last_model, last_request
+from sessionlog.analytics.watch.book import WatchBook
+from sessionlog.analytics.watch.sums import Running, Window, add, find_events, find_running, paces_of
+from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent, minutes_since, window_start
+from sessionlog.context.windows import find_context_window
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.schema import RUNNING_NS
+from sessionlog.ledger.sync import Progress, Scanner, scan_here
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.record import UNKNOWN
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.budgets.rules import BudgetRule
+
+_LIMITS = "SELECT COUNT(*), TOTAL(time_ns), TOTAL(used_percent), TOTAL(resets_ns) FROM limits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What the book said when it was asked last, and what must be as it was for that to hold."""
+
+    key: tuple[Any, ...]
+    running: tuple[Running, ...]
+    paces: Mapping[int, Pace]
+    starts: Mapping[int, int | None]
+    contexts: Mapping[int, tuple[Running, tuple[str, int | None, int | None]]]
+    events: tuple[WatchEvent, ...]
+    budgets: tuple[BudgetState, ...]
+    limits: tuple[LimitWord, ...]
+    limits_key: tuple[Any, ...]
+    of_future: bool
+
+
+class Watcher:
+    """Looks at running sessions; of one thread, and of the process that made it."""
+
+    def __init__(
+        self,
+        *,
+        ledger: str | None,
+        prices: PriceBook,
+        env: Mapping[str, str],
+        zone: tzinfo,
+        rules: Sequence[BudgetRule] = (),
+        filters: Mapping[str, Sequence[str]] | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            ledger: The ledger's file; None to keep everything in memory.
+            prices: What has no recorded cost is estimated with.
+            env: The environment, which says where agents write.
+            zone: Whose days, weeks and months budgets have.
+            rules: The user's own budgets.
+            filters: `source`, `project` → glob patterns of which one must match. Budgets are not filtered.
+            clock: What time it is, in nanoseconds since 1970.
+        """
+        self._rules, self._zone, self._clock = tuple(rules), zone, clock
+        self._filters = dict(filters or {})
+        self._place = WatchBook(ledger, prices, env, _prepare)
+        self._known: _Known | None = None
+
+    def look(
+        self, now_ns: int | None = None, *, scanner: Scanner = scan_here, progress: Progress | None = None
+    ) -> Watched:
+        """Return what there is to see now.
+
+        Args:
+            now_ns: The present, if it is not the clock's.
+            scanner: Who scans; others than this process pay only where much is new, as at the first look.
+            progress: Called after every log that is read.
+        """
+        try:
+            return self._look(now_ns, scanner, progress)
+        except Exception as error:
+            if not self._place.give_up(error):
+                raise
+            return self._look(now_ns, scanner, progress)
+
+    def close(self) -> None:
+        """Let go of the ledger; the next look opens it again."""
+        self._place.close()
+        self._known = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _look(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> Watched:
+        book = self._place.renew(scanner=scanner, progress=progress)
+        now = self._clock() if now_ns is None else now_ns
+        start_ns = window_start(now)
+        key = self._place.version(), start_ns
+        known = self._known
+        if known is None or known.key != key or known.of_future:
+            with book.reading():
+                known = self._ask(book, key, Window(start_ns=start_ns, now_ns=now, filters=self._filters))
+            self._known = known
+        return _seen(known, now, tuple(self._place.notes))
+
+    def _ask(self, book: Book, key: tuple[Any, ...], window: Window) -> _Known:
+        before, query = self._known, book.query
+        running = tuple(find_running(query, window))
+        paces, starts, of_future = paces_of(query, window)
+        [limits_key] = query(_LIMITS, {})
+        limits_key = key[0][0], key[1], *limits_key  # of each step anew, for a word may be of the future
+        is_same = before is not None and before.limits_key == limits_key
+        return _Known(
+            key=key,
+            running=running,
+            paces=paces,
+            starts=starts,
+            contexts={one.id: (one, self._context(book, one, key)) for one in running},
+            events=find_events(query, window),
+            budgets=tuple(budget_states(query, self._rules, now_ns=window.now_ns, zone=self._zone)),
+            limits=before.limits if before is not None and is_same else self._limits(book, window.now_ns),
+            limits_key=limits_key,
+            of_future=of_future or any(one.last_ns >= window.now_ns for one in running),
+        )
+
+    def _context(self, book: Book, one: Running, key: tuple[Any, ...]) -> tuple[str, int | None, int | None]:
+        """The model of a session's last request, the tokens that it sent, and its window."""
+        before = self._known
+        if before is not None and before.key[0][0] == key[0][0]:
+            old = before.contexts.get(one.id)
+            if old is not None and replace(old[0], last_ns=one.last_ns, turns=one.turns) == one:
+                return old[1]
+        last = last_request(book.query, one.id)
+        if last is None:
+            model = last_model(book.query, one.id)
+            return "" if model in {None, UNKNOWN} else str(model), None, None
+        used, _, provider, model, answered = last
+        window = find_context_window(model, provider) or find_context_window(answered, provider)
+        return str(model), int(used), None if window is None or used > window else window
+
+    def _limits(self, book: Book, now_ns: int) -> tuple[LimitWord, ...]:
+        wanted = [pattern.lower() for pattern in self._filters.get("source", ())]
+        words = fold_limits(book, now_ns)
+        return tuple(one for one in words if not wanted or any(fnmatchcase(one.source, each) for each in wanted))
+
+
+def _prepare(book: Book) -> None:
+    """Teach a book the functions that the statements call."""
+    for name, function in {**FUNCTIONS, "project_key": str}.items():
+        book.define(name, function)
+
+
+def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> Watched:
+    start_ns = window_start(now_ns)
+    begun = {one: start_ns if at is None else max(start_ns, at) for one, at in known.starts.items()}
+    paces = {one: replace(pace, minutes=minutes_since(begun[one], now_ns)) for one, pace in known.paces.items()}
+    whole = Pace(minutes=minutes_since(min(begun.values(), default=start_ns), now_ns))
+    for pace in paces.values():
+        whole = add(whole, pace)
+    sessions = [
+        _session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=whole.minutes)))
+        for one in known.running
+        if one.last_ns > now_ns - RUNNING_NS
+    ]
+    sessions.sort(key=lambda one: (one.pace.tokens == 0, -(one.start_ns or 0), one.source, one.session))
+    limits = (replace(word, now_ns=now_ns) for word in known.limits)
+    return Watched(
+        now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
+        limits=tuple(word for word in limits if not word.has_reset), events=known.events, notes=notes,
+    )  # fmt: skip
+
+
+def _session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:
+    model, used, window = context
+    return RunningSession(
+        source=one.source, session=one.session, path=one.path, project=one.project, model=model,
+        start_ns=one.start_ns, last_ns=one.last_ns, turns=one.turns, requests=one.requests, tokens=one.tokens,
+        cost_nano=one.cost_nano, estimated=one.estimated, cost_is_partial=one.cost_is_partial, context_tokens=used,
+        context_window=window, pace=pace,
+    )  # fmt: skip

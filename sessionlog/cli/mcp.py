@@ -1,0 +1,39 @@
+"""`sessionlog mcp`: a server for agents, which ask about themselves over stdin and stdout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Annotated
+
+from sessionlog.cli import options
+from sessionlog.cli.declared import info
+from sessionlog.cli.output import note
+
+_HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` says how to configure a client"
+
+
+def mcp(*, ledger: Annotated[str | None, info(options.LEDGER)] = None) -> None:
+    """Answer an agent's questions over MCP, on stdin and stdout, until stdin ends.
+
+    Tools: session_status, usage, budget, recent_sessions, context. All of them only read.
+
+    Claude Code: claude mcp add sessionlog -- sessionlog mcp
+
+    Other clients, in their configuration:
+
+    {"mcpServers": {"sessionlog": {"command": "sessionlog", "args": ["mcp"]}}}
+
+    Example: sessionlog mcp
+    """
+    from sessionlog.mcp_server import serve  # noqa: PLC0415 - an extra, and a second of imports
+
+    if sys.stdin is not None and sys.stdin.isatty():
+        note(f"sessionlog: {_HINT}")
+    # A thread waits in stdin that nothing can wake. The ledger is written in transactions, so leaving at once is safe.
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        serve(note, env={**os.environ, "SESSIONLOG_LEDGER": os.path.abspath(ledger)} if ledger else None)
+    finally:
+        signal.signal(signal.SIGINT, before)

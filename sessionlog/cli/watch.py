@@ -1,0 +1,148 @@
+"""`sessionlog watch`: running sessions, their pace and what is left, on a screen that keeps up, or once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from sessionlog.analytics.budgets.rules import parse_budgets
+from sessionlog.analytics.usage import check_source_names
+from sessionlog.analytics.watch.watched import Watched
+from sessionlog.analytics.watch.watching import Watcher
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.cli import options
+from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import Now, Source, Zone, info
+from sessionlog.cli.output import fail, print_json
+from sessionlog.engine.scanner import scanner
+from sessionlog.render.watch import render_watch
+
+LEAST_SECONDS, MOST_SECONDS = 0.2, 86_400
+_SHARE = 20
+"""A look is followed by a rest of so many times what it took, so that a watch never takes more than 5 % of a core."""
+
+_LONGEST_REST = 30.0
+
+
+def watch(
+    *,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time between two looks, from 0.2; longer where a look takes long.")
+    ] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one picture and end, for scripts.")] = False,
+    source: Source = None,
+    project: Annotated[list[str] | None, info(options.PROJECT)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --once: one JSON document.")] = False,
+    tz: Zone = None,
+    now: Now = None,
+    ledger: Annotated[str | None, info(options.LEDGER)] = None,
+    no_ledger: Annotated[bool, info(options.NO_LEDGER)] = False,
+) -> None:
+    """Watch running sessions live: tokens and cost per minute, context fill, budgets, and the last events.
+
+    The pace is of the last five minutes. Ctrl-C ends it.
+
+    Example: sessionlog watch --source claude-code
+    """
+    if not LEAST_SECONDS <= interval <= MOST_SECONDS:
+        fail(f"--interval {interval:g} is not a time of {LEAST_SECONDS:g} to {MOST_SECONDS:,} seconds")
+    if not once:
+        _check_live(as_json=as_json, now=now)
+    where = r.reporting(None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
+    filters = {"source": r.split_list(source), "project": project or []}
+    check_source_names(filters)
+    with Watcher(
+        ledger=where.ledger, prices=r.price_book(where.settings, None), env=where.env, zone=resolve_zone(where.zone),
+        rules=parse_budgets(where.settings.budgets), filters=filters,
+    ) as watcher:  # fmt: skip
+        with r.scan_progress() as progress:
+            present = None if now is None else int(where.now.timestamp() * 1_000_000_000)
+            seen = watcher.look(present, scanner=scanner(), progress=progress)
+        if not once:
+            _watch(watcher, seen, where, interval)
+        elif as_json:
+            print_json(seen.to_dict())
+        else:
+            r.print_lines(partial(render_watch, seen, tz=where.zone, home=where.home))
+
+
+def _check_live(*, as_json: bool, now: str | None) -> None:
+    if as_json or now is not None:
+        fail(f"{'--json' if as_json else '--now'} needs --once: a live screen shows the present, and only that")
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        fail("a live screen needs a terminal; `sessionlog watch --once` prints one picture")
+
+
+def _watch(watcher: Watcher, seen: Watched, where: r.Reporting, interval: float) -> None:
+    from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, which --once saves
+
+    with ExitStack() as stack:
+        stack.enter_context(_ending_tidily())
+        screen = stack.enter_context(open_screen(tz=where.zone, home=where.home))
+        rest = stack.enter_context(_rest(screen.repaint))
+        screen.show(seen)
+        took = 0.0
+        while True:
+            rest(max(interval, min(_LONGEST_REST, took * _SHARE)))
+            begun = time.process_time()
+            screen.show(watcher.look())
+            took = time.process_time() - begun
+
+
+class _Resized(Exception):
+    """The terminal has another size."""
+
+
+@contextmanager
+def _rest(repaint: Callable[[], None]) -> Iterator[Callable[[float], None]]:
+    """A sleep that a resize of the terminal interrupts for a new painting."""
+    resting = resized = False
+
+    def wake(*_: Any) -> None:
+        nonlocal resized
+        resized = True
+        if resting:
+            raise _Resized
+
+    def rest(seconds: float) -> None:
+        nonlocal resting, resized
+        until = time.monotonic() + seconds
+        while resized or time.monotonic() < until:
+            if resized:
+                resized = False
+                repaint()
+            with suppress(_Resized):
+                resting = True
+                time.sleep(max(0.0, until - time.monotonic()))
+                resting = False
+            resting = False
+
+    number = getattr(signal, "SIGWINCH", None)
+    before = None if number is None else signal.signal(number, wake)
+    try:
+        yield rest
+    finally:
+        if number is not None:
+            signal.signal(number, before)
+
+
+@contextmanager
+def _ending_tidily() -> Iterator[None]:
+    """Give the terminal back when the process is told to end."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,97 @@
+"""Arguments: what each tool may be asked, told to clients as input schemas. Whatever is not named here is refused.
+
+The descriptions are all that a model reads before it asks; an error repeats the one of the argument that was wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+_LONGEST = 4096
+_MOST = 1000
+
+
+def _words(value: Any) -> Any:
+    """Several words in one text are a list with commas."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return value
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+Words = Annotated[list[str], BeforeValidator(_words)]
+Globs = Annotated[Words | None, Field(description="Only what fits one of these globs; null for all.")]
+Limit = Annotated[int, Field(ge=1, le=_MOST)]
+Since = Annotated[
+    str | None,
+    Field(
+        max_length=_LONGEST,
+        description="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, or A..B; null for all time.",
+    ),
+]
+Session = Annotated[
+    str | None,
+    Field(
+        max_length=_LONGEST,
+        description="A session id, the beginning or end of one, or the path of its log; null for the session with the "
+        "newest event. Pass your own id or log path if you know it: another agent may have been the last to write.",
+    ),
+]
+
+
+class Arguments(BaseModel):
+    """What a tool may be asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StatusArguments(Arguments):
+    """Of `session_status`."""
+
+    session: Session = None
+
+
+class ContextArguments(Arguments):
+    """Of `context`."""
+
+    session: Session = None
+    request: Annotated[int | None, Field(ge=1, description="Which request, from 1; null for the last.")] = None
+
+
+class BudgetArguments(Arguments):
+    """Of `budget`."""
+
+    name: Annotated[str | None, Field(description="One budget by its name; null for all.")] = None
+
+
+class UsageArguments(Arguments):
+    """Of `usage`."""
+
+    since: Since = "7d"
+    until: Annotated[str | None, Field(description="The end of the time; a date includes that day.")] = None
+    by: Annotated[
+        Words,
+        Field(
+            description="Group by any of: source, provider, model, response_model, session, project, branch, agent, "
+            "version, hour, day, week, month, status, route, harness, meta.KEY. Empty for totals alone."
+        ),
+    ] = ["provider", "model"]
+    provider: Globs = None
+    model: Globs = None
+    project: Globs = None
+    status: Globs = None
+    source: Globs = None
+    sort: Annotated[str | None, Field(description="A column, largest first, or a group key; - turns it round.")] = None
+    limit: Annotated[Limit, Field(description="At most so many rows; totals are over all.")] = 20
+
+
+class SessionsArguments(Arguments):
+    """Of `recent_sessions`."""
+
+    limit: Annotated[Limit, Field(description="At most so many, the newest.")] = 10
+    since: Since = None
+    project: Globs = None
+    source: Globs = None
+    status: Globs = None

@@ -1,0 +1,145 @@
+"""Documents: the shapes of the results, which are the commands' `--json`, told to clients as output schemas.
+
+Every field of a document is named that a client may rely on; more may come, for formats only grow. What may be null is
+null where it is not known, never 0. Nothing is converted: the document that a function returned is sent as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+Number = float | None
+Text = str | None
+Usd = Annotated[float | None, Field(description="US dollars; null if unknown, which is not 0")]
+
+
+class Span(TypedDict):
+    """A half-open time [start, end), UTC; null is open."""
+
+    start: Text
+    end: Text
+
+
+class Problems(TypedDict):
+    """Damage found in the logs, and the first of it."""
+
+    count: int
+    first: list[str]
+
+
+class Sums(TypedDict):
+    """What was used. Token classes do not overlap: total = input + cache_read + cache_write + output."""
+
+    requests: int
+    failed_requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    total_tokens: int
+    known_cost_usd: Usd
+    estimated_cost_usd: Usd
+    cost_usd: Usd
+
+
+class UsageSums(Sums):
+    """What a group used; it also has the keys that it is grouped by."""
+
+    sessions: int
+    success_sessions: int
+    failed_sessions: int
+    unfinished_sessions: int
+    duration_ms: int
+    latency_p50_ms: Number
+    latency_p95_ms: Number
+    latency_p99_ms: Number
+    unknown_cost_sessions: int
+    unpriced_requests: int
+    cache_hit_rate: Number
+    success_rate: Number
+    cost_per_success: Usd
+    input_tokens_per_second: Number
+    output_tokens_per_second: Number
+    generation_tokens_per_second: Number
+
+
+class UsageDocument(TypedDict):
+    """`sessionlog.usage/1`."""
+
+    schema: str
+    window: Span | None
+    group_by: list[str]
+    rows: list[UsageSums]
+    totals: UsageSums
+    provenance: dict[str, int]
+    problems: Problems
+    archived_sessions: int
+
+
+class SessionRow(Sums):
+    """One session; its numbers are those of its requests in the window."""
+
+    source: str
+    session: str
+    path: str
+    start: Text
+    last: Text
+    status: str
+    project: str
+    harness: str
+    route: str
+    models: list[str]
+    duration_ms: int
+    prompt: str
+    error: str
+    cost_is_partial: bool
+    counted: bool
+    archived: bool
+
+
+class SessionsDocument(TypedDict):
+    """`sessionlog.sessions/1`, newest first."""
+
+    schema: str
+    window: Span | None
+    sessions: list[SessionRow]
+    hidden_sessions: int
+    archived_sessions: int
+    problems: Problems
+
+
+class BudgetEntry(TypedDict):
+    """One budget; `unit` is usd, tokens, requests, or percent for what a provider said of its own window."""
+
+    used: Number
+    limit: Number
+    percent: Number
+    unit: str
+    windowSeconds: Number
+    resetsAt: Text
+    source: str
+
+
+class BudgetState(BudgetEntry):
+    """A budget of the user's own; `unknown` says why not all of its use may be known."""
+
+    reserved: float
+    level: Literal["ok", "warn", "exceeded"]
+    burnPerHour: float
+    runsOutAt: Text
+    unpricedRequests: int
+    session: Text
+    unknown: list[str]
+
+
+class BudgetDocument(TypedDict):
+    """`sessionlog.budget/1`: budgets by name, and the names of those at or near their end."""
+
+    schema: str
+    exceeded: list[str]
+    warned: list[str]
+    budgets: dict[str, BudgetState]

@@ -1,0 +1,91 @@
+"""Surroundings: the settings, environment and present of one call; read anew each time, for a server lives for days."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sessionlog import files
+from sessionlog.errors import InvalidPrices, LogNotReadable, Problem
+from sessionlog.pricing.book import PriceBook
+from sessionlog.settings import Settings, load_settings
+from sessionlog.sources.discover import recognise, recognise_folder
+from sessionlog.sources.native import holds_events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What an answer depends on besides the logs.
+
+    Attributes:
+        settings: Environment and config file.
+        env: The environment as sources see it: with the folder of our own logs that the settings name.
+        now: The present.
+    """
+
+    settings: Settings
+    env: Mapping[str, str]
+    now: datetime
+
+    @property
+    def zone(self) -> str:
+        """Whose days."""
+        return self.settings.timezone or "local"
+
+    @property
+    def now_ns(self) -> int:
+        """The present in nanoseconds since 1970 UTC."""
+        return int(self.now.timestamp()) * 1_000_000_000 + self.now.microsecond * 1000
+
+    def own_prices(self) -> PriceBook | None:
+        """The list prices with the user's own above them; None if there are no others than the list's.
+
+        Raises:
+            InvalidPrices: One of them cannot be used; the message names the file.
+        """
+        if not self.settings.prices:
+            return None
+        try:
+            return PriceBook.load(self.settings.prices)
+        except InvalidPrices as error:
+            raise InvalidPrices(f"{self.settings.config_path}: {error}") from error
+
+
+def look_around(env: Mapping[str, str] | None = None, now: datetime | None = None) -> Surroundings:
+    """Return the surroundings of a call.
+
+    Args:
+        env: The environment; the process's when None.
+        now: The present; the clock's when None.
+
+    Raises:
+        InvalidSettings: The config file cannot be used.
+        LogNotReadable: It cannot be read.
+    """
+    settings = load_settings(env)
+    surroundings = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
+    return Surroundings(settings=settings, env=surroundings, now=now or datetime.now(UTC))
+
+
+def session_named(text: str | None) -> str | None:
+    """Return what names a session: an id, or the path of a log; no other file or folder is looked into.
+
+    Raises:
+        LogNotReadable: It is the path of something else, or nothing at all.
+    """
+    if text is None:
+        return None
+    if not text.strip():
+        raise LogNotReadable("an empty text names no session; leave it out for the newest one")
+    path = os.path.expanduser(text)
+    if files.stat_path(path) is None:
+        return text
+    if os.path.isdir(path):
+        known = recognise_folder(path) is not None
+    else:
+        known = os.path.isfile(path) and (not isinstance(recognise(path), Problem) or holds_events(path))
+    if not known:
+        raise LogNotReadable(f"{text}: no log of a known agent; `recent_sessions` lists ids and paths")
+    return path

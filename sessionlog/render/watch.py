@@ -1,0 +1,99 @@
+"""How a watch looks: what is running and how fast, what is left, and what happened last.
+
+The picture fits: without a height it is as long as it is, with one every part gives way, and what it leaves out is
+counted. Lines are finished and never wider than the terminal, so that whoever paints them need not measure again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched
+from sessionlog.analytics.zones import local_time, resolve_zone, zone_name
+from sessionlog.render.cells import cell_len
+from sessionlog.render.escape import one_line
+from sessionlog.render.line import Line
+from sessionlog.render.spark import spark
+from sessionlog.render.table import GAP
+from sessionlog.render.times import stamp
+from sessionlog.render.watch_tables import ROOMY, budget_lines, cost_pace, event_lines, session_lines, tokens_pace
+
+SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN = 50, 20, 12
+"""Rows where there is no height to fit."""
+
+_EVENTS_LEAST = 5
+
+
+def render_watch(seen: Watched, *, width: int, tz: str, height: int | None = None, home: str = "") -> Iterator[Line]:
+    """Yield the lines of the picture; with a height at most so many."""
+    zone = resolve_zone(tz)
+    notes = [Line(one_line(note, 400 if height is None else width), "unfinished") for note in seen.notes]
+    notes += _marks(seen)
+    shown = _Shares(seen, height, len(notes))
+    blocks = [
+        [_title(seen, zone, width)],
+        session_lines(seen, shown.sessions, width, home),
+        budget_lines(seen, shown.budgets, width, zone),
+        event_lines(seen, shown.events, width, zone),
+        notes,
+    ]
+    lines = [line for block in blocks if block for line in (Line(), *block)][1:]
+    yield from lines[:height]
+
+
+class _Shares:
+    """How many rows each part has.
+
+    Attributes:
+        sessions: Rows of sessions.
+        budgets: Rows of budgets.
+        events: Rows of events.
+    """
+
+    def __init__(self, seen: Watched, height: int | None, notes: int) -> None:
+        sessions, budgets, events = len(seen.sessions), len(seen.budgets) + len(seen.limits), len(seen.events)
+        if height is None:
+            self.sessions, self.budgets, self.events = SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN
+            return
+        free = height - 1 - (notes + 1 if notes else 0)
+        self.budgets = min(budgets, max(1, free // 6))
+        free -= _taken(budgets, self.budgets)
+        least = _taken(events, min(events, _EVENTS_LEAST), more=0)
+        self.sessions = min(sessions, max(1, free - least - 2))
+        if self.sessions < sessions:
+            self.sessions = max(1, self.sessions - 1)
+        free -= _taken(max(1, sessions), max(1, self.sessions))
+        self.events = max(0, free - 2)
+
+
+def _taken(there: int, shown: int, *, more: int = 1) -> int:
+    """The lines of a table: a blank, its heading, its rows, and how many it leaves out."""
+    return (2 + shown + (more if shown < there else 0)) if there else 0
+
+
+def _title(seen: Watched, zone: tzinfo, width: int) -> Line:
+    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=seen.now_ns // 1000)
+    at = f"{stamp(seen.now_ns, zone, now=now)}:{local_time(seen.now_ns, zone):%S}"
+    where = f" ({zone_name(zone)})" if width >= ROOMY else ""
+    steps = spark(seen.totals.steps, len(seen.totals.steps))
+    pace = f"{tokens_pace(seen.totals)} tok/min" + (f"  {cost_pace(seen.totals)}/min" if seen.totals.tokens else "")
+    for time, trend in ((f" · {at}{where}", f"{steps}  "), (f" · {at}", ""), ("", "")):
+        left = f"{time} · {len(seen.sessions)} running"
+        gap = width - sum(map(cell_len, ("Watch", left, trend, pace)))
+        if gap >= GAP:
+            break
+    line = Line.of(("Watch", "title"), left, " " * max(GAP, gap), (trend, "secondary"), pace)
+    line.no_wrap = True
+    return line
+
+
+def _marks(seen: Watched) -> list[Line]:
+    """The signs that occur, explained on one line."""
+    said = []
+    shown: list[RunningSession | Pace] = [*seen.sessions, seen.totals]
+    if any(one.estimated for one in shown):
+        said.append("~ estimated from list prices")
+    if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(b.unpriced for b in seen.budgets):
+        said.append("+ a part of it has no price")
+    return [Line(" · ".join(said), "note")] if said else []

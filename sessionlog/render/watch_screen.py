@@ -1,0 +1,59 @@
+"""The picture of a watch on a whole terminal, laid out anew at the size that the terminal has when it is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.segment import Segment
+from rich.style import Style
+
+from sessionlog.analytics.watch.watched import Watched
+from sessionlog.render.console import make_console
+from sessionlog.render.watch import render_watch
+
+
+class Picture:
+    """What was seen, as rich paints it: pieces with their styles, which need no measuring."""
+
+    def __init__(self, seen: Watched, *, tz: str, home: str) -> None:
+        self.seen = seen
+        self._tz, self._home = tz, home
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the pieces of the lines."""
+        height = options.height or console.size.height
+        for number, line in enumerate(
+            render_watch(self.seen, width=options.max_width, height=height, tz=self._tz, home=self._home)
+        ):
+            if number:
+                yield Segment.line()
+            for text, style in line.parts:
+                yield Segment(text, console.get_style(style) if style else Style.null())
+
+
+class WatchScreen:
+    """A terminal's other screen, which shows one picture after the other."""
+
+    def __init__(self, live: Live, *, tz: str, home: str) -> None:
+        self._live, self._tz, self._home = live, tz, home
+
+    def show(self, seen: Watched) -> None:
+        """Paint what was seen."""
+        self._live.update(Picture(seen, tz=self._tz, home=self._home), refresh=True)
+
+    def repaint(self) -> None:
+        """Paint it again: the terminal has another size."""
+        self._live.refresh()
+
+
+@contextmanager
+def open_screen(*, tz: str, home: str, console: Console | None = None) -> Iterator[WatchScreen]:
+    """Take the terminal's other screen, and give it back, whatever ends the watch."""
+    console = console or make_console()
+    with Live(
+        "", console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+    ) as live:
+        yield WatchScreen(live, tz=tz, home=home)

@@ -1,0 +1,213 @@
+"""The tables of a watch: running sessions, what is left, and the last events; each counts the rows it leaves out."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from sessionlog.analytics.budgets.states import BudgetState
+from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent, time_text
+from sessionlog.analytics.zones import local_time
+from sessionlog.events.money import usd as dollars
+from sessionlog.render.bar import bar
+from sessionlog.render.escape import one_line
+from sessionlog.render.line import Line
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.spark import spark
+from sessionlog.render.status_line import severity, short_model, until_words
+from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.times import home_path
+from sessionlog.sources.record import UNKNOWN as MISSING
+
+ROOMY = 120
+"""Columns from which bars and sparklines are long."""
+
+_QUIET_NS = 60 * 1_000_000_000
+_SHORT_ID, _TAIL = 12, 8
+_STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
+_LENGTHS = {300: "5h", 10080: "7d"}
+
+_COLUMNS = (
+    Column(title="  SESSION", name="session", right=False, least=11),
+    Column(title="SOURCE", name="source", rank=6, right=False),
+    Column(title="MODEL", name="model", right=False, least=9),
+    Column(title="PROJECT", name="project", rank=5, right=False, least=10),
+    Column(title="TURNS", name="turns", rank=7),
+    Column(title="CALLS", name="calls", rank=4),
+    Column(title="TOKENS", name="tokens"),
+    Column(title="COST", name="cost"),
+    Column(title="TOK/MIN", name="tokens a minute"),
+    Column(title="$/MIN", name="cost a minute", rank=2),
+    Column(title="CONTEXT", name="context"),
+    Column(title="LAST", name="last", rank=8),
+)
+_LEFT = (
+    Column(title="BUDGET", name="budget", right=False, least=10),
+    Column(title="", name="bar", right=False),
+    Column(title="%", name="percent"),
+    Column(title="", name="level", rank=4, right=False),
+    Column(title="USED", name="used", rank=1),
+    Column(title="OF", name="limit", rank=1),
+    Column(title="RUNS OUT", name="runs out", rank=2, right=False),
+    Column(title="RESETS", name="resets", rank=3, right=False),
+)
+_EVENTS = (
+    Column(title="TIME", name="time"),
+    Column(title="SESSION", name="session", right=False),
+    Column(title="EVENT", name="event", right=False, least=12),
+    Column(title="", name="detail", right=False, least=20),
+)
+
+
+def session_lines(seen: Watched, most: int, width: int, home: str) -> list[Line]:
+    """Return the running sessions, at most so many."""
+    if not seen.sessions:
+        return [Line("No session is running.", "secondary")]
+    cells = 10 if width >= ROOMY else 5
+    rows = [_session(one, seen.now_ns, cells, home) for one in seen.sessions[:most]]
+    table = fit_table(_COLUMNS, rows, width=width)
+    return [*table.lines, *_more(len(seen.sessions) - len(rows), "session")]
+
+
+def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Cell]:
+    quiet = now_ns - one.last_ns >= _QUIET_NS
+    project = "" if one.project == MISSING else one_line(home_path(one.project, home), 30)
+    share = one.context_percent
+    filled = UNKNOWN if share is None else f"{bar(share / 100, cells)} {percent(share / 100):>5}"
+    if share is None and one.context_tokens is not None:
+        filled = human_count(one.context_tokens)
+    return [
+        Cell(text=f"{'○' if quiet else '●'} {short_id(one.session)}", style="secondary" if quiet else "cached"),
+        Cell(text=one_line(one.source, 14), style="secondary"),
+        Cell(text=one_line(short_model(one.model), 24) or UNKNOWN),
+        Cell(text=project, style="secondary"),
+        Cell(text=UNKNOWN if one.turns is None else human_count(one.turns)),
+        Cell(text=human_count(one.requests)),
+        Cell(text=human_count(one.tokens)),
+        _cost(one.cost_nano, estimated=one.estimated, partial=one.cost_is_partial),
+        Cell(text=f"{spark(one.pace.steps, cells)} {tokens_pace(one.pace):>6}" if one.pace.tokens else "0"),
+        Cell(text=cost_pace(one.pace) if one.pace.tokens else "0", style="estimated" if one.pace.estimated else ""),
+        Cell(text=filled, style="" if share is None else severity(share)),
+        Cell(text=_ago(now_ns - one.last_ns), style="secondary"),
+    ]
+
+
+def budget_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line]:
+    """Return the budgets and the providers' windows, at most so many, the fullest first."""
+    own = [(one.percent, _budget(one, seen.now_ns, zone, width)) for one in seen.budgets]
+    own += [(one.used_percent or 0, _limit(one, seen.now_ns, zone, width)) for one in seen.limits]
+    if not own:
+        return []
+    own.sort(key=lambda pair: -pair[0])
+    rows = [row for _, row in own[:most]]
+    return [*fit_table(_LEFT, rows, width=width).lines, *_more(len(own) - len(rows), "budget")]
+
+
+def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
+    style = _STYLES[one.level]
+    used, limit = (
+        usd(amount) if one.unit == "usd" else f"{human_count(round(amount))}" for amount in (one.used, one.limit)
+    )
+    unit = {"usd": "", "tokens": " tok", "requests": " req"}.get(one.unit, "")
+    return [
+        Cell(text=one_line(one.name, 24)),
+        Cell(text=bar(min(1.0, one.percent / 100), _bar_cells(width)), style=style),
+        Cell(text=percent(one.percent / 100), style=style),
+        Cell(text="" if one.level == "ok" else one.level, style=style),
+        Cell(text=used + ("+" if one.unpriced else "")),
+        Cell(text=limit + unit),
+        Cell(text=_until(one.runs_out_ns, now_ns, zone), style="" if one.runs_out_ns is None else "unfinished"),
+        Cell(text=_until(one.resets_ns, now_ns, zone), style="secondary"),
+    ]
+
+
+def _limit(one: LimitWord, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
+    share = one.used_percent or 0
+    minutes = one.limit.window_minutes
+    length = _LENGTHS.get(round(minutes / 10) * 10) if minutes else None
+    style = severity(share)
+    return [
+        Cell(text=f"{one_line(one.source, 14)} {length or one_line(one.limit.name, 14)}"),
+        Cell(text=bar(min(1.0, max(0.0, share / 100)), _bar_cells(width)), style=style),
+        Cell(text=percent(share / 100), style=style),
+        Cell(text=""),
+        Cell(text=""),
+        Cell(text=""),
+        Cell(text=""),
+        Cell(text=_until(one.resets_ns, now_ns, zone), style="secondary"),
+    ]
+
+
+def _bar_cells(width: int) -> int:
+    return 20 if width >= ROOMY else 10
+
+
+def event_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line]:
+    """Return the last events, at most so many, newest first."""
+    rows = [_event(one, zone) for one in seen.events[:most]]
+    return list(fit_table(_EVENTS, rows, width=width).lines) if rows else []
+
+
+def _event(one: WatchEvent, zone: tzinfo) -> list[Cell]:
+    style = "failed" if one.failed else ""
+    took = [] if one.duration_ms is None or not one.finished else [duration(one.duration_ms)]
+    details: list[str] = []
+    match one.kind:
+        case "response":
+            what = "request failed" if one.failed else "response"
+            if one.tokens is not None and any(one.tokens):
+                details.append(f"{human_count(one.tokens[1])} tokens out, {human_count(one.tokens[0])} in")
+            if one.cost_nano is not None:
+                details.append(usd(dollars(one.cost_nano), estimated=one.estimated))
+            details += [*took, one_line(short_model(one.name), 30)]
+        case "tool":
+            what = f"tool {one_line(one.name, 30)}"
+            details = [*(["failed"] if one.failed else [] if one.finished else ["no result yet"]), *took]
+        case "end":
+            what, details = "session ended", [one_line(one.name, 30).replace("_", " ")]
+        case _:
+            what, details = "session began", [one_line(one.source, 20)]
+    return [
+        Cell(text=f"{local_time(one.time_ns, zone):%H:%M:%S}", style="secondary"),
+        Cell(text=short_id(one.session), style="secondary"),
+        Cell(text=what, style=style),
+        Cell(text=" · ".join(details), style=style or "secondary"),
+    ]
+
+
+def _more(count: int, thing: str) -> list[Line]:
+    return [Line(f"+{counted(count, f'more {thing}')}", "note")] if count > 0 else []
+
+
+def short_id(session: str) -> str:
+    """An id that can be told from others, and that `status` and `replay` take: whole, or its end."""
+    if len(session) <= _SHORT_ID:
+        return one_line(session, _SHORT_ID)
+    tail = session[-_TAIL:]
+    return f"…{one_line(tail, _SHORT_ID - 1)}"
+
+
+def _cost(nano: int | None, *, estimated: bool, partial: bool) -> Cell:
+    text = usd(None if nano is None else dollars(nano), estimated=estimated)
+    return Cell(text=text + ("+" if partial and nano is not None else ""), style="estimated" if estimated else "")
+
+
+def cost_pace(pace: Pace) -> str:
+    """A cost a minute with its marks."""
+    more = "+" if pace.cost_is_partial and pace.cost_nano is not None else ""
+    return usd(pace.cost_per_minute, estimated=pace.estimated) + more
+
+
+def tokens_pace(pace: Pace) -> str:
+    """Tokens a minute."""
+    return human_count(round(pace.tokens_per_minute))
+
+
+def _until(time_ns: int | None, now_ns: int, zone: tzinfo) -> str:
+    return until_words(time_text(time_ns), now_ns, zone).removeprefix("until ")
+
+
+def _ago(span_ns: int) -> str:
+    seconds = max(0, span_ns) // 1_000_000_000
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60}m"

@@ -1,0 +1,325 @@
+"""The server for agents, in this process: each tool says what its command says, and a bad call is a sentence."""
+
+import asyncio
+import json
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jsonschema
+import pytest
+from mcp import Client
+
+from sessionlog.cli import main
+from sessionlog.ledger.seal import marker_path
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.mcp_server.server import build_server
+from sessionlog.mcp_server.tools import POINTS, QUESTIONS
+from sessionlog.testing import FixedClock
+
+TESTDATA = Path(__file__).parents[1] / "testdata"
+NOW = "2026-11-21T12:00:00Z"
+CONFIG = '[budgets.daily]\nusd = 20\nperiod = "day"\n\n[budgets.mine]\ntokens = 5000\nper = "session"\n'
+TOOLS = ["session_status", "usage", "budget", "recent_sessions", "context"]
+SAME = {
+    "status of the newest": ("session_status", {}, ["status"]),
+    "status by id": ("session_status", {"session": "s-fail"}, ["status", "s-fail"]),
+    "usage": ("usage", {}, ["usage", "--since", "7d", "--limit", "20"]),
+    "usage of all time": (
+        "usage",
+        {"since": None, "until": "2026-11-20", "by": ["day", "model"], "sort": "-day", "limit": 1},
+        ["usage", "--until", "2026-11-20", "--by", "day,model", "--sort", "-day", "--limit", "1"],
+    ),
+    "usage, filtered": ("usage", {"model": "gpt-*", "by": ""}, ["usage", "--since", "7d", "--model", "gpt-*", "--by", ""]),
+    "budgets": ("budget", {}, ["budget"]),
+    "sessions": ("recent_sessions", {}, ["sessions", "--limit", "10"]),
+    "sessions, filtered": (
+        "recent_sessions",
+        {"limit": 1, "since": "2026-11-20..", "source": "native,codex", "status": ["success", "err*"], "project": "/src/*"},
+        ["sessions", "--limit", "1", "--since", "2026-11-20..", "--source", "native,codex", "--status", "success",
+         "--status", "err*", "--project", "/src/*"],
+    ),
+    "context of the newest": ("context", {}, ["context", "s-new"]),
+    "context at a request": ("context", {"session": "s-failed", "request": 1}, ["context", "s-failed", "--request", "1"]),
+}  # fmt: skip
+BAD = {
+    "no number": ("usage", {"limit": "many"}, ["usage: limit: ", "integer", "totals are over all"]),
+    "too small": ("recent_sessions", {"limit": 0}, ["recent_sessions: limit: ", "greater than or equal to 1"]),
+    "another type": ("usage", {"by": [1]}, ["usage: by: ", "string", "provider, model"]),
+    "no such argument": ("usage", {"sinc": "7d"}, ["no argument 'sinc'", "since, until, by"]),
+    "no window": ("usage", {"since": "soon"}, ["usage: 'soon' is not a time window", "24h"]),
+    "no group": ("usage", {"by": ["colour"]}, ["'colour'", "provider"]),
+    "no source": ("recent_sessions", {"source": ["nobody"]}, ["'nobody'", "claude-code"]),
+    "no session": ("session_status", {"session": "s-none"}, ["s-none: no such file", "session"]),
+    "nothing named": ("context", {"session": " "}, ["names no session"]),
+    "two sessions": ("context", {"session": "s-"}, ["'s-' names 2 sessions: s-failed, s-new"]),
+    "no request": ("context", {"request": 9}, ["no request 9: s-new has 1"]),
+    "no budget": ("budget", {"name": "weekly"}, ["no budget 'weekly'", "config.toml", "daily, mine"]),
+    "no tool": ("shutdown", {}, ["no tool 'shutdown'", "session_status, usage, budget"]),
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home with two sessions of our own and two budgets, and nothing else."""
+    for name in os.environ:
+        if name.startswith(("SESSIONLOG_", "XDG_")):
+            monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("TZ", "UTC")
+    config = folder / ".config" / "sessionlog" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(CONFIG, "utf-8")
+    record(logs_of(folder), "s-failed", start="2026-11-20T10:00:00Z", status="error", model="gpt-5.3-codex", cost=0.25)
+    record(logs_of(folder), "s-new", start="2026-11-21T11:55:00Z", status=None)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def logs_of(home):
+    """Where our own sessions are."""
+    return home / ".local" / "state" / "sessionlog" / "sessions"
+
+
+def record(folder, name, *, start, status="success", model="claude-opus-4-5", cost=None, requests=1, prompt="mend it"):
+    """Record a session; None as the status leaves it without an end."""
+    log = SessionLogger(
+        folder, name, clock=FixedClock(start), model=model, provider="vendor", prompt=prompt, work_dir="/src/api"
+    )
+    for _ in range(requests):
+        log.llm_request([{"role": "user", "content": prompt}], model=model)
+        log.llm_response("Done.", model=model, usage={"input": 800, "output": 200}, latency_ms=2000, cost_usd=cost)
+    if status is not None:
+        log.end(status)
+    log.close()
+    return folder / f"{name}.jsonl"
+
+
+def talk(talking, **options):
+    """Let a client in this process talk with a server."""
+
+    async def run():
+        server = build_server(clock=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), **options)
+        async with Client(server, mode="legacy") as client:
+            return await talking(client)
+
+    return asyncio.run(run())
+
+
+def ask(tool, arguments=None, **options):
+    """The result of one call."""
+    return talk(lambda client: client.call_tool(tool, arguments), **options)
+
+
+def sentence_of(result):
+    """What a client is told of a call that failed."""
+    assert result.is_error
+    assert result.structured_content is None
+    [content] = result.content
+    return content.text
+
+
+@pytest.mark.parametrize(("tool", "arguments", "command"), SAME.values(), ids=SAME)
+def test_a_tool_says_what_its_command_says(home, capsys, tool, arguments, command):
+    """The same document, as structured content and once more as text, and it is as its schema promises."""
+    now = [] if tool == "context" else ["--now", NOW]
+    assert main([*command, *now, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+
+    async def talking(client):
+        [described] = [one for one in (await client.list_tools()).tools if one.name == tool]
+        return described, await client.call_tool(tool, arguments)
+
+    described, result = talk(talking)
+    assert not result.is_error
+    assert result.structured_content == printed == json.loads(result.content[0].text)
+    jsonschema.validate(printed, described.output_schema)
+    for name in printed:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({key: value for key, value in printed.items() if key != name}, described.output_schema)
+
+
+def test_the_tools_describe_themselves(home):
+    """Five, which only read, with what they may be asked, each argument explained, and nothing else allowed."""
+    listed = talk(lambda client: client.list_tools()).tools
+    assert [tool.name for tool in listed] == TOOLS == list(QUESTIONS)
+    for tool in listed:
+        assert 100 < len(tool.description) < 400
+        assert tool.annotations.read_only_hint
+        assert tool.input_schema["additionalProperties"] is False
+        assert "required" not in tool.input_schema
+        assert all(one.get("description") for one in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize(("tool", "arguments", "words"), BAD.values(), ids=BAD)
+def test_a_bad_call_is_a_sentence(home, tool, arguments, words):
+    """It names the thing, the place and what is allowed, on one line."""
+    sentence = sentence_of(ask(tool, arguments))
+    assert [word for word in words if word not in sentence] == []
+    assert "\n" not in sentence
+    assert "pydantic" not in sentence
+
+
+def test_an_empty_home_has_answers(tmp_path, monkeypatch):
+    """Nothing recorded, no budgets: documents that say so, with a sentence beside them; only a context needs a log."""
+    monkeypatch.chdir(tmp_path)
+    env = {"HOME": str(tmp_path)}
+
+    async def talking(client):
+        return {name: await client.call_tool(name) for name in TOOLS}
+
+    results = talk(talking, env=env)
+    assert "no session has been recorded yet" in sentence_of(results.pop("context"))
+    assert not any(result.is_error for result in results.values())
+    status = results["session_status"].structured_content
+    assert status["usage"]["session"] is None
+    assert status["unavailable"]["session"] == "no session has been recorded yet"
+    assert "no budgets are set" in results["budget"].content[1].text
+    assert str(tmp_path) in results["budget"].content[1].text
+    assert "nothing was used" in results["usage"].content[1].text
+
+
+def test_the_newest_of_several_in_one_log(tmp_path):
+    """A database holds many sessions: status and context speak of the same one."""
+    made = TESTDATA / "sources" / "opencode" / "fork" / "home" / ".local" / "share" / "opencode" / "opencode.db.sql"
+    database = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(made.read_text("utf-8"))
+    env = {"HOME": str(tmp_path)}
+    listed = [row["session"] for row in ask("recent_sessions", env=env).structured_content["sessions"]]
+    assert len(listed) > 1
+    status = ask("session_status", env=env).structured_content["session"]
+    context = ask("context", env=env).structured_content
+    assert (context["path"], context["session"]) == (status["path"], status["id"]) == (str(database), "ses_2")
+
+
+def test_what_a_limit_left_out_is_said(home):
+    """Beside the document: what stands in it are totals over all."""
+    result = ask("usage", {"limit": 1})
+    assert len(result.structured_content["rows"]) == 1
+    assert result.structured_content["totals"]["sessions"] == 2
+    assert result.content[1].text.startswith("1 more row")
+
+
+def test_one_budget_can_be_asked_for(home):
+    """By its name."""
+    found = ask("budget", {"name": "mine"}).structured_content
+    assert {name: entry["used"] for name, entry in found["budgets"].items()} == {"mine": 1000}
+
+
+@pytest.mark.parametrize("tool", ["session_status", "context"])
+def test_nothing_but_logs_is_read(home, tmp_path, tool):
+    """A file, folder or device that is no log is refused by name, and nothing of it is told; a log anywhere is read."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hunter2\n", "utf-8")
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    for path in (secret, tmp_path, home, pipe, "/dev/zero", "/"):
+        sentence = sentence_of(ask(tool, {"session": str(path)}))
+        assert sentence == f"{tool}: {path}: no log of a known agent; `recent_sessions` lists ids and paths"
+    log = record(tmp_path / "elsewhere", "s-else", start="2026-11-21T10:00:00Z")
+    found = ask(tool, {"session": str(log)}).structured_content
+    assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-else"
+
+
+def test_only_the_ledger_is_written(home):
+    """All tools, good and bad calls: every other file of the home stays as it is; budgets leave the ledger's marker."""
+
+    def files():
+        return {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+    async def talking(client):
+        for tool, arguments, *_ in (*SAME.values(), *BAD.values()):
+            await client.call_tool(tool, arguments)
+
+    before = files()
+    talk(talking)
+    changed = {path for path, content in files().items() if before.pop(path, None) != content}
+    assert before == {}
+    ours = home / ".local" / "share" / "sessionlog"
+    ledger = ours / "ledger.sqlite"
+    assert ledger in changed
+    assert {path for path in changed if path.parent != ours} == {Path(marker_path(str(ledger), os.environ))}
+
+
+def test_what_comes_from_a_log_is_clean(home):
+    """Characters that act or hide are shown as escapes, in documents and in sentences; lines stay lines."""
+    record(logs_of(home), "s-odd", start="2026-11-21T11:58:00Z", prompt="a\x1b]0;x\x07b\u202ec\ud800d")
+    result = ask("recent_sessions", {"limit": 1})
+    [row] = result.structured_content["sessions"]
+    assert row["prompt"].startswith("a\\x1b]0;x\\x07b\\u202ec")
+    assert result.content[0].text.isprintable()
+    assert "s\\x1b[2J" in sentence_of(ask("context", {"session": "s\x1b[2J"}))
+    assert "valid string" in sentence_of(ask("session_status", {"session": "\ud800"}))
+
+
+def test_the_growth_of_a_long_session_is_thinned(home):
+    """Thousands of points would fill the window that is asked about; first and last stay, and it is said."""
+    record(logs_of(home), "s-long", start="2026-11-21T11:58:00Z", requests=POINTS + 7)
+    result = ask("context", {"session": "s-long"})
+    numbers = [point["request"] for point in result.structured_content["growth"]]
+    assert (len(numbers), numbers[0], numbers[-1]) == (POINTS, 1, POINTS + 7)
+    assert numbers == sorted(set(numbers))
+    assert result.content[1].text == f"growth: {POINTS} of {POINTS + 7} requests, evenly spread"
+
+
+def test_a_mistake_of_ours_ends_nothing(home, monkeypatch):
+    """The client gets a sentence, the person at the server's stderr where it was, and the next call its answer."""
+    said = []
+
+    def fail(**_):
+        raise ZeroDivisionError("of all things")
+
+    async def talking(client):
+        with monkeypatch.context() as broken:
+            broken.setattr("sessionlog.mcp_server.tools.list_sessions", fail)
+            first = await client.call_tool("recent_sessions", {})
+        return first, await client.call_tool("recent_sessions", {})
+
+    broken, whole = talk(talking, say=said.append)
+    assert sentence_of(broken) == "recent_sessions: ZeroDivisionError; `sessionlog sessions` in a terminal says more"
+    assert not whole.is_error
+    [line] = said
+    assert line.startswith("sessionlog mcp: recent_sessions: ZeroDivisionError: of all things (")
+    assert "test_mcp_server.py:" in line
+
+
+@pytest.mark.parametrize(
+    "text", ["[budgets.daily]\nusd = -1\nperiod = 'day'", "= nonsense", "[prices.'a/b']\ninput = 'x'"]
+)
+def test_settings_that_cannot_be_used_are_named(home, text):
+    """The file is named, and once it is mended the same server answers."""
+    config = home / ".config" / "sessionlog" / "config.toml"
+
+    async def talking(client):
+        config.write_text(text, "utf-8")
+        broken = await client.call_tool("session_status", {})
+        config.write_text(CONFIG, "utf-8")
+        return broken, await client.call_tool("session_status", {})
+
+    broken, mended = talk(talking)
+    assert "config.toml" in sentence_of(broken) or "daily" in sentence_of(broken)
+    assert not mended.is_error
+
+
+def test_a_ledger_that_is_none(home, monkeypatch):
+    """Logs answer what they can; of budgets nothing is known then, and that is said."""
+    ledger = home / "ledger.db"
+    ledger.write_bytes(b"not a database, " * 100)
+    monkeypatch.setenv("SESSIONLOG_LEDGER", str(ledger))
+    assert ask("usage").structured_content["totals"]["sessions"] == 2
+    assert str(ledger) in sentence_of(ask("budget"))
+
+
+def test_without_the_extra(home, capsys, monkeypatch):
+    """One sentence that says what to install."""
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    assert main(["mcp"]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "sessionlog: the MCP server needs: pip install 'sessionlog[mcp]'\n"
