@@ -163,13 +163,14 @@ class _Plan:
             if row[_AT["missing"]]:
                 self.back.append(row[0])
             return
+        resume = None if row is None or identity is None else self._resume(row, item, identity)
         self.jobs.append(
             Job(
                 number=len(self.jobs),
                 source=item.source.id,
                 path=item.path,
-                size=0 if identity is None else identity[2],
-                resume=None if row is None or identity is None else self._resume(row, item, identity),
+                size=0 if identity is None else identity[2] - (resume.offset if resume is not None else 0),
+                resume=resume,
                 head="" if row is None else row[_AT["head"]],
                 print="" if row is None else row[_AT["print"]],
                 again=self._is_kept,

@@ -340,3 +340,12 @@ def test_what_another_process_enters_meanwhile_is_not_judged(home, monkeypatch):
     of_ledger(home, PRICES)
     monkeypatch.undo()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_what_is_left_to_read_is_a_jobs_size(home):
+    """By it a scan decides whether processes pay: a log that has grown by a line is not worth one."""
+    first = jobs_of(home)[CLAUDE]
+    before = home.at(CLAUDE).stat().st_size
+    home.append(CLAUDE, [("answer", 2, 3)])
+    [grown] = jobs_of(home).values()
+    assert (first.size, grown.size) == (before, home.at(CLAUDE).stat().st_size - before)
