@@ -6,7 +6,7 @@ import json
 import pickle
 import socket
 import sys
-from time import perf_counter
+from time import process_time
 from types import SimpleNamespace
 
 import pytest
@@ -237,18 +237,18 @@ def test_long_texts_are_counted_once(fresh, monkeypatch):
     "unit", ["a", "A", " ", "\n", " \n", "\r\n", "-", "_", "中", "😀", "\ud800", "\0", "aB1", "é ", ' "']
 )
 def test_the_estimate_is_linear(unit):
-    """Eight times as much of anything takes about eight times as long, not sixty-four."""
-    base = unit * (20_000 // len(unit))
+    """Thirty-two times as much of anything takes about thirty-two times as long, not a thousand."""
+    base = unit * (8_000 // len(unit))
 
     def seconds(text):
         best = 1.0
         for _ in range(3):
-            start = perf_counter()
+            start = process_time()
             tokens._count(text, None)
-            best = min(best, perf_counter() - start)
+            best = min(best, process_time() - start)
         return best
 
-    assert seconds(base * 8) < 32 * seconds(base) + 0.002
+    assert seconds(base * 32) < 300 * seconds(base) + 0.01
 
 
 def test_json_is_counted_compact():
