@@ -16,8 +16,8 @@ from tests.ledger.little_logs import PATHS
 from tests.ledger.little_reports import counted, of_ledger, of_scan
 from tests.reliability.children import fork, wait
 
-BOUND = 1.0
-"""Seconds that a question may take while another process holds the lock; answering takes some milliseconds."""
+BOUND = 4.0
+"""Seconds that a question may take while another process holds the lock: who waits for it waits five."""
 
 
 @pytest.fixture
