@@ -39,7 +39,7 @@ _EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")}
     FROM (SELECT DISTINCT t.file_id, t.session_id FROM cells c JOIN told t ON t.session_id = c.session_id
           WHERE c.time_ns IN (:first_quarter, :last_quarter)) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
-    WHERE r.counts AND {{edges}} GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
+    WHERE r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
 
 
 OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
@@ -97,7 +97,7 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         parameters |= {"edge_start": start_ns or 0, "edge_start_end": min(first + QUARTER_NS, _or(end_ns))}
     if last is not None and last != end_ns and not (edges and last == first):
         edges.append("(r.time_ns >= :edge_end AND r.time_ns < :edge_end_end)")
-        parameters |= {"edge_end": last, "edge_end_end": end_ns or 0}
+        parameters |= {"edge_end": last if start_ns is None else max(last, start_ns), "edge_end_end": end_ns or 0}
     if not edges:
         return f"({whole})", parameters
     parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}

@@ -263,7 +263,7 @@ class _Entry:
             file_id = int(self._book.connection.execute(_INSERT, values).lastrowid or 0)
         else:
             self._book.connection.execute(_INSERT, values)
-        if row is None or (scanned.anew and row[_AT["head"]] != scanned.head):
+        if row is None or _is_another(row, scanned, job.path):
             self._new.append((job.source, job.path))
         writer.enter(file_id, scanned.scan, anew=scanned.anew)
         if row is not None and row[_AT["missing"]]:
@@ -324,6 +324,16 @@ class _Entry:
             self._writer = None
             if self._book.connection.in_transaction:
                 self._book.connection.execute("ROLLBACK")
+
+
+def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
+    """Whether a log that is known is not what it was: one that only grew is, though all of it was read again."""
+    known: str = row[_AT["head"]]
+    if not scanned.anew or known == scanned.head:
+        return False
+    same = scanned.identity is not None and scanned.identity[:2] == row[_AT["device"] : _AT["inode"] + 1]
+    count = int(known.partition(":")[0] or 0)
+    return not (same and count and head_of(path, count) == known)
 
 
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:

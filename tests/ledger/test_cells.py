@@ -27,6 +27,7 @@ told = st.builds(
     cost_nano=st.one_of(st.none(), st.integers(1, 9)),
     latency_ms=st.one_of(st.none(), st.integers(1, 900)),
     failed=st.booleans(),
+    key=st.sampled_from(("", "", "k", "l")),
 )
 SUMS = "SUM(requests), SUM(failed), SUM(input), SUM(output), SUM(cost_nano), SUM(unpriced), SUM(generated)"
 
@@ -94,6 +95,22 @@ def test_a_window_inside_one_quarter_asks_records_alone():
     """There is no whole cell in it."""
     book = book_of(session("s", record(time_ns=QUARTER + 5), record(time_ns=QUARTER + 6)))
     assert [row[0] for row in of_parts(book, QUARTER + 5, QUARTER + 6).values()] == [1]
+    book.close()
+
+
+def test_a_window_that_is_turned_round_is_empty():
+    """Also where only its end cuts a quarter hour."""
+    book = book_of(session("s", record(time_ns=QUARTER)))
+    assert [of_parts(book, start, QUARTER + 1) for start in (QUARTER + QUARTER_NS, FARTHEST)] == [{}, {}]
+    book.close()
+
+
+def test_copies_that_do_not_count_are_at_no_edge_of_a_window():
+    """Neither at its beginning nor at its end."""
+    early, late = QUARTER + 5, QUARTER + QUARTER_NS + 5
+    book = book_of(session("s", record(time_ns=early, key="k", output=9), record(time_ns=late, key="k", output=1)))
+    assert [row[0] for row in of_parts(book, early, late + 1).values()] == [1]
+    assert of_parts(book, early + 1, late + 1) == {}
     book.close()
 
 

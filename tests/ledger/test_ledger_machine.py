@@ -11,6 +11,7 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -60,6 +61,8 @@ class Homes(RuleBasedStateMachine):
         self.parser = 0
         self.broken = ""
         self.told = {}  # path → its bytes when it was read last
+        self.inodes = {}  # path → which file it was then
+        self.side = None  # what the side file said when the log beside it was read last
         self.other = None
 
     @initialize(torn=st.booleans())
@@ -101,6 +104,18 @@ class Homes(RuleBasedStateMachine):
         found = [one for one in (path, f"{path}.gz") if self.home.at(one).exists()]
         return next((one for one in found if not (plain and one.endswith(".gz"))), None)
 
+    def arrive(self, path):
+        """Let a log that cannot be read look changed: one that does not is not read, nor is it known to be broken.
+
+        Also one that comes back with its old time: now and then it is given its old inode, too.
+        """
+        if path == self.broken and self.home.at(path).exists():
+            self.home.stamp(path)
+
+    def is_hidden(self, path):
+        """Whether a path is a packed copy beside a log of ours: it is not looked at, also if that cannot be read."""
+        return path.endswith(".gz") and agent_of(path) == "native" and self.home.at(path[:-3]).exists()
+
     def may_become(self, path, other):
         return self.there(path, plain=True) and path != other and agent_of(path) == agent_of(other)
 
@@ -114,7 +129,8 @@ class Homes(RuleBasedStateMachine):
         if self.there(path, plain=True):
             before = self.home.at(path).stat().st_mtime_ns
             self.home.append(path, self.drawn(path, drawn))
-            os.utime(self.home.at(path), ns=(0, min(before, (LONG_AGO - 5) * 10**9)))
+            old = 2 * LONG_AGO * 10**9 - self.home.tick()  # never the same twice: a log may be as long again as before
+            os.utime(self.home.at(path), ns=(0, min(before, old)))
 
     @rule(path=logs, number=few, how=st.sampled_from(("change_digit", "drop_line")))
     def rewrite(self, path, number, how):
@@ -137,6 +153,7 @@ class Homes(RuleBasedStateMachine):
     def restore(self, path):
         if not self.there(path):
             self.home.restore(path)
+            self.arrive(path)
 
     @rule(path=logs, past=st.booleans())
     def touch(self, path, past):
@@ -155,6 +172,7 @@ class Homes(RuleBasedStateMachine):
     def move(self, path, other):
         if self.may_become(path, other) and self.there(other) in {None, other}:
             self.home.move(path, other)
+            self.arrive(other)
 
     @rule(path=logs)
     def pack(self, path):
@@ -178,8 +196,7 @@ class Homes(RuleBasedStateMachine):
     @rule(path=logs, broken=st.booleans())
     def break_source(self, path, broken):
         self.broken = path if broken else ""
-        if broken and self.home.at(path).exists():
-            self.home.stamp(path)  # what does not look changed is not read
+        self.arrive(path)
 
     @contextmanager
     def world(self):
@@ -200,6 +217,9 @@ class Homes(RuleBasedStateMachine):
         with ExitStack() as stack:
             stack.enter_context(patch("sessionlog.ledger.surroundings.__version__", f"0.{number}"))
             stack.enter_context(patch.object(store, "WAIT_SECONDS", 0.05))
+            # no package that somebody installs meanwhile, and no new price list, is news in this home
+            stack.enter_context(patch("sessionlog.ledger.surroundings.sys", SimpleNamespace(path=())))
+            stack.enter_context(patch("sessionlog.ledger.surroundings._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
             stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
             for module in (asking, loading):
@@ -222,7 +242,7 @@ class Homes(RuleBasedStateMachine):
         """Nothing is read or listed again while nothing has changed."""
         connection = sqlite3.connect(self.home.ledger)
         broken = self.broken and self.home.at(self.broken).exists()
-        fresh = any(self.home.is_fresh(path) for path in self.home.logs())
+        fresh = any(self.home.is_fresh(path) for path in self.home.logs() if not self.is_hidden(path))
         assert is_unchanged(connection, self.home.env) == (not broken and not fresh)
         connection.close()
 
@@ -230,16 +250,15 @@ class Homes(RuleBasedStateMachine):
         """The ledger's numbers are those of a home in which every log is as it was read last."""
         answer = of_ledger(self.home, self.prices)
         self.remember()
-        if any(path.endswith(".gz") and path[:-3] in self.told for path in self.told):
+        if any(self.is_hidden(path) or (path.endswith(".gz") and path[:-3] in self.told) for path in self.told):
             return  # beside a log its packed copy is not looked at, in a home
         away = self.home.folder.with_name("away")
         self.home.folder.rename(away)
         try:
             for path, content in self.told.items():
                 self.home.put(path, content, LONG_AGO * 10**9)
-            side = away / SIDE_FILE
-            if side.exists():
-                self.home.put(SIDE_FILE, side.read_bytes(), LONG_AGO * 10**9)
+            if self.side is not None:
+                self.home.put(SIDE_FILE, self.side, LONG_AGO * 10**9)
             broken, self.broken = self.broken, ""
             with self.world():
                 expected = of_scan(self.home, self.prices)
@@ -252,16 +271,23 @@ class Homes(RuleBasedStateMachine):
     def remember(self, read=None):
         """Take what a sync has read, and let go of what had only moved."""
         there = {path: self.home.at(path).read_bytes() for path in self.home.logs() if path != self.broken}
-        arrived = [path for path in there if unpacked(path, there[path])[:HEAD] != self.head(path)]
+        arrived = [path for path in there if self.is_another(path, unpacked(path, there[path])[:HEAD])]
         for path in [path for path in self.told if not self.home.at(path).exists()]:
             told = unpacked(path, self.told[path])
             agent = agent_of(path)
             if told and any(unpacked(p, there[p]).startswith(told) for p in arrived if agent_of(p) == agent):
                 del self.told[path]
         self.told |= there
+        if any("subagents" in path for path in there):
+            side = self.home.at(SIDE_FILE)
+            self.side = side.read_bytes() if side.exists() else None
+        self.inodes |= {path: self.home.at(path).stat().st_ino for path in there}
 
-    def head(self, path):
-        return unpacked(path, self.told[path])[:HEAD] if path in self.told else None
+    def is_another(self, path, head):
+        """Whether a log is not what it was when it was read last; one that has only grown is."""
+        known = unpacked(path, self.told[path])[:HEAD] if path in self.told else b""
+        grown = known and head.startswith(known) and self.home.at(path).stat().st_ino == self.inodes[path]
+        return path not in self.told or (head != known and not grown)
 
     @rule(how=st.sampled_from(WAYS))
     def look_otherwise(self, how):

@@ -209,6 +209,21 @@ def test_a_fork_of_a_log_without_a_place_to_go_on_does_not_take_its_place(home):
     assert requests(home) == 1 + 49 + 44
 
 
+@pytest.mark.parametrize("row", [("answer", 2, 2), ("paid", 1, 9)])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_fork_that_is_gone_is_remembered_when_its_origin_grows(home, row, late):
+    """Also where all of the origin is read again: it was there, so the fork has not become it."""
+    home.append(NATIVE, [("answer", 1, 3), ("answer", 1, 3)])
+    home.copy(NATIVE, SECOND, 3)
+    jobs_of(home)
+    home.delete(SECOND)
+    if late:
+        home.append(CLAUDE, [("answer", 2, 3)])
+        jobs_of(home)
+    home.append(NATIVE, [row])
+    assert archived(home) == 1
+
+
 def test_a_log_that_comes_back_counts_as_there(home):
     """A backup was restored, or a disk is there again."""
     jobs_of(home)
