@@ -51,6 +51,10 @@ class LogNotReadable(SessionLogError, OSError):
     """A path that cannot be read as a log at all."""
 
 
+_NAMED = 8
+"""Candidates that fit in a sentence."""
+
+
 class AmbiguousSession(SessionLogError, LookupError):
     """A session prefix with several matches.
 
@@ -60,7 +64,9 @@ class AmbiguousSession(SessionLogError, LookupError):
 
     def __init__(self, prefix: str, candidates: tuple[str, ...]) -> None:
         self.candidates = candidates
-        super().__init__(f"{prefix!r} names {len(candidates)} sessions: {', '.join(candidates[:8])}")
+        more = f" and {len(candidates) - _NAMED:,} more" if len(candidates) > _NAMED else ""
+        named = f"{', '.join(candidates[:_NAMED])}{more}"
+        super().__init__(f"{prefix!r} names {len(candidates)} sessions: {named}; `sessionlog sessions` lists them")
 
 
 class LedgerUnusable(SessionLogError, OSError):

@@ -35,11 +35,12 @@ def test_the_tree_is_drawn_whole():
 
 
 def test_an_ambiguous_session_names_the_candidates():
-    """All are kept; the message shows the first."""
+    """All are kept; the message shows the first, how many there are beside them, and where all are."""
     error = AmbiguousSession("2026", tuple(f"2026-{n}" for n in range(20)))
     assert len(error.candidates) == 20
     assert str(error).startswith("'2026' names 20 sessions: 2026-0, 2026-1")
     assert "2026-9" not in str(error)
+    assert str(error).endswith("2026-7 and 12 more; `sessionlog sessions` lists them")
 
 
 @pytest.mark.parametrize(

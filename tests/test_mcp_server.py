@@ -16,8 +16,9 @@ from mcp import Client
 from sessionlog.cli import main
 from sessionlog.ledger.seal import marker_path
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.mcp_server.bounds import PARTS, POINTS
 from sessionlog.mcp_server.server import build_server
-from sessionlog.mcp_server.tools import POINTS, QUESTIONS
+from sessionlog.mcp_server.tools import QUESTIONS
 from sessionlog.testing import FixedClock
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -127,6 +128,8 @@ def sentence_of(result):
 def test_a_tool_says_what_its_command_says(home, capsys, tool, arguments, command):
     """The same document, as structured content and once more as text, and it is as its schema promises."""
     now = [] if tool == "context" else ["--now", NOW]
+    assert main(["status", "--json"]) == 0  # from now on there is a ledger, whoever asks
+    capsys.readouterr()
     assert main([*command, *now, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
 
@@ -268,6 +271,23 @@ def test_the_growth_of_a_long_session_is_thinned(home):
     assert result.content[1].text == f"growth: {POINTS} of {POINTS + 7} requests, evenly spread"
 
 
+def test_the_answer_about_a_context_is_bounded(home):
+    """However many tools there are, and however long their names: the largest of each kind, and one part for the rest."""
+    log = SessionLogger(logs_of(home), "s-wide", clock=FixedClock("2026-11-21T11:58:00Z"), model="m", provider="vendor")
+    tools = [{"name": f"{number:04}" + "x" * 300, "description": "d" * number} for number in range(300)]
+    log.llm_request([{"role": "user", "content": "go"}], model="m", tools=tools)
+    log.llm_response("Done.", model="m")
+    log.close()
+    result = ask("context", {"session": "s-wide"})
+    said = result.structured_content
+    parts = [part for part in said["parts"] if part["kind"] == "tools"]
+    assert len(parts) == PARTS + 1
+    assert parts[-1]["name"] == "281 more"
+    assert sum(part["tokens"] for part in said["parts"]) == said["total_tokens"]
+    assert max(len(one["name"]) for one in [*said["parts"], *said["largest"]]) <= 200
+    assert f"parts: the {PARTS} largest of each kind" in result.content[1].text
+
+
 def test_a_mistake_of_ours_ends_nothing(home, monkeypatch):
     """The client gets a sentence, the person at the server's stderr where it was, and the next call its answer."""
     said = []
@@ -289,9 +309,7 @@ def test_a_mistake_of_ours_ends_nothing(home, monkeypatch):
     assert "test_mcp_server.py:" in line
 
 
-@pytest.mark.parametrize(
-    "text", ["[budgets.daily]\nusd = -1\nperiod = 'day'", "= nonsense", "[prices.'a/b']\ninput = 'x'"]
-)
+@pytest.mark.parametrize("text", ["= nonsense", "[prices.'a/b']\ninput = 'x'"])
 def test_settings_that_cannot_be_used_are_named(home, text):
     """The file is named, and once it is mended the same server answers."""
     config = home / ".config" / "sessionlog" / "config.toml"
@@ -303,8 +321,17 @@ def test_settings_that_cannot_be_used_are_named(home, text):
         return broken, await client.call_tool("session_status", {})
 
     broken, mended = talk(talking)
-    assert "config.toml" in sentence_of(broken) or "daily" in sentence_of(broken)
+    assert "config.toml" in sentence_of(broken)
     assert not mended.is_error
+
+
+def test_a_budget_that_cannot_be_used_hides_nothing_else(home):
+    """The status is what it is, and the reason stands where the budgets would."""
+    (home / ".config" / "sessionlog" / "config.toml").write_text("[budgets.daily]\nusd = -1\nperiod = 'day'", "utf-8")
+    result = ask("session_status")
+    assert not result.is_error
+    assert "daily" in str(result.structured_content["unavailable"])
+    assert result.structured_content["usage"]["session"]["requests"] == 1
 
 
 def test_a_ledger_that_is_none(home, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,8 +14,8 @@ import typer
 
 from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.gaps import error_words
-from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
-from sessionlog.analytics.budgets.rules import BudgetRule, parse_budgets
+from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
+from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
 from sessionlog.cli.declared import AsCsv, AsJson, Now, Zone, info
 from sessionlog.cli.options import JOBS
@@ -29,7 +31,9 @@ from sessionlog.render.budget import (
     render_budgets,
     render_budgets_csv,
     render_confirmed,
+    render_sentences,
 )
+from sessionlog.render.stream import PLAIN_WIDTH, plain_width
 
 Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
 Jobs = Annotated[int | None, info(JOBS)]
@@ -55,17 +59,19 @@ def budget(
         return
     form = r.choose_one(json=as_json, csv=as_csv)
     where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
-    report = _report(where, parse_budgets(where.settings.budgets))
+    rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
+    report = _report(where, rules)
     if form == "json":
         print_json(report.to_dict())
     elif form == "csv":
         print_text(render_budgets_csv(report))
     elif report.budgets:
         r.print_lines(partial(render_budgets, report, tz=where.zone, now=where.now))
-    if not report.budgets:
+    if not where.settings.budgets:
         _say(no_budgets(where.settings.config_path))
     elif form != "table":
         _say(gap_notes(report))
+    _leave_for(flaws)
 
 
 def check(
@@ -80,21 +86,26 @@ def check(
 ) -> None:
     """Exit with 1 if a budget is exceeded, and name it: for cron, CI and hooks.
 
-    Exit code 3: nothing is known to be exceeded, but not all is known; the reason is named.
+    Exit codes: 0 no budget is exceeded; 1 one is; 2 a budget in config.toml is mistaken, or there is none; 3 none is
+    known to be exceeded, but not all is known (a model without a price, a ledger that cannot be read): the reason is
+    named.
 
     Example: sessionlog budget check daily --warn
     """
     where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
-    rules = parse_budgets(where.settings.budgets)
-    if not rules:
+    rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
+    if not rules and not flaws:
         _say(no_budgets(where.settings.config_path))
         raise Leave(USAGE)
-    report = _report(where, _chosen(rules, names or ()))
+    asked, flaws = _chosen(rules, flaws, names) if names else (rules, flaws)
+    report = _report(where, asked)
     if as_json:
         print_json(report.to_dict())
     found = report.names("exceeded", "warn") if warn else report.names("exceeded")
     _say(finding(one, tz=where.zone, now=where.now) for one in report.budgets if one.state.name in found)
     _say(gap_notes(report))
+    _say(f"{one.state.name}: {IDLE}" for one in report.budgets if one.state.is_idle)
+    _leave_for(flaws, FOUND if found else USAGE)
     if found:
         raise Leave(FOUND)
     if report.unknown:
@@ -139,17 +150,29 @@ def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
         )  # fmt: skip
 
 
-def _chosen(rules: Sequence[BudgetRule], names: Sequence[str]) -> list[BudgetRule]:
-    known = [rule.name for rule in rules]
+def _chosen(
+    rules: Sequence[BudgetRule], flaws: Mapping[str, str], names: Sequence[str]
+) -> tuple[Sequence[BudgetRule], Mapping[str, str]]:
+    known = [*(rule.name for rule in rules), *flaws]
     for name in names:
         if name not in known:
             fail(f"there is no budget {name!r}; there are {', '.join(known)}", USAGE)
-    return [rule for rule in rules if not names or rule.name in names]
+    return [rule for rule in rules if rule.name in names], {name: flaws[name] for name in names if name in flaws}
+
+
+def _leave_for(flaws: Mapping[str, str], code: int = USAGE) -> None:
+    """A budget that cannot be used is no reason to hide the others, and none to pass."""
+    if flaws:
+        _say(f"sessionlog: {flaw}" for flaw in flaws.values())
+        raise Leave(code)
 
 
 def _say(sentences: Iterable[str]) -> None:
-    for sentence in sentences:
-        note(sentence)
+    width = plain_width(sys.stderr) or shutil.get_terminal_size().columns
+    if width == PLAIN_WIDTH:  # there is no edge: a line each, for those who search in it
+        width = sys.maxsize
+    for line in render_sentences(sentences, width):
+        note(line)
 
 
 @contextmanager

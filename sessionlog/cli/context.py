@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import AsCsv, AsJson
@@ -45,6 +46,9 @@ def context(
     if entry is not None:
         report = replace(report, path=entry.path)
         note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+    target = report.path if entry is None else report.session
+    whole = count_session_requests(target, env=os.environ, ledger=settings.ledger_path)
+    report = replace(report, session_requests=whole)
     if form == "table":
         zone = resolve_zone(settings.timezone or "local")
         print_lines(partial(render_context, report, zone=zone, now=datetime.now(UTC), full=full))

@@ -74,14 +74,16 @@ def reporting(
     live: bool = False,
     jobs: int | None = None,
     anything: bool = False,
+    settings: Settings | None = None,
 ) -> Reporting:
     """Settle what a report reads; a named path that is not there, or is no log, ends the command with exit code 3.
 
-    With `anything` files that are no log of a known agent are let through: `check` says what is in them.
+    With `anything` files that are no log of a known agent are let through: `check` says what is in them. The settings
+    are read unless they are given.
     """
     if ledger is not None and (no_ledger or paths):
         fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
-    settings = load_settings()
+    settings = settings or load_settings()
     for path in paths or ():
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)

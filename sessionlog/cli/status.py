@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from functools import partial
 from time import time_ns
@@ -9,14 +11,15 @@ from time import time_ns
 from sessionlog.analytics.status.answer import nothing_known
 from sessionlog.analytics.status.fed import with_fed
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, rules_of
+from sessionlog.analytics.status.reader import ask_status, budgets_of
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
 from sessionlog.cli.fed import fed_on_stdin
 from sessionlog.cli.output import Leave, fail, note, print_json
-from sessionlog.errors import InvalidWindow
+from sessionlog.errors import InvalidPrices, InvalidSettings, InvalidWindow
 from sessionlog.render.line import Line
-from sessionlog.render.status_line import status_line
+from sessionlog.render.status_line import line_width, status_line
+from sessionlog.settings import Settings, load_settings
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from sessionlog.analytics.status.answer import Status
     from sessionlog.cli.reporting import Reporting
     from sessionlog.ledger.sync import Progress
+
+MISTAKE = "config.toml?"
+"""What the line says of settings that cannot be used: there is no room to say why."""
 
 
 def status(
@@ -58,6 +64,7 @@ def status(
         _print_line(replace(wanted, fed=fed), surroundings, prices)
         return
     where = surroundings()
+    wanted = _with_budgets(wanted, where)
     with r.scan_progress() as progress:
         found, notes = _ask(wanted, where, prices, progress)
     if form == "json":
@@ -70,10 +77,15 @@ def status(
         note(sentence)
 
 
+def _with_budgets(wanted: StatusQuestion, where: Reporting) -> StatusQuestion:
+    rules, mistake = budgets_of(where.settings)
+    return replace(wanted, rules=rules, mistake=mistake)
+
+
 def _ask(
     wanted: StatusQuestion, where: Reporting, prices: str | None, progress: Progress | None = None
 ) -> tuple[Status, list[str]]:
-    question = replace(wanted, zone=_zone(where), rules=rules_of(where.settings))
+    question = replace(wanted, zone=_zone(where))
     return ask_status(
         question, env=where.env, ledger=where.ledger, prices=r.own_prices(where.settings, prices),
         now_ns=_nanoseconds(where.now), progress=progress,
@@ -89,16 +101,22 @@ def _zone(where: Reporting) -> tzinfo | None:
     return None if where.zone == "local" else resolve_zone(where.zone)
 
 
-def _print_line(wanted: StatusQuestion, surroundings: Callable[[], Reporting], prices: str | None) -> None:
+def _print_line(wanted: StatusQuestion, surroundings: Callable[..., Reporting], prices: str | None) -> None:
     """Print one line whatever happens: it stands where there is no room for more, and is asked for by a program.
 
-    Only what a person typed wrong is said as ever.
+    Only what a person typed wrong is said as ever; what is wrong with the settings is left out, and the line says so.
     """
-    zone, now_ns = None, time_ns()
+    zone, now_ns, remark = None, time_ns(), ""
     try:
-        where = surroundings()
+        try:
+            where = surroundings()
+            wanted = _with_budgets(wanted, where)
+            found, _ = _ask(wanted, where, prices)
+            remark = MISTAKE if wanted.mistake else ""
+        except (InvalidSettings, InvalidPrices):
+            where, remark = surroundings(settings=_defaults()), MISTAKE
+            found, _ = _ask(wanted, where, None)
         zone, now_ns = _zone(where), _nanoseconds(where.now)
-        found, _ = _ask(wanted, where, prices)
     except Leave:
         raise
     except Exception as error:
@@ -106,6 +124,12 @@ def _print_line(wanted: StatusQuestion, surroundings: Callable[[], Reporting], p
             raise
         found = nothing_known(str(error))
     told = with_fed(found.to_dict(), wanted.fed, now_ns)
-    line = Line.of(*status_line(told, now_ns=now_ns, zone=zone))
+    pieces = status_line(told, now_ns=now_ns, zone=zone, remark=remark, width=line_width(sys.stdout))
+    line = Line.of(*pieces)
     line.no_wrap = True
     r.print_lines(lambda **_: [line])
+
+
+def _defaults() -> Settings:
+    """The settings of who has no config file."""
+    return load_settings({**os.environ, "SESSIONLOG_CONFIG": os.path.join(os.devnull, "none")})

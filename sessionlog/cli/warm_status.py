@@ -10,7 +10,7 @@ import sys
 from time import time_ns
 
 from sessionlog.analytics.status.answer import answer
-from sessionlog.places import config_file
+from sessionlog.places import config_file, ledger_file
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -38,13 +38,16 @@ def answer_status(
     def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return connection.execute(sql, parameters).fetchall()
 
+    place = None
     if rules:
         from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - for those who have budgets
+        from sessionlog.analytics.status.own import Place  # noqa: PLC0415 - as above
 
+        place = Place(settings["ledger"] or ledger_file(os.environ), os.environ)
         for name, function in FUNCTIONS.items():
             connection.create_function(name, 1, function, deterministic=True)
     now_ns = time_ns()
-    found = answer(query, now_ns=now_ns, target=session, fed=fed, everything=everything, rules=rules)
+    found = answer(query, now_ns=now_ns, target=session, fed=fed, everything=everything, rules=rules, place=place)
     if found is None:
         return None
     document = found[0].to_dict()
@@ -52,9 +55,9 @@ def answer_status(
         return document, []
     from sessionlog.analytics.status.fed import with_fed  # noqa: PLC0415 - as above
     from sessionlog.cli.fed import forget  # noqa: PLC0415 - as above
-    from sessionlog.render.status_line import status_line  # noqa: PLC0415 - as above
+    from sessionlog.render.status_line import line_width, status_line  # noqa: PLC0415 - as above
 
-    pieces = status_line(with_fed(document, fed, now_ns), now_ns=now_ns)
+    pieces = status_line(with_fed(document, fed, now_ns), now_ns=now_ns, width=line_width(sys.stdout))
     forget()
     return "".join([text for text, _ in pieces]).rstrip() + "\n", []
 

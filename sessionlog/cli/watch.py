@@ -13,7 +13,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from sessionlog.analytics.budgets.rules import parse_budgets
+from sessionlog import files
+from sessionlog.analytics.budgets.rules import parse_each_budget
 from sessionlog.analytics.usage import check_source_names
 from sessionlog.analytics.watch.watched import Watched
 from sessionlog.analytics.watch.watching import Watcher
@@ -23,13 +24,19 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.declared import Now, Source, Zone, info
 from sessionlog.cli.output import fail, print_json
 from sessionlog.engine.scanner import scanner
+from sessionlog.errors import SessionLogError
+from sessionlog.render.line import Line
+from sessionlog.render.stream import plain_width
 from sessionlog.render.watch import render_watch
+from sessionlog.settings import Settings, load_settings
 
 LEAST_SECONDS, MOST_SECONDS = 0.2, 86_400
 _SHARE = 20
 """A look is followed by a rest of so many times what it took, so that a watch never takes more than 5 % of a core."""
 
 _LONGEST_REST = 30.0
+_PIPED = 100
+"""Columns of a picture that goes to a pipe or a file."""
 
 
 def watch(
@@ -48,7 +55,8 @@ def watch(
 ) -> None:
     """Watch running sessions live: tokens and cost per minute, context fill, budgets, and the last events.
 
-    The pace is of the last five minutes. Ctrl-C ends it.
+    The pace is what was used in the last five minutes (four and a half to five: whole half minutes, and the one that
+    goes on) by that time, of every session; the first line is of all that are running. Ctrl-C ends it.
 
     Example: sessionlog watch --source claude-code
     """
@@ -57,21 +65,30 @@ def watch(
     if not once:
         _check_live(as_json=as_json, now=now)
     where = r.reporting(None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
+    config = _Config(where.settings)
     filters = {"source": r.split_list(source), "project": project or []}
     check_source_names(filters)
     with Watcher(
         ledger=where.ledger, prices=r.price_book(where.settings, None), env=where.env, zone=resolve_zone(where.zone),
-        rules=parse_budgets(where.settings.budgets), filters=filters,
+        filters=filters,
     ) as watcher:  # fmt: skip
+        rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
+        watcher.budget_by(rules, list(flaws.values()))
         with r.scan_progress() as progress:
             present = None if now is None else int(where.now.timestamp() * 1_000_000_000)
             seen = watcher.look(present, scanner=scanner(), progress=progress)
         if not once:
-            _watch(watcher, seen, where, interval)
+            _watch(watcher, seen, where, interval, config)
         elif as_json:
             print_json(seen.to_dict())
         else:
-            r.print_lines(partial(render_watch, seen, tz=where.zone, home=where.home))
+            r.print_lines(partial(_picture, seen, where))
+
+
+def _picture(seen: Watched, where: r.Reporting, *, width: int) -> Iterator[Line]:
+    """One picture; where there is no edge it is no wider than other reports usually are."""
+    has_edge = plain_width(sys.stdout) is None or "COLUMNS" in os.environ
+    yield from render_watch(seen, width=width if has_edge else _PIPED, tz=where.zone, home=where.home)
 
 
 def _check_live(*, as_json: bool, now: str | None) -> None:
@@ -81,7 +98,7 @@ def _check_live(*, as_json: bool, now: str | None) -> None:
         fail("a live screen needs a terminal; `sessionlog watch --once` prints one picture")
 
 
-def _watch(watcher: Watcher, seen: Watched, where: r.Reporting, interval: float) -> None:
+def _watch(watcher: Watcher, seen: Watched, where: r.Reporting, interval: float, config: _Config) -> None:
     from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, which --once saves
 
     with ExitStack() as stack:
@@ -93,8 +110,35 @@ def _watch(watcher: Watcher, seen: Watched, where: r.Reporting, interval: float)
         while True:
             rest(max(interval, min(_LONGEST_REST, took * _SHARE)))
             begun = time.process_time()
+            config.follow(watcher)
             screen.show(watcher.look())
             took = time.process_time() - begun
+
+
+class _Config:
+    """config.toml while it is watched: budgets are those that it says now, or those of before while it is broken."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path = settings.config_path
+        self._rules, _ = parse_each_budget(settings.budgets)
+        self._known = self._look()
+
+    def follow(self, watcher: Watcher) -> None:
+        """Tell the watcher what has changed; what cannot be used is said, and nothing ends for it."""
+        found = self._look()
+        if found == self._known:
+            return
+        self._known = found
+        try:
+            self._rules, flaws = parse_each_budget(load_settings().budgets, path=self._path)
+        except SessionLogError as error:
+            watcher.budget_by(self._rules, [f"the budgets are those of before: {error}"])
+        else:
+            watcher.budget_by(self._rules, list(flaws.values()))
+
+    def _look(self) -> tuple[int, int, int] | None:
+        status = files.stat_path(self._path)
+        return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class _Resized(Exception):

@@ -24,7 +24,7 @@ from sessionlog.context.snapshots.material import Material, gather
 from sessionlog.context.snapshots.messages import Message, read_messages
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.turns import fold_turns
-from sessionlog.context.steps import RequestUsageSnapshot, utc_time
+from sessionlog.context.steps import RequestUsageSnapshot, read_duration, utc_time
 from sessionlog.context.usage import TurnUsage, read_counts
 from sessionlog.events.times import format_time
 
@@ -70,7 +70,7 @@ class AgentRecorder:
         Args:
             usage: What it used, of any kind. A `requests` or `tool_calls` in it counts for what is recorded at once.
             tool_names: The tools it calls, one name a call; they go before a count in `usage`.
-            duration_ms: From the request to its answer.
+            duration_ms: From the request to its answer; what is no duration is not known.
             timestamp: A datetime or an RFC 3339 text; None = now.
         """
         counts = read_counts(usage)
@@ -83,7 +83,7 @@ class AgentRecorder:
                 tool_names=tuple(tool_names),
                 timestamp=stamp,
                 turn_id=max(self._turn, 1),
-                duration_ms=duration_ms,
+                duration_ms=read_duration(duration_ms),
                 cache_read_tokens=counts.cache_read_tokens,
                 cache_write_tokens=counts.cache_write_tokens,
             )
@@ -137,7 +137,8 @@ def register_agent(
     Args:
         agent_id: Its id.
         agent: The live agent; None where only its log is known.
-        info: Anything about it. `model` names its model where the agent does not, and `context_window` its window.
+        info: Anything about it. `model` names its model where the agent does not, and `context_window` its window
+            (a whole number above 0).
         log: The path of its log: snapshots are made from what it says at that moment.
         recorder: Goes on recording with this one; a new one by default.
 
@@ -184,9 +185,13 @@ def _gathered(agent_id: str) -> Material | None:
         return None
     window, model = known.info.get("context_window"), known.info.get("model")
     material = gather(
-        known.agent, agent_id, log=known.log, message_history=known.recorder.messages,
-        context_window=window if isinstance(window, int) else None, model=model if isinstance(model, str) else None,
-    )  # fmt: skip
+        known.agent,
+        agent_id,
+        log=known.log,
+        message_history=known.recorder.messages,
+        context_window=window if type(window) is int and window > 0 else None,  # True is an int, and no window
+        model=model if isinstance(model, str) else None,
+    )
     return known.recorder.add_to(material)
 
 

@@ -24,6 +24,7 @@ COLUMNS = (
     "Session_ID", "Turn_ID", "Step_Number", "Tool_Name", "Input_Tokens", "Output_Tokens", "Duration_ms", "Timestamp",
 )  # fmt: skip
 SHORT_COLUMNS = tuple(name for name in COLUMNS if name != "Duration_ms")
+_LONGEST = 1e12  # NaN and infinity are beyond it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,3 +156,10 @@ def utc_time(value: object) -> str | None:
         return None
     time_ns = None if value.endswith("Z") else parse_time(value)
     return value if time_ns is None else format_time(time_ns)
+
+
+def read_duration(value: object) -> float | None:
+    """Return a duration in the unit it is given in; None for what is none: no number, negative, or without end."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _LONGEST else None

@@ -22,22 +22,24 @@ Tokenize = Callable[[str], int]
 
 _VOCABULARIES = {
     "cl100k_base": ("gpt-3-5-turbo", "gpt-35-turbo", "gpt-4", "text-embedding-3", "text-embedding-ada"),
-    "o200k_base": ("chatgpt-4o", "codex-mini", "gpt-4-1", "gpt-4-5", "gpt-4o", "gpt-5", "o1", "o3", "o4"),
+    "o200k_base": ("chatgpt-4o", "codex-mini", "gpt-4-1", "gpt-4-5", "gpt-4-o", "gpt-4o", "gpt-5", "o1", "o3", "o4"),
     "gpt-oss": ("gpt-oss",),
     "deepseek_v3": ("deepseek-r1", "deepseek-v3"),
     "gemma3": ("gemma-3",),
     "gemma4": ("gemma-4",),
-    "glm4": ("glm-4", "glm-4-5"),
+    "glm4": ("glm-4-32b", "glm-4-5", "glm-4-5v", "glm-4-9b"),
     "kimi_k2": ("kimi-k2",),
     "kimi_k3": ("kimi-k3",),
     "llama3": ("llama-3", "llama3", "meta-llama-3"),
     "phi4": ("phi-4",),
     "qwen3": ("qwen2", "qwen3"),
-    # Later ones of the same name, and models taught by others, whose vocabularies are not known.
+    # Later ones of the same name, models of the same name with a vocabulary of their own, and models taught by others.
     "": (
+        "deepseek-r1-0528-qwen3",
         "deepseek-r1-distill",
-        "glm-4-6",
-        "glm-4-7",
+        "kimi-k3-1",
+        "phi-4-mini",
+        "phi-4-multimodal",
         "qwen3-5",
         "qwen3-6",
         "qwen3-7",

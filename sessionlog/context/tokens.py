@@ -19,7 +19,7 @@ _PIECE = re.compile(
     r"|[^\S\n]*\n+"
     r"|[ _]?[A-Z]{1,3}"
     r"|[0-9]{1,3}"
-    r"|[\x00-\x08\x0e-\x1f\x7f-\x9f\xa1-\u036f\ud800-\uffff\U00010000-\U0010ffff]"  # nothing below would take these
+    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xa1-\u036f\ud800-\uffff\U00010000-\U0010ffff]"  # what nothing below takes
     r"|-{4,64}|={4,64}|#{4,64}|\*{4,64}|\.{4,64}|_{4,64}|~{4,64}"
     r"| ?[!-/:-@\[-`{-~]{1,2}\n*"
     r"|[\u3400-\u9fff]{1,2}|[\u3040-\u30ff]{1,2}| ?[\uac00-\ud7a3]{1,2}"  # Chinese, Japanese, Korean

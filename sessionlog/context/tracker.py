@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from sessionlog.context.snapshots.logged import LogLike, read_logged_session
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
-from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, save_csv, to_csv
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, save_csv, to_csv
 from sessionlog.context.usage import Counts, SessionUsage, TurnUsage, read_counts, sum_turns, usage_to_dict
 from sessionlog.events.tokens import read_count
 
@@ -95,19 +95,21 @@ class UsageTracker:
         Args:
             run_usage: What it used: pydantic-ai's `RunUsage`, any other usage object, a mapping, or None.
             codemode_counts: With codemode: `codemode_tool_calls` and `mcp_tool_calls` of the session so far. A count
-                that fell was begun anew.
-            turn_duration: Seconds; None = since `start_turn`, 0 where that was not called for this turn.
+                that fell was begun anew; one that is not told, or is no count, is what it was.
+            turn_duration: Seconds; None, or what is no duration = since `start_turn`, 0 where that was not called for
+                this turn.
             tool_names: The tools it called, one name a call.
 
         Returns:
             The usage under its own names, with `duration_ms`, `mcp_tool_calls` and `codemode_tool_calls`.
         """
-        if turn_duration is None:
-            turn_duration = 0.0 if self._started is None else self._clock() - self._started
+        seconds = read_duration(turn_duration)
+        if seconds is None:
+            seconds = 0.0 if self._started is None else self._clock() - self._started
         self._started = None
         counts = read_counts(run_usage)
         self._data = usage_to_dict(run_usage)
-        self._data["duration_ms"] = turn_duration * 1000
+        self._data["duration_ms"] = seconds * 1000
         calls = self._count_calls(counts, codemode_counts, len(tool_names))
         self._data.pop("tool_calls", None)
         self._turns.append(
@@ -117,7 +119,7 @@ class UsageTracker:
                 requests=counts.requests,
                 tool_calls=calls,
                 tool_names=tuple(tool_names),
-                duration_seconds=turn_duration,
+                duration_seconds=seconds,
                 cache_read_tokens=counts.cache_read_tokens,
                 cache_write_tokens=counts.cache_write_tokens,
             )
@@ -163,16 +165,20 @@ class UsageTracker:
     def record_steps_from_snapshot(self, snapshot: ContextSnapshot) -> None:
         """Keep the steps of a snapshot for the CSV.
 
-        A snapshot of the whole history, taken again and again, adds only what is new; one of a later run alone is put
-        behind what is known, as further turns.
+        Snapshots of a history, taken again and again, add only what is new, also where its beginning was cut off
+        since; one of a later run alone is put behind what is known, as further turns. Steps of no known time are the
+        same only where a longer snapshot begins with all that is known.
         """
         new = snapshot.per_request_usage
-        if all(_is_same(known, step) for known, step in zip(self._steps, new, strict=False)):
-            self._steps += new[len(self._steps) :]
+        same = _overlap(self._steps, new)
+        if same == len(new):
             return
-        number, turn = len(self._steps), self._steps[-1].turn_id or 1
+        number, turn = len(self._steps) - same, self._steps[-1].turn_id or 1 if self._steps else 0
+        if same:
+            turn -= new[same - 1].turn_id or 1
         self._steps += [
-            replace(step, request_num=number + step.request_num, turn_id=turn + (step.turn_id or 1)) for step in new
+            replace(step, request_num=number + place, turn_id=turn + (step.turn_id or 1))
+            for place, step in enumerate(new[same:], start=same + 1)
         ]
 
     def get_step_history(self) -> tuple[StepRecord, ...]:
@@ -197,12 +203,14 @@ class UsageTracker:
             told = read_count(self._data.get("mcp_tool_calls"))[0] or counts.tool_calls or named
             self._data |= {"mcp_tool_calls": told, "codemode_tool_calls": NOT_APPLICABLE}
             self._calls["mcp_tool_calls"] += told
-            return told
+            return max(told, counts.tool_calls)  # those of an MCP server may be told apart, and are among all
         if not cumulative:
             return 0
         for name in _CALLS:
-            so_far = read_count(cumulative.get(name))[0]
             before = self._before[name]
+            so_far, flaw = read_count(cumulative.get(name))
+            if flaw is not None or cumulative.get(name) is None:
+                so_far = before
             self._before[name] = so_far
             self._data[name] = so_far - before if so_far >= before else so_far
             self._calls[name] += self._data[name]
@@ -210,8 +218,22 @@ class UsageTracker:
         return made
 
 
-def _is_same(known: RequestUsageSnapshot, step: RequestUsageSnapshot) -> bool:
-    """Whether a step was recorded before, whatever has been learned of its time since."""
-    return (known.timestamp, known.input_tokens, known.output_tokens, known.tool_names) == (
-        step.timestamp, step.input_tokens, step.output_tokens, step.tool_names,
-    )  # fmt: skip
+def _overlap(known: Sequence[RequestUsageSnapshot], new: Sequence[RequestUsageSnapshot]) -> int:
+    """How many steps at the beginning of a snapshot are known: as the last ones, or all of them wherever they stand."""
+    if not known or not new:
+        return 0
+    before, now = [_key(step) for step in known], [_key(step) for step in new]
+    if len(now) > len(before) and now[: len(before)] == before:
+        return len(before)
+    timed = next((place for place, step in enumerate(new) if step.timestamp is None), len(now))  # numbers prove nothing
+    places = [place for place, key in enumerate(before) if key == now[0]]
+    if timed == len(now) and any(before[place : place + timed] == now for place in places):
+        return timed
+    return next(
+        (len(before) - place for place in places if before[place:] == now[: min(timed, len(before) - place)]), 0
+    )
+
+
+def _key(step: RequestUsageSnapshot) -> tuple[object, ...]:
+    """What a step is known by, whatever has been learned of its time since."""
+    return step.timestamp, step.input_tokens, step.output_tokens, step.tool_names

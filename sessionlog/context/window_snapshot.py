@@ -6,7 +6,8 @@ tables below; the same version always gives the same bytes. The package carries 
 
 One model has one window. Where providers disagree, its maker is right (the provider that claims the name); else what
 most of them say; else the largest. Names stand as the look-up asks for them, and one that it would find anyhow is left
-out. A seller in `_SELLERS` sets limits of its own, and has rows `seller/model` where they differ.
+out. A seller in `_SELLERS` sets limits of its own, and has rows `seller/model` where they differ. Google counts in Ki:
+a round million of one of its models is 2^20, by whomever it is said.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ TABLE = Path(__file__).parent.parent / "data" / "context_windows.tsv"
 
 _SELLERS = ("cursor", "github-copilot")
 
+_KI = {1_000_000: 1 << 20, 2_000_000: 1 << 21}
+
 _LACKING: Mapping[str, int] = {
     # The table of agent-runtimes' context.session, what of it the package does not have.
     "llama-3.1-70b": 131_072,
@@ -44,12 +47,13 @@ _LACKING: Mapping[str, int] = {
     "claude-instant-v1": 100_000,
     "claude-v2": 100_000,
     "claude-v2:1": 200_000,
+    "codestral-2405": 32_000,
     "command-r": 128_000,
     "command-r-plus": 128_000,
     "command-r7b": 128_000,
     "devstral-medium": 128_000,
     "devstral-small": 128_000,
-    "gemini-1.5-flash-8b": 1_000_000,
+    "gemini-1.5-flash-8b": 1_048_576,
     "gemini-3-pro-preview": 1_048_576,
     "gpt-4.5-preview": 128_000,
     "kimi-for-coding": 262_144,
@@ -75,10 +79,14 @@ _LACKING: Mapping[str, int] = {
 }
 
 _CORRECTED: Mapping[str, int] = {
-    "gemini-1.5-pro": 2_000_000,  # the package itself says so under the name gemini-pro-1.5
+    "gemini-1.5-pro": 2_097_152,  # the package itself says so under the name gemini-pro-1.5
     "claude-4.5-sonnet": 200_000,  # the million is a beta that has to be asked for
     "gemini-pro-latest": 1_048_576,  # gemini-pro is the first of that name
     "gpt-4-32k": 32_768,  # 32 Ki, not 32 thousand
+    # Names that passed from model to model, whose last ones of their own (V3.1 and V3.2) took in 128K.
+    "deepseek-chat": 128_000,
+    "deepseek-reasoner": 128_000,
+    "llama3.1-8b": 131_072,  # one seller's limit; its maker says 128 Ki
     "mistral-nemo": 128_000,  # one reseller's limit; its maker says 128k
     # The chat models beside the GPT-5 family take in less than the family.
     "gpt-5-chat": 128_000,
@@ -161,7 +169,9 @@ def _statements(providers: Iterable[Any]) -> Iterator[tuple[str, str, int]]:
         for model in provider.models:
             if model.context_window:
                 for name in (model.id.lower(), *_literals(model.match)):
-                    yield provider.id, undecorated(name).removesuffix("-batch"), model.context_window
+                    plain = undecorated(name).removesuffix("-batch")
+                    window = model.context_window
+                    yield provider.id, plain, _KI.get(window, window) if plain.startswith("gemini-") else window
 
 
 def _literals(clause: Any) -> list[str]:

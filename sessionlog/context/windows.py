@@ -43,8 +43,8 @@ def find_context_window(model: str, provider: str = "") -> int | None:
 
     Args:
         model: The name as a log, an agent or a provider writes it: in any case, with a date, a vendor or provider in
-            front (`openai:`, `openrouter:openai/`), the decoration of Bedrock or Vertex, `-latest`, `-preview`, or
-            `[1m]`, which says itself that the window is a million.
+            front (`openai:`, `openrouter:openai/`), the decoration of Bedrock or Vertex, `-latest`, `-preview`; or with
+            its window: `[1m]` is a million, and `:24k` behind Bedrock's version 24,000.
         provider: Who serves it. It matters only where the table says that a seller sets limits of its own, as
             GitHub Copilot does.
     """
@@ -91,9 +91,21 @@ def _look_up(name: str, provider: str) -> int | None:
     name = "-".join(name.partition("[")[0].split())
     if not name or len(name) > _MAX_NAME:
         return None
+    stated = _stated(name)
+    if stated:
+        return stated
     if provider:
         name = f"{provider}/{name}"
     return next((window for plain in plain_names(name) if (window := _read(plain)) is not None), None)
+
+
+def _stated(name: str) -> int:
+    """The window that a Bedrock id states behind its version, as nova-pro-v1:0:24k does; 0 where it states none."""
+    model, _, size = name.rpartition(":")
+    _, colon, version = model.rpartition(":")
+    digits = size[:-1]
+    is_size = size[-1:] == "k" and digits.isascii() and digits.isdecimal() and len(digits) < 5
+    return int(digits) * 1000 if is_size and colon and version.isdecimal() else 0
 
 
 def _read(plain: str) -> int | None:

@@ -2,6 +2,8 @@
 
 The wall clock is what logs are written by; people and networks set it. The clock of the boot only runs, also while the
 machine sleeps, but tells nothing of other boots. Within one boot spans are measured by it, and by the wall otherwise.
+Where boots have no name (macOS, Windows) a process stands for one: what it sees itself cannot be fooled, what other
+processes saw before it can.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ class Moment:
 
     Attributes:
         wall_ns: Nanoseconds since 1970 UTC.
-        boot: Which boot of the machine; empty where the system has no name for it.
-        boot_ns: Nanoseconds since then; 0 where there is no name.
+        boot: Which boot of the machine, or which process where boots have no name; empty if it is not known.
+        boot_ns: Nanoseconds of that clock; 0 if it is not known.
     """
 
     __slots__ = ("boot", "boot_ns", "wall_ns")
@@ -41,11 +43,17 @@ class Moment:
 def moment_now() -> Moment:
     """Return the present by both clocks."""
     if not _known:
-        _known.append(_boot_id())
-    if not _known[0]:
-        return Moment(wall_ns=time.time_ns())
-    clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return Moment(wall_ns=time.time_ns(), boot=_known[0], boot_ns=time.clock_gettime_ns(clock))
+        _known.append(_boot_id() or f"process-{os.urandom(8).hex()}")
+    return Moment(wall_ns=time.time_ns(), boot=_known[0], boot_ns=_running_ns())
+
+
+def _running_ns() -> int:
+    """What the clock that only runs says: the first of these that goes on while the machine sleeps."""
+    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):
+        clock = getattr(time, name, None)
+        if clock is not None:
+            return time.clock_gettime_ns(clock)
+    return time.monotonic_ns()
 
 
 def _boot_id() -> str:

@@ -2,10 +2,11 @@
 
 A reservation counts until the response that it was made for is in the ledger, until it is released, or for ten
 minutes, whichever comes first. The response is known by its time: it is of the reservation's session, and later than
-everything that the ledger knew of that session, and than the wall clock, when the reservation was made. One response
-ends one reservation, the oldest; those that stay are moved up to its time, so that it ends no other one. Whatever is
-doubtful (a clock set back, a response of a time already passed) leaves the reservation to the ten minutes, which are
-measured by the boot's clock. Only a call that takes longer than they last is not reserved to its end.
+everything that the ledger knew of that session, and than the wall clock, when the reservation was made. Of which call
+it is nobody says: it ends one reservation, the smallest of those made before it, so that the answer to a small call
+never frees what a large one still needs. Those that stay are moved up to its time, so that it ends no other one.
+Whatever is doubtful (a clock set back, a response of a time already passed) leaves the reservation to the ten minutes,
+which are measured by the boot's clock. Only a call that takes longer than they last is not reserved to its end.
 """
 
 from __future__ import annotations
@@ -78,8 +79,11 @@ def live_reservations(
     for session, those in waiting.items():
         answers = _answers(query, session, min(after for *_, after in those), scope, parameters or {})
         for time_ns in answers:
-            if those and those[0][2] < time_ns:
-                live.ended.append(those.pop(0)[0])
+            before = [one for one in those if one[2] < time_ns]
+            if before:
+                smallest = min(before, key=lambda one: (one[1], one[0]))
+                those.remove(smallest)
+                live.ended.append(smallest[0])
                 live.moved[session] = time_ns
         live.amount += sum(amount for _, amount, _ in those)
     return live

@@ -6,15 +6,17 @@ knows that id; and the ledger knows how far the wall's clock was ahead of the bo
 concluded: what is left is unknown, with the reason, until a person confirms it (`sessionlog budget reset`). Nothing
 else changes a seal. The first one that asks makes it.
 
-Invariant: without a doubt here, the ledger is the one that was asked before in this place, and the wall clock has gone
-as far as the boot's clock since the first question of this boot, to a minute; over a reboot it has not gone back.
+Invariant: without a doubt here, the ledger is the one that was asked before in this place or an older copy of it, and
+the wall clock has gone as far as the boot's clock since the first question of this boot, to a minute; over a reboot it
+has not gone back. Two things are not seen: a copy of this very ledger that is put back knows neither what was reserved
+since nor the use of logs that are gone; and where boots have no name (see `moment`) a clock that is set forward between
+two processes.
 """
 
 from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from secrets import token_hex
 
 from sessionlog import files
 from sessionlog.places import state_home
@@ -72,7 +74,7 @@ def write_seal(connection: sqlite3.Connection, query: Query, now: Moment) -> str
     """
     own = _said(query, _ID)
     if not own:
-        own = token_hex(16)
+        own = os.urandom(16).hex()
         connection.execute(_SET, (_ID, own))
     clock = _said(query, _CLOCK) or ""
     if not clock or not _clock_doubts(clock, now):

@@ -104,6 +104,8 @@ class ContextDocument(TypedDict):
     path: str
     request: int
     requests: int
+    session_requests: int | None
+    answered: bool
     time: Text
     model: Text
     provider: Text

@@ -13,9 +13,10 @@ from typing import Any
 
 from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, rules_of
+from sessionlog.analytics.status.reader import ask_status, budgets_of, rules_of
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
@@ -24,15 +25,13 @@ from sessionlog.errors import InvalidQuery, LedgerUnusable, LogNotReadable, Prob
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server import session_documents as sd
+from sessionlog.mcp_server.bounds import bounded
 from sessionlog.mcp_server.surroundings import Surroundings, session_named
 from sessionlog.pricing.book import PriceBook
 from sessionlog.render.notes import counted, damage_note
 
 Found = tuple[dict[str, Any], Sequence[str]]
 """A document, and sentences beside it: what a limit left out, what could not be read."""
-
-POINTS = 100
-"""Points of a long session's growth: thousands of them would fill the window that is asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,8 @@ class Question:
 def session_status(asked: a.StatusArguments, where: Surroundings) -> Found:
     """`sessionlog status --json`."""
     zone = None if where.zone == "local" else resolve_zone(where.zone)
-    question = StatusQuestion(target=session_named(asked.session), zone=zone, rules=rules_of(where.settings))
+    rules, mistake = budgets_of(where.settings)
+    question = StatusQuestion(target=session_named(asked.session), zone=zone, rules=rules, mistake=mistake)
     status, notes = ask_status(
         question, env=where.env, ledger=where.settings.ledger_path, prices=where.own_prices(), now_ns=where.now_ns
     )
@@ -117,10 +117,9 @@ def context(asked: a.ContextArguments, where: Surroundings) -> Found:
         report = xray(log, session or named, request=asked.request)
     if entry is not None:
         report = replace(report, path=entry.path)
-    document = report.to_dict()
-    growth = document["growth"]
-    document["growth"] = _thinned(growth)
-    left_out = [f"growth: {POINTS} of {len(growth)} requests, evenly spread"] if len(growth) > POINTS else ()
+    target = report.path if entry is None else report.session
+    whole = count_session_requests(target, env=where.env, ledger=where.settings.ledger_path)
+    document, left_out = bounded(replace(report, session_requests=whole).to_dict())
     return document, [*left_out, *_damage(report.problem_count, report.problems)]
 
 
@@ -131,14 +130,6 @@ def _newest(where: Surroundings) -> tuple[str, str]:
     if found is None:
         raise LogNotReadable(f"{document['unavailable']['session']}; name the path of a log")
     return str(found["path"]), str(found["id"])
-
-
-def _thinned(points: list[Any]) -> list[Any]:
-    """At most `POINTS` of them, the first and the last among them."""
-    if len(points) <= POINTS:
-        return points
-    last = len(points) - 1
-    return [points[last * place // (POINTS - 1)] for place in range(POINTS)]
 
 
 def _filters(asked: a.Arguments, *names: str) -> dict[str, list[str]]:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sessionlog.analytics.budgets.report import COLUMNS, BudgetReport, ReportedBudget
+from sessionlog.analytics.budgets.report import COLUMNS, IDLE, BudgetReport, ReportedBudget
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
-from sessionlog.render.escape import csv_cell, one_line
-from sessionlog.render.line import Line
-from sessionlog.render.numbers import exact, human_count, percent, usd
+from sessionlog.render.escape import csv_cell, one_line, terminal
+from sessionlog.render.line import Line, settle
+from sessionlog.render.numbers import UNKNOWN, exact, human_count, percent, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -36,6 +36,7 @@ _COLUMNS = (
     Column(title="", name="bar", right=False),
     Column(title="USED", name="used"),
     Column(title="OF", name="limit"),
+    Column(title="LEFT", name="left"),
     Column(title="%", name="percent"),
     Column(title="", name="level", right=False),
     Column(title="RESERVED", name="reserved", rank=5),
@@ -55,6 +56,8 @@ def render_budgets(report: BudgetReport, *, width: int, tz: str, now: datetime) 
     table = fit_table(_COLUMNS, [_row(one, tz, now, width) for one in report.budgets], width=width)
     yield from table.lines
     yield Line()
+    if any(one.state.estimated for one in report.budgets):
+        yield Line("~ estimated from list prices", "note")
     if any(one.state.unpriced for one in report.budgets):
         yield Line("+ at least: a part of it has no price", "note")
     for sentence in gap_notes(report):
@@ -67,14 +70,16 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     state = one.state
     style = _STYLES[state.level]
     doubtful = "unfinished" if one.gaps else ""
+    filled = None if state.is_unknown else min(1.0, state.percent / 100)
     return [
         Cell(text=one_line(state.name, _NAME)),
         Cell(text=state.rule.span, style="secondary"),
-        Cell(text=bar(min(1.0, state.percent / 100), BAR_CELLS if width >= _ROOMY else _SHORT), style=style),
-        Cell(text=_amount(state.rule, state.used) + ("+" if state.unpriced else ""), style=doubtful),
+        Cell(text=bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
+        Cell(text=used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
         Cell(text=_limit(state)),
-        Cell(text=percent(state.percent / 100), style=style),
-        Cell(text=_WORDS[state.level], style=style),
+        Cell(text=_left(one), style=doubtful or ("estimated" if state.estimated else "")),
+        Cell(text=percent_words(state), style=style or doubtful),
+        Cell(text=level_words(state, doubtful=bool(one.gaps)), style=style or doubtful),
         Cell(text=_amount(state.rule, state.reserved) if state.reserved else ""),
         Cell(text=_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
         Cell(text=_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
@@ -83,12 +88,51 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     ]
 
 
-def _amount(rule: BudgetRule, amount: float) -> str:
-    return usd(amount) if rule.unit == "usd" else f"{human_count(round(amount))} {_short(rule.unit)}"
+def used_words(state: BudgetState, *, unit: bool = True) -> str:
+    """What was used, with the marks of what is estimated and of what has no price."""
+    if state.is_unknown:
+        return UNKNOWN
+    if unit:
+        return _amount(state.rule, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
+    return _bare(state, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
+
+
+def percent_words(state: BudgetState) -> str:
+    """The same of the limit."""
+    if state.is_unknown:
+        return UNKNOWN
+    return percent(state.percent / 100) + ("+" if state.unpriced else "")
+
+
+def level_words(state: BudgetState, *, doubtful: bool = False) -> str:
+    """The level in a word; nothing for a budget of which enough is left for certain."""
+    if state.is_idle or _WORDS[state.level]:
+        return _WORDS[state.level]
+    if state.is_unknown:
+        return "unknown"
+    return "at least" if state.unpriced or doubtful else ""
+
+
+def _left(one: ReportedBudget) -> str:
+    left = one.state.left
+    if left is None or (one.gaps and left > 0):
+        return UNKNOWN
+    return _bare(one.state, left, estimated=one.state.estimated and left > 0)
+
+
+def _amount(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
+    return (
+        usd(amount, estimated=estimated) if rule.unit == "usd" else f"{human_count(round(amount))} {_short(rule.unit)}"
+    )
 
 
 def _limit(state: BudgetState) -> str:
-    return usd(state.limit) if state.unit == "usd" else human_count(round(state.limit))
+    return _bare(state, state.limit)
+
+
+def _bare(state: BudgetState, amount: float, *, estimated: bool = False) -> str:
+    """An amount without its unit, beside one that has it."""
+    return usd(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
 
 
 def _short(unit: str) -> str:
@@ -106,7 +150,7 @@ def _when(time_ns: int | None, tz: str, now: datetime) -> str:
 
 def _scope(one: ReportedBudget) -> str:
     rule = one.state.rule
-    parts = [f"session {one.session}"] if one.session else ["no session is running"] if rule.is_per_session else []
+    parts = [f"session {one.session}"] if one.session else [IDLE] if one.state.is_idle else []
     parts += [" or ".join(patterns) for patterns in rule.filters.values()]
     parts += [f"{key} {' or '.join(patterns)}" for key, patterns in rule.meta.items()]
     return ", ".join(parts)
@@ -115,12 +159,10 @@ def _scope(one: ReportedBudget) -> str:
 def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
     """Say in a sentence that a budget is exceeded, or nearly used."""
     state = one.state
-    shown = _amount(state.rule, state.used), _limit(state)
+    shown = used_words(state), _limit(state)
     how = "exceeded" if state.level == "exceeded" else "nearly used"
     words = f"{one_line(state.name, _NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
-    words += f" ({percent(state.percent / 100)})" + (
-        f" in session {one_line(one.session, _SCOPE)}" if one.session else ""
-    )
+    words += f" ({percent_words(state)})" + (f" in session {one_line(one.session, _SCOPE)}" if one.session else "")
     if state.resets_ns is None:
         return words
     return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
@@ -144,13 +186,20 @@ def no_budgets(config_path: str) -> Sequence[str]:
     return (f"no budgets yet; a first one in {config_path} would be", "", *EXAMPLE.splitlines())
 
 
+def render_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
+    """Yield sentences in lines that end between words; what is untrusted in them is made harmless first."""
+    for sentence in sentences:
+        yield from (line.plain for line in settle([Line(terminal(sentence))], width)) if sentence else [""]
+
+
 def render_budgets_csv(report: BudgetReport) -> str:
     """Return the budgets as CSV with exact numbers; reasons are joined by a semicolon."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for one in report.budgets:
-        row: dict[str, Any] = {"name": one.state.name, **one.to_dict(), "unknown": "; ".join(one.gaps)}
+        said = one.to_dict()
+        row: dict[str, Any] = {"name": one.state.name, **said, "unknown": "; ".join(said["unknown"])}
         values = (row[name] for name in COLUMNS)
         writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in values)
     return out.getvalue()

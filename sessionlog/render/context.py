@@ -10,13 +10,15 @@ import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
+from sessionlog.context.xray.items import Item
 from sessionlog.context.xray.parts import KINDS, Part, apportion
 from sessionlog.context.xray.report import ContextReport
 from sessionlog.render.escape import csv_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import damage_note
+from sessionlog.render.notes import counted, damage_note
 from sessionlog.render.numbers import exact, human_count, percent
 from sessionlog.render.spark import spark
+from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import stamp
 
@@ -29,8 +31,9 @@ _TITLES = {
 _WIDEST = 100
 _DRAWN = 0.2  # a window that is emptier is not drawn: its parts could not be told apart
 _FAR = 0.25
-_SHOWN = 8
-_REPEATS = 5
+_HEIGHT = 22  # lines: a small terminal has 24
+_LEAST, _SHOWN = 3, 8
+_REPEATS = 2
 _NAME = 100
 
 _PARTS = (
@@ -57,16 +60,18 @@ def render_context(
     report: ContextReport, *, width: int, zone: tzinfo, now: datetime, full: bool = False
 ) -> Iterator[Line]:
     """Yield the lines of the terminal view; `full` with every part, item and repeat."""
-    yield _headline(report)
-    yield _who(report, zone, now)
-    yield _bar(report, min(width, _WIDEST))
-    yield from fit_table(_PARTS, list(_part_rows(report, full=full)), width=width).lines
-    yield from _growth(report, min(width, _WIDEST))
+    lines = [_headline(report), _who(report, zone, now), _bar(report, min(width, _WIDEST))]
+    lines += fit_table(_PARTS, list(_part_rows(report, full=full)), width=width).lines
+    lines += _growth(report, min(width, _WIDEST))
+    repeats = list(_repeats(report, width, full=full))
+    room = _HEIGHT - len(lines) - len(repeats) - len(list(_notes(report, width, left=1))) - 3  # blanks, a heading
+    shown = len(report.items) if full else min(_SHOWN, max(_LEAST, room))
+    yield from lines
     yield Line()
-    yield from _largest(report, width, full=full)
-    yield from _repeats(report, width, full=full)
+    yield from _largest(report.items[:shown], report, width)
+    yield from repeats
     yield Line()
-    yield from _notes(report, full=full)
+    yield from _notes(report, width, left=len(report.items) - shown)
 
 
 def _headline(report: ContextReport) -> Line:
@@ -84,14 +89,20 @@ def _headline(report: ContextReport) -> Line:
         line.append(", window unknown")
     if report.cached_share:
         line.append(" · ")
-        line.append(f"{percent(report.cached_share)} served from cache", "cached")
+        line.append(f"{percent(report.cached_share)} cached", "cached")
     return line
 
 
 def _who(report: ContextReport, zone: tzinfo, now: datetime) -> Line:
-    words = [one_line(report.model, 60), one_line(report.session, 60)]
+    words = [one_line(model_name(report.model), 60), one_line(report.session, 60)]
     words += [] if report.time_ns is None else [stamp(report.time_ns, zone, now=now)]
     return Line(" · ".join(word for word in words if word), "secondary")
+
+
+def model_name(model: str) -> str:
+    """A model's name without its place and its date: `claude-opus-4-5`."""
+    short = short_model(model)
+    return f"claude-{short}" if "claude-" in model and not short.startswith("claude-") else short
 
 
 def _bar(report: ContextReport, cells: int) -> Line:
@@ -181,8 +192,7 @@ def _numbers(numbers: Sequence[int]) -> str:
     return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5} more"
 
 
-def _largest(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]:
-    items = report.items if full else report.items[:_SHOWN]
+def _largest(items: Sequence[Item], report: ContextReport, width: int) -> Iterator[Line]:
     rows = [
         [_tokens(item.tokens), Cell(text=_share(item.tokens, report)), Cell(text=one_line(item.name, 160)),
          Cell(text=_TITLES[item.kind][1], style="secondary")]
@@ -204,19 +214,36 @@ def _repeats(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]
         yield from fit_table(_REPEATED, rows, width=width).lines
 
 
-def _notes(report: ContextReport, *, full: bool) -> Iterator[Line]:
-    if report.reported_tokens is None:
-        yield Line("~ estimated: the log has no count of the provider's for this request", "note")
+def _notes(report: ContextReport, width: int, *, left: int) -> Iterator[Line]:
+    """What the numbers mean, and what is not shown, `left` items among it."""
+    if not report.is_answered:
+        said = "~ estimated: this request has no answer yet, so status does not count it"
+    elif report.reported_tokens is None:
+        said = "~ estimated: the log has no count of the provider's for this request"
     elif _is_scaled_far(report):
         estimate = human_count(report.estimated_tokens)
-        yield Line(f"~ estimated: the parts were {estimate} and are scaled to what the provider counted", "note")
+        said = f"~ estimated: the parts were {estimate}, scaled to what the provider counted"
     else:
-        yield Line("~ estimated; the total is what the provider counted", "note")
-    more = len(report.items) - _SHOWN
-    if more > 0 and not full:
-        yield Line(f"{more:,} smaller items (--full)", "note")
+        said = "~ estimated; the total is what the provider counted"
+    more = f"{counted(left, 'smaller item')} (--full)" if left > 0 else ""
+    is_one = bool(more) and len(said) + len(more) + len(" · ") <= min(width, _WIDEST)
+    yield Line(f"{said} · {more}" if is_one else said, "note")
+    if more and not is_one:
+        yield Line(more, "note")
+    yield from _elsewhere(report)
     if report.problem_count:
         yield Line(damage_note(report.problem_count, report.problems), "note")
+
+
+def _elsewhere(report: ContextReport) -> Iterator[Line]:
+    """Why the status of the session has another number of requests."""
+    own = report.requests - report.is_waiting
+    whole = own if report.session_requests is None else report.session_requests
+    if whole > own:
+        yield Line(f"{counted(whole - own, 'more request')} by sub-agents or in other logs of this session", "note")
+    elif whole < own:
+        copied = counted(own - whole, "request")
+        yield Line(f"{copied} of this log copied from another session, which counts them", "note")
 
 
 def _is_scaled_far(report: ContextReport) -> bool:

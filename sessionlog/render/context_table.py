@@ -50,7 +50,7 @@ def make_full_context_table(snapshot: FullContextSnapshot) -> Table:
     _row(table, "  Messages", str(snapshot.current_tokens))
     if snapshot.history_tokens:
         _row(table, "  No Longer In", str(snapshot.history_tokens))
-    _total(table, snapshot.total_tokens, snapshot.context_window)
+    _total(table, snapshot.total_tokens, snapshot.context_window, is_known=snapshot.is_window_known)
     table.add_section()
     _title(table, "MESSAGES", "bold yellow", "Tokens")
     for message in snapshot.messages:
@@ -91,7 +91,15 @@ def _add_context(table: Table, snapshot: ContextSnapshot) -> None:
         _row(table, "  Assistant", str(snapshot.current_assistant_tokens))
     if traffic := snapshot.current_tool_call_tokens + snapshot.current_tool_return_tokens:
         _row(table, "  Tool Usage", str(traffic))
-    _total(table, snapshot.get_context_total(), snapshot.context_window)
+    if snapshot.model_input_tokens:
+        missing = snapshot.not_in_messages or 0
+        if missing:
+            _row(table, "  Not In Messages", str(missing), "what the provider counted more")
+        else:
+            _row(table, "  Parts", str(snapshot.total_tokens), "estimated; the total is the provider's count")
+    _total(
+        table, snapshot.get_context_total(), snapshot.context_window, is_known=snapshot.is_window_known
+    )  # fmt: skip
 
 
 def _add_turn(table: Table, snapshot: ContextSnapshot) -> None:
@@ -140,9 +148,9 @@ def _add_cached(table: Table, read: int, written: int) -> None:
     _row(table, "  Cached Input", str(read), f"of the input; {written} written" if written else "of the input")
 
 
-def _total(table: Table, tokens: int, window: int) -> None:
+def _total(table: Table, tokens: int, window: int, *, is_known: bool) -> None:
     percent = tokens / window * 100 if window else 0.0
-    note = f"{percent:.1f}% of {window_size(window)}"
+    note = f"{percent:.1f}% of {window_size(window)}{'' if is_known else ' (assumed)'}"
     table.add_row(Text("  → Total", "bold"), Text(str(tokens), "bold"), Text(note, "dim"))
 
 

@@ -9,39 +9,50 @@ from typing import Any
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import parse_time
 from sessionlog.render.bar import bar
+from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
 from sessionlog.render.sessions import MARKS
-from sessionlog.render.status_line import budget_name, money, severity, short_model
+from sessionlog.render.status_line import at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path, stamp
 
 _NAME = 40
-_BAR = 16
+_ID, _PROJECT = 80, 200
+_LEAST = 12
+_BAR, _SHORT_BAR, _ROOMY = 16, 8, 110
+"""Cells of a budget's bar, fewer where the terminal has not got as many columns."""
+
 _CONTEXT_BAR = 30
 _FEW = 5
+_LONG = 400
+_WORDS = {"unfinished": "warn", "failed": "exceeded"}
+"""What a style says, for those who do not see it."""
 
 _USED = (
     Column(title="USED", name="part", right=False),
-    Column(title="TURNS", name="turns", rank=3),
-    Column(title="REQUESTS", name="requests", rank=2),
-    Column(title="INPUT", name="input", rank=5),
-    Column(title="CACHED", name="cached", rank=4),
-    Column(title="WRITTEN", name="cache writes", rank=7),
-    Column(title="OUTPUT", name="output", rank=6),
+    Column(title="TURNS", name="turns", rank=8),
+    Column(title="REQUESTS", name="requests", rank=7),
+    Column(title="INPUT", name="input", rank=4),
+    Column(title="CACHED", name="cached", rank=3),
+    Column(title="WRITTEN", name="cache writes", rank=6),
+    Column(title="OUTPUT", name="output", rank=5),
     Column(title="TOKENS", name="tokens"),
     Column(title="COST", name="cost"),
 )
 _LEFT = (
-    Column(title="BUDGET", name="budget", right=False, least=10),
-    Column(title="", name="bar", rank=2, right=False),
+    Column(title="BUDGET", name="budget", right=False, least=8),
+    Column(title="", name="bar", rank=3, right=False),
     Column(title="USED", name="used"),
-    Column(title="OF", name="limit", rank=3, right=False),
-    Column(title="RESETS", name="resets", right=False),
+    Column(title="OF", name="limit"),
+    Column(title="LEFT", name="left"),
+    Column(title="%", name="percent"),
+    Column(title="", name="level", rank=1, right=False),
+    Column(title="RESETS", name="resets", rank=2, right=False),
     Column(title="WINDOW", name="window", rank=4),
-    Column(title="SOURCE", name="source", rank=1, right=False, least=12),
+    Column(title="SOURCE", name="source", rank=5, right=False),
 )
 _USUAL = (
     Column(title="TYPICAL SESSION", name="task", right=False, least=15),
@@ -49,54 +60,82 @@ _USUAL = (
     Column(title="REQUESTS", name="requests", rank=3),
     Column(title="TOKENS", name="tokens"),
     Column(title="COST", name="cost"),
-    Column(title="STILL FIT", name="fits", rank=1),
+)
+_ROOM = (
+    Column(title="STILL FIT", name="fits"),
+    Column(title="LIMITED BY", name="limited by", right=False, least=10),
 )
 
 
 def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: datetime, home: str = "") -> Iterator[Line]:
     """Yield the lines of the terminal view of a status (see `analytics.status`)."""
-    yield from _title(document, tz, now, home)
+    yield from _title(document, tz, now, home, width)
     yield Line()
-    yield from fit_table(_USED, _used(document["usage"]), width=width, wide=False).lines
+    tables = [fit_table(_USED, _used(document["usage"]), width=width)]
+    yield from tables[0].lines
     if document["context"] is not None:
         yield Line()
         yield _context(document["context"])
     budgets = {name: entry for name, entry in document["usage"]["budgets"].items() if entry is not None}
     if budgets:
-        yield Line()
-        rows = [_budget(name, entry, tz, now) for name, entry in budgets.items()]
-        yield from fit_table(_LEFT, rows, width=width, wide=False).lines
+        rows = [_budget(name, entry, tz, now, width) for name, entry in budgets.items()]
+        tables.append(fit_table(_LEFT, rows, width=width))
     if document["typical"] is not None:
-        yield Line()
         tasks = document["typical"]["byTask"]
-        yield from fit_table(_USUAL, list(map(_task, tasks[:_FEW])), width=width, wide=False).lines
+        columns = _USUAL + (_ROOM if any(task["fits"] is not None for task in tasks) else ())
+        tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=width))
+    for table in tables[1:]:
+        yield Line()
+        yield from table.lines
     yield Line()
     yield from _notes(document, budgets)
+    hidden = [name for table in tables for name in table.hidden]
+    if hidden:
+        yield _note(f"hidden columns: {', '.join(hidden)} (in --json)")
 
 
-def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str) -> Iterator[Line]:
+def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width: int) -> Iterator[Line]:
     session = document["session"]
     if session is None:
         yield Line.of(("Status", "title"), f" · {one_line(document['unavailable'].get('session', ''), 120)}")
         return
     mark, style = MARKS.get(session["status"], ("✘", "failed"))
-    model = one_line(short_model(session["model"] or ""), _NAME)
+    names = [one_line(session["id"], _ID), one_line(session["source"], _NAME), one_line(session["model"] or "", _NAME)]
+    state = f"{mark} {one_line(session['status'], _NAME)}"
+    name, source, model = _fitted(names, width - cell_len(f"Session  ·  ·  · {state}"))
     yield Line.of(
-        ("Session ", "title"), (one_line(session["id"], 60), "title"), f" · {one_line(session['source'], _NAME)}",
-        f" · {model}" if model else "", " · ", (f"{mark} {one_line(session['status'], _NAME)}", style),
+        ("Session ", "title"), (name, "title"), f" · {source}", f" · {model}" if model else "", " · ", (state, style),
     )  # fmt: skip
-    parts = [] if session["project"] is None else [one_line(home_path(session["project"], home), 80)]
+    parts = [] if session["project"] is None else [one_line(home_path(session["project"], home), _PROJECT)]
     parts += [] if session["task"] is None else [f"task {one_line(session['task'], _NAME)}"]
-    for word, name in (("began", "start"), ("last event", "last")):
-        time_ns = parse_time(session[name])
-        parts += [] if time_ns is None else [f"{word} {stamp(time_ns, resolve_zone(tz), now=now)}"]
-    parts += ["archived: its log is gone"] if session["archived"] else []
-    yield Line(" · ".join(parts), "secondary")
+    facts = []
+    for word, place in (("began", "start"), ("last event", "last")):
+        time_ns = parse_time(session[place])
+        facts += [] if time_ns is None else [f"{word} {stamp(time_ns, resolve_zone(tz), now=now)}"]
+    facts += ["archived: its log is gone"] if session["archived"] else []
+    said = " · ".join(facts)
+    yield Line(" · ".join([*_fitted(parts, width - cell_len(said) - 3 * len(parts)), *facts]), "secondary")
+
+
+def _fitted(texts: Sequence[str], width: int) -> list[str]:
+    """Texts that take no more columns together: the longest ones lose their middle, down to what can be recognised."""
+    fitted = list(texts)
+    while sum(map(cell_len, fitted)) > width:
+        longest = max(range(len(fitted)), key=lambda index: cell_len(fitted[index]), default=None)
+        if longest is None or cell_len(fitted[longest]) <= _LEAST:
+            break
+        fitted[longest] = _without_middle(texts[longest], cell_len(fitted[longest]) - 1)
+    return fitted
+
+
+def _without_middle(text: str, width: int) -> str:
+    end = (width - 1) // 2
+    return cut_to(text, width - 1 - end).rstrip() + "…" + cut_to(text[::-1], end)[::-1].lstrip()
 
 
 def _used(usage: Mapping[str, Any]) -> list[list[Cell]]:
-    whole = "all sessions" if "turnsArePartial" in (usage["session"] or {}) else "session"
-    parts = ((whole, "session"), ("last turn", "lastTurn"), ("today, all sessions", "today"))
+    whole = "all" if "turnsArePartial" in (usage["session"] or {}) else "session"
+    parts = ((whole, "session"), ("last turn", "lastTurn"), ("today, all", "today"))
     return [_row(title, usage[name]) for title, name in parts if usage[name] is not None]
 
 
@@ -119,65 +158,99 @@ def _context(context: Mapping[str, Any]) -> Line:
     share = context["percent"]
     return Line.of(
         ("context  ", "secondary"), (bar(min(share, 100) / 100, _CONTEXT_BAR), severity(share)),
-        f" {percent(share / 100)} · {used} of {human_count(context['window'])} tokens",
+        f" {percent(share / 100)} · {used} of {human_count(context['window']).replace('.0', '')} tokens",
     )  # fmt: skip
 
 
-def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime) -> list[Cell]:
+def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: int) -> list[Cell]:
     share, seconds = entry["percent"], entry["windowSeconds"]
     style = "secondary" if share is None else severity(share, entry)
     resets_ns = parse_time(entry["resetsAt"])
     resets = UNKNOWN if resets_ns is None else stamp(resets_ns, resolve_zone(tz), now=now)
-    of_percent = entry["unit"] == "percent"
+    drawn = bar(None if share is None else min(share, 100) / 100, _BAR if width >= _ROOMY else _SHORT_BAR)
+    told = entry["unit"] == "percent"
+    estimate = "~" if entry.get("estimated") else ""
     return [
         Cell(text=budget_name(name, entry)),
-        Cell(text=bar(None if share is None else min(share, 100) / 100, _BAR).rstrip(), style=style),
-        Cell(text=UNKNOWN if share is None else percent(share / 100), style=style),
-        Cell(text="" if of_percent else f"{_amount(entry, 'used')} of {_amount(entry, 'limit')}"),
+        Cell(text=drawn.rstrip(), style=style),
+        Cell(
+            text="" if told else f"{estimate}{_amount(entry, 'used', with_unit=True)}{at_least(entry)}",
+            style="unfinished" if entry.get("unknown") else "estimated" if estimate else "",
+        ),
+        Cell(text="" if told else _amount(entry, "limit")),
+        Cell(text=_amount(entry, "left"), style=style),
+        Cell(text=UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
+        Cell(text=_WORDS.get(style, ""), style=style),
         Cell(text=resets, style="secondary"),
         Cell(text=duration(None if seconds is None else seconds * 1000), style="secondary"),
         Cell(text=one_line(str(entry["source"]), _NAME), style="secondary"),
     ]
 
 
-def _amount(entry: Mapping[str, Any], name: str) -> str:
-    value = entry[name]
+def _amount(entry: Mapping[str, Any], name: str, *, with_unit: bool = False) -> str:
+    value = entry.get(name)
     if value is None:
         return UNKNOWN
-    return usd(value) if entry["unit"] == "usd" else f"{human_count(round(value))} {entry['unit']}"
+    if entry["unit"] in {"usd", "percent"}:
+        return usd(value) if entry["unit"] == "usd" else percent(value / 100)
+    unit = {"tokens": " tok", "requests": " req"}.get(entry["unit"], "") if with_unit else ""
+    return human_count(round(value)) + unit
 
 
 def _task(task: Mapping[str, Any]) -> list[Cell]:
     fits = task["fits"]
+    name = "without a task" if task["task"] is None else one_line(task["task"], _NAME)
+    estimated = task["costSource"] in {"estimated", "mixed"}
     return [
-        Cell(text="without a task" if task["task"] is None else one_line(task["task"], _NAME)),
+        Cell(text=f"▸ {name} (this one's)" if task.get("ofThisTask") else name),
         Cell(text=human_count(task["sessions"])),
         Cell(text=human_count(round(task["requests"]))),
         Cell(text=human_count(round(task["totalTokens"]))),
-        Cell(text=usd(task["cost"])),
+        Cell(text=usd(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
         Cell(text=UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
+        Cell(text="" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
     ]
 
 
 def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[Line]:
+    why, tasks = document["unavailable"], [] if document["typical"] is None else document["typical"]["byTask"]
     usage = [part for part in (document["usage"][name] for name in ("session", "lastTurn", "today")) if part]
-    if any(part["costSource"] in {"estimated", "mixed"} for part in usage):
+    estimated = any(part["costSource"] in {"estimated", "mixed"} for part in [*usage, *tasks])
+    if estimated or any(entry.get("estimated") for entry in budgets.values()):
         yield _note("~ estimated from the price list")
-    if any(part["costIsPartial"] for part in usage):
-        yield _note("+ a part of it has no price: `sessionlog pricing MODEL` says why")
-    if not budgets:
+    unpriced = any(entry.get("unpricedRequests") for entry in budgets.values())
+    if unpriced or any(part["costIsPartial"] for part in usage):
+        yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` says why")
+    if "usage.budgets" in why:
+        yield Line(f"budgets: {one_line(why['usage.budgets'], _LONG)}", "unfinished")
+    elif not budgets:
         yield _note("no budget is known: `[budgets]` in config.toml sets your own")
+    yield from _gaps(budgets)
     for name, entry in budgets.items():
-        why = document["unavailable"].get(f"usage.budgets.{name}.used")
-        if why and entry["percent"] is None:
-            yield _note(f"{budget_name(name, entry)}: {one_line(why, 120)}")
+        reason = why.get(f"usage.budgets.{name}.used")
+        if reason and entry["used"] is None:
+            yield _note(f"{budget_name(name, entry)}: {one_line(reason, 120)}")
+    if "typical.ofThisTask" in why:
+        yield _note(one_line(why["typical.ofThisTask"], 120))
     problems = document["problems"]
     if problems["count"]:
         yield _note(f"{counted(problems['count'], 'damaged piece')} skipped: `sessionlog check` shows what it is")
-    more: Sequence[Any] = [] if document["typical"] is None else document["typical"]["byTask"][_FEW:]
+    more = tasks[_FEW:]
     if more:
         yield _note(f"{counted(len(more), 'more task')} (--json)")
 
 
 def _note(text: str) -> Line:
     return Line(text, "note")
+
+
+def _gaps(budgets: Mapping[str, Any]) -> Iterator[Line]:
+    """Say of which budgets not all is known, and why, as `sessionlog budget` does; one reason is said once."""
+    own = {name: entry["unknown"] for name, entry in budgets.items() if "unknown" in entry}
+    whose: dict[str, list[str]] = {}
+    for name, gaps in own.items():
+        for gap in gaps:
+            whose.setdefault(gap, []).append(one_line(name, _NAME))
+    for gap, names in whose.items():
+        of = "" if len(names) == len(own) else f" of {', '.join(names)}"
+        yield Line(f"not all is known{of}: {one_line(gap, _LONG)}", "unfinished")

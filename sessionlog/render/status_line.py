@@ -2,17 +2,25 @@
 
     opus-4-5 · ctx 74 % · $4.10 session · $31.20 today · 5h ▓▓▓▓▓▓░░ 72 % until 12:10
 
-What is not known is left out; `~` marks what is estimated, `+` that a part has no price. It is asked for after every
-step of an agent, so nothing is imported for it that the line at hand does not need.
+What is not known is left out; `~` marks what is estimated, `+` that a part of it is not known. It is asked for
+after every step of an agent, so nothing is imported for it that the line at hand does not need.
 """
 
 from __future__ import annotations
+
+import os
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import tzinfo
-    from typing import Any
+    from typing import IO, Any
+
+    _Piece = tuple[int, str, str, str]
+    """How soon it is left out, what stands before it, its text, and its style."""
+
+_CONTEXT, _MODEL, _SESSION, _REMARK, _TODAY, _UNTIL = range(1, 7)
+"""The pieces but the budget, which stays: the last is left out first."""
 
 CELLS = 8
 _LEAST_USUAL = 0.1
@@ -20,44 +28,79 @@ NOTHING = "no session yet"
 _NAME = 40
 _NEARLY, _FULL = 80, 100
 _DAY, _WEEK = 86_400, 604_800
+_NARROW = dict.fromkeys(map(ord, "▓░·"), "-")
 _LABELS = {"hourly": "5h", "weekly": "7d"}
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def status_line(document: Mapping[str, Any], *, now_ns: int, zone: tzinfo | None = None) -> list[tuple[str, str]]:
+def status_line(
+    document: Mapping[str, Any],
+    *,
+    now_ns: int,
+    zone: tzinfo | None = None,
+    remark: str = "",
+    width: int | None = None,
+) -> list[tuple[str, str]]:
     """Return the pieces of the line with their styles.
 
     Args:
         document: A status (see `analytics.status`).
         now_ns: The present.
         zone: Whose clock; None for the machine's.
+        remark: What to say at the end.
+        width: The columns there are, for which the least important pieces are left out; None for as many as it takes.
     """
-    pieces: list[tuple[str, str]] = []
-    for piece in _pieces(document, now_ns, zone):
-        pieces += [(" · ", "secondary"), piece] if pieces else [piece]
-    return pieces or [(NOTHING, "secondary")]
+    pieces = [*_pieces(document, now_ns, zone), *([(_REMARK, " · ", remark, "note")] if remark else ())]
+    if all(piece[0] == _REMARK for piece in pieces):
+        pieces = [(0, " · ", NOTHING, "secondary"), *pieces]
+    while width is not None and len(pieces) > 1 and _length(pieces) > width:
+        pieces.remove(max(pieces, key=lambda piece: piece[0]))
+    line: list[tuple[str, str]] = []
+    for _, gap, text, style in pieces:
+        line += [(gap, "secondary"), (text, style)] if line else [(text, style)]
+    return line
 
 
-def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def line_width(stream: IO[str]) -> int | None:
+    """Return the columns that a line may take: `$COLUMNS`, else the terminal's; None where nobody says."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal():
+        return int(columns) or None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):  # it is no terminal, or closed
+        return None
+
+
+def _length(pieces: list[_Piece]) -> int:
+    text = "".join(gap + text for _, gap, text, _ in pieces)[len(pieces[0][1]) :]
+    if text.translate(_NARROW).isascii():
+        return len(text)
+    from sessionlog.render.cells import cell_len  # noqa: PLC0415 - names of a usual kind save it
+
+    return cell_len(text)
+
+
+def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> Iterator[_Piece]:
     session, usage, context = document["session"] or {}, document["usage"], document["context"] or {}
     if session.get("model"):
-        yield harmless(short_model(session["model"])), "model"
+        yield _MODEL, " · ", harmless(short_model(session["model"])), "model"
     if context.get("percent") is not None:
-        yield f"ctx {percent(context['percent'])}", severity(context["percent"])
-    for name, used in (("session", usage["session"]), ("today", usage["today"])):
+        yield _CONTEXT, " · ", f"ctx {percent(context['percent'])}", severity(context["percent"])
+    for rank, name, used in ((_SESSION, "session", usage["session"]), (_TODAY, "today", usage["today"])):
         if used and used.get("cost") is not None:
             text, style = money(used)
-            yield f"{text} {'in all' if 'turnsArePartial' in used else name}", style
+            yield rank, " · ", f"{text} {'in all' if 'turnsArePartial' in used else name}", style
     tightest = tightest_budget(usage["budgets"])
     if tightest is not None:
         name, entry = tightest
-        share = entry["percent"]
+        share, style = entry["percent"], severity(entry["percent"], entry)
+        words = f"{budget_name(name, entry)} {blocks(share)} {percent(share)}{at_least(entry)}"
+        yield 0, " · ", f"{words} {level_word(entry)}".rstrip(), style
         until = until_words(entry.get("resetsAt"), now_ns, zone)
-        yield (
-            f"{budget_name(name, entry)} {blocks(share)} {percent(share)}{until and f' {until}'}",
-            severity(share, entry),
-        )
+        if until:
+            yield _UNTIL, " ", until, style
 
 
 def tightest_budget(budgets: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
@@ -71,6 +114,17 @@ def money(used: Mapping[str, Any]) -> tuple[str, str]:
     estimated = used["costSource"] in {"estimated", "mixed"}
     more = "+" if used["costIsPartial"] else ""
     return ("~" if estimated else "") + usd(used["cost"]) + more, "estimated" if estimated else ""
+
+
+def at_least(entry: Mapping[str, Any]) -> str:
+    """The mark of a budget of which more may be used than is known."""
+    return "+" if entry.get("unknown") else ""
+
+
+def level_word(entry: Mapping[str, Any]) -> str:
+    """What a budget's level is, in a word; nothing if all is well."""
+    level = str(entry.get("level") or "")
+    return level if level in {"warn", "exceeded"} else ""
 
 
 def usd(amount: float) -> str:

@@ -17,12 +17,15 @@ from sessionlog.render.line import Line
 from sessionlog.render.spark import spark
 from sessionlog.render.table import GAP
 from sessionlog.render.times import stamp
-from sessionlog.render.watch_tables import ROOMY, budget_lines, cost_pace, event_lines, session_lines, tokens_pace
+from sessionlog.render.watch_tables import budget_lines, cost_pace, event_lines, session_lines, tokens_pace
 
 SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN = 50, 20, 12
 """Rows where there is no height to fit."""
 
 _EVENTS_LEAST = 5
+_WITH_ZONE = 100
+_SPAN = "last 5 min"
+"""The window of every pace in words."""
 
 
 def render_watch(seen: Watched, *, width: int, tz: str, height: int | None = None, home: str = "") -> Iterator[Line]:
@@ -75,10 +78,13 @@ def _taken(there: int, shown: int, *, more: int = 1) -> int:
 def _title(seen: Watched, zone: tzinfo, width: int) -> Line:
     now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=seen.now_ns // 1000)
     at = f"{stamp(seen.now_ns, zone, now=now)}:{local_time(seen.now_ns, zone):%S}"
-    where = f" ({zone_name(zone)})" if width >= ROOMY else ""
-    steps = spark(seen.totals.steps, len(seen.totals.steps))
-    pace = f"{tokens_pace(seen.totals)} tok/min" + (f"  {cost_pace(seen.totals)}/min" if seen.totals.tokens else "")
-    for time, trend in ((f" · {at}{where}", f"{steps}  "), (f" · {at}", ""), ("", "")):
+    where = f" ({zone_name(zone)})" if width >= _WITH_ZONE else ""
+    whole = seen.pace
+    steps = spark(whole.steps, len(whole.steps))
+    pace = f"{tokens_pace(whole)} tok/min" + (f"  {cost_pace(whole)}/min" if whole.tokens else "")
+    for time, trend in (
+        (f" · {at}{where}", f"{steps}  {_SPAN}  "), (f" · {at}", f"{_SPAN}  "), (f" · {at}", ""), ("", ""),
+    ):  # fmt: skip
         left = f"{time} · {len(seen.sessions)} running"
         gap = width - sum(map(cell_len, ("Watch", left, trend, pace)))
         if gap >= GAP:
@@ -91,8 +97,8 @@ def _title(seen: Watched, zone: tzinfo, width: int) -> Line:
 def _marks(seen: Watched) -> list[Line]:
     """The signs that occur, explained on one line."""
     said = []
-    shown: list[RunningSession | Pace] = [*seen.sessions, seen.totals]
-    if any(one.estimated for one in shown):
+    shown: list[RunningSession | Pace] = [*seen.sessions, seen.pace]
+    if any(one.estimated for one in [*shown, *seen.budgets, *seen.events]):
         said.append("~ estimated from list prices")
     if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(b.unpriced for b in seen.budgets):
         said.append("+ a part of it has no price")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import tzinfo
 
 from sessionlog.analytics.budgets.states import BudgetState
@@ -10,19 +11,22 @@ from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, Wa
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.bar import bar
+from sessionlog.render.budget import level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.sessions import MARKS
 from sessionlog.render.spark import spark
 from sessionlog.render.status_line import severity, short_model, until_words
-from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.table import GAP, Cell, Column, fit_table
 from sessionlog.render.times import home_path
 from sessionlog.sources.record import UNKNOWN as MISSING
 
 ROOMY = 120
 """Columns from which bars and sparklines are long."""
 
+_RUNNING = MARKS["running"]
 _QUIET_NS = 60 * 1_000_000_000
 _SHORT_ID, _TAIL = 12, 8
 _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
@@ -60,14 +64,33 @@ _EVENTS = (
 )
 
 
+_WIDTHS = {
+    "session": 11, "source": 11, "model": 9, "project": 10, "turns": 5, "calls": 5, "tokens": 6, "cost": 8,
+    "tokens a minute": 7, "cost a minute": 8, "context": 6, "last": 4,
+    "budget": 10, "bar": 0, "percent": 6, "level": 8, "used": 8, "limit": 8, "runs out": 9, "resets": 9,
+}  # fmt: skip
+"""What a column takes of a usual day. Which columns there are is decided by these, never by what is in them: else they
+would come and go from one picture to the next."""
+
+
+def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, cells: int) -> tuple[Line, ...]:
+    """Lay out rows in the columns that a terminal of this width has room for; `cells` are those of bars and sparks."""
+    wide = {"tokens a minute": cells, "context": cells, "bar": cells}
+    shown = [(index, one, _WIDTHS[one.name] + wide.get(one.name, 0)) for index, one in enumerate(columns)]
+    while sum(size + GAP for *_, size in shown) - GAP > width and any(one.rank for _, one, _ in shown):
+        shown.remove(max(shown, key=lambda each: (each[1].rank, each[0])))
+    kept = [Column(title=one.title, name=one.name, right=one.right, least=one.least) for _, one, _ in shown]
+    return fit_table(kept, [[row[index] for index, *_ in shown] for row in rows], width=width).lines
+
+
 def session_lines(seen: Watched, most: int, width: int, home: str) -> list[Line]:
     """Return the running sessions, at most so many."""
     if not seen.sessions:
         return [Line("No session is running.", "secondary")]
     cells = 10 if width >= ROOMY else 5
     rows = [_session(one, seen.now_ns, cells, home) for one in seen.sessions[:most]]
-    table = fit_table(_COLUMNS, rows, width=width)
-    return [*table.lines, *_more(len(seen.sessions) - len(rows), "session")]
+    lines = _lay_out(_COLUMNS, rows, width, cells)
+    return [*lines, *_more(len(seen.sessions) - len(rows), "session")]
 
 
 def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Cell]:
@@ -78,7 +101,7 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
     if share is None and one.context_tokens is not None:
         filled = human_count(one.context_tokens)
     return [
-        Cell(text=f"{'○' if quiet else '●'} {short_id(one.session)}", style="secondary" if quiet else "cached"),
+        Cell(text=f"{_RUNNING[0]} {short_id(one.session)}", style="secondary" if quiet else _RUNNING[1]),
         Cell(text=one_line(one.source, 14), style="secondary"),
         Cell(text=one_line(short_model(one.model), 24) or UNKNOWN),
         Cell(text=project, style="secondary"),
@@ -101,21 +124,22 @@ def budget_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Lin
         return []
     own.sort(key=lambda pair: -pair[0])
     rows = [row for _, row in own[:most]]
-    return [*fit_table(_LEFT, rows, width=width).lines, *_more(len(own) - len(rows), "budget")]
+    columns = _LEFT if seen.budgets else _LEFT[:3] + _LEFT[-1:]
+    if not seen.budgets:
+        rows = [[*row[:3], row[-1]] for row in rows]
+    return [*_lay_out(columns, rows, width, _bar_cells(width)), *_more(len(own) - len(rows), "budget")]
 
 
 def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
-    style = _STYLES[one.level]
-    used, limit = (
-        usd(amount) if one.unit == "usd" else f"{human_count(round(amount))}" for amount in (one.used, one.limit)
-    )
+    style = _STYLES[one.level] or ("unfinished" if one.unpriced else "")
+    limit = usd(one.limit) if one.unit == "usd" else human_count(round(one.limit))
     unit = {"usd": "", "tokens": " tok", "requests": " req"}.get(one.unit, "")
     return [
         Cell(text=one_line(one.name, 24)),
-        Cell(text=bar(min(1.0, one.percent / 100), _bar_cells(width)), style=style),
-        Cell(text=percent(one.percent / 100), style=style),
-        Cell(text="" if one.level == "ok" else one.level, style=style),
-        Cell(text=used + ("+" if one.unpriced else "")),
+        Cell(text=bar(None if one.is_unknown else min(1.0, one.percent / 100), _bar_cells(width)), style=style),
+        Cell(text=percent_words(one), style=style),
+        Cell(text=level_words(one), style=style),
+        Cell(text=used_words(one, unit=False), style="estimated" if one.estimated else ""),
         Cell(text=limit + unit),
         Cell(text=_until(one.runs_out_ns, now_ns, zone), style="" if one.runs_out_ns is None else "unfinished"),
         Cell(text=_until(one.resets_ns, now_ns, zone), style="secondary"),
@@ -140,7 +164,7 @@ def _limit(one: LimitWord, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
 
 
 def _bar_cells(width: int) -> int:
-    return 20 if width >= ROOMY else 10
+    return 20 if width >= ROOMY else 8
 
 
 def event_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line]:
@@ -151,7 +175,7 @@ def event_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line
 
 def _event(one: WatchEvent, zone: tzinfo) -> list[Cell]:
     style = "failed" if one.failed else ""
-    took = [] if one.duration_ms is None or not one.finished else [duration(one.duration_ms)]
+    took = [] if one.duration_ms is None or not one.finished else [_took(one.duration_ms)]
     details: list[str] = []
     match one.kind:
         case "response":
@@ -206,6 +230,11 @@ def tokens_pace(pace: Pace) -> str:
 
 def _until(time_ns: int | None, now_ns: int, zone: tzinfo) -> str:
     return until_words(time_text(time_ns), now_ns, zone).removeprefix("until ")
+
+
+def _took(milliseconds: float) -> str:
+    """A duration: of logs some round to whole milliseconds, and nothing takes none."""
+    return "<1 ms" if 0 <= milliseconds < 1 else duration(milliseconds)
 
 
 def _ago(span_ns: int) -> str:

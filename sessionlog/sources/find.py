@@ -14,6 +14,7 @@ from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.registry import all_sources, load_source
 
 _SHORT = 4
+_SOME = 5
 
 
 def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str | None]:
@@ -30,6 +31,8 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
         return log_at(target), None
     try:
         return Log(source=load_source("native"), path=resolve_session(target, directory)), None
+    except AmbiguousSession as error:  # other agents' sessions may be meant as well
+        raise AmbiguousSession(target, tuple(sorted({*error.candidates, *_elsewhere(target, env)}))) from error
     except LogNotReadable as error:
         found = {} if os.path.isdir(target) else _elsewhere(target, env)
         if not found and os.path.isdir(target):
@@ -86,7 +89,7 @@ def resolve_session(target: str, directory: str | None) -> str:
         AmbiguousSession: Several sessions match (an id that matches whole wins), or several files have that id.
     """
     if os.path.isdir(target):
-        raise LogNotReadable(f"{target} is a folder; name one session of it")
+        raise LogNotReadable(f"{target} is a folder; name one session of it{_some(target)}")
     if files.stat_path(target) is not None:
         return target
     if directory is None or not os.path.isdir(directory):
@@ -102,3 +105,10 @@ def resolve_session(target: str, directory: str | None) -> str:
     if len(candidates) > 1:
         raise AmbiguousSession(target, tuple(candidates))
     return found[matches[0]][0]
+
+
+def _some(folder: str) -> str:
+    """Some logs of a folder, for who named the folder."""
+    paths = sorted(path for path in list_logs(folder) if not isinstance(path, Problem))
+    more = f" and {len(paths) - _SOME:,} more" if len(paths) > _SOME else ""
+    return f": {', '.join(paths[:_SOME])}{more}" if paths else "; no session of ours is in it"

@@ -67,7 +67,7 @@ def holds_events(path: str) -> bool:
     try:
         file, _ = open_unpacked(path)
         with file:
-            return _ENVELOPE.search(file.read(HEAD)) is not None
+            return _ENVELOPE.search(file.read(HEAD) or b"") is not None
     except (LogNotReadable, MissingExtra):
         return False
 

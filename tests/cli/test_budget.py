@@ -98,6 +98,19 @@ def test_a_budget_that_cannot_be_understood(cli, config, words):
     assert "[budgets.daily] usd must be a number above 0" in ran.err
 
 
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(("words", "code"), [((), 2), (("check",), 2), (("check", "daily"), 0), (("check", "typo"), 2)])
+def test_one_mistake_leaves_the_other_budgets(cli, config, home, words, code):
+    """They are shown; a check passes only where the mistaken one is not asked for."""
+    config('[budgets.daily]\nusd = 1\nperiod = "day"\n[budgets.typo]\ndollars = 20\nperiod = "day"\n')
+    ran = cli("budget", *words, *WHEN)
+    assert ran.code == code
+    assert ("daily" in ran.out) == (not words)
+    said = " ".join(ran.err.split())
+    path = home / ".config" / "sessionlog" / "config.toml"
+    assert (f"{path}: [budgets.typo] unknown key 'dollars' (did you mean 'usd'?)" in said) == (code == 2)
+
+
 # --- what is left
 
 
@@ -109,7 +122,7 @@ def test_the_table(cli, config):
     assert (ran.code, ran.err) == (0, "")
     rows = [line.split() for line in ran.out.splitlines()]
     assert [row[:2] for row in rows[3:6]] == [["daily", "day"], ["block", "5h"], ["small", "7d"]]
-    assert rows[3][3:6] == ["$0.75", "$1.00", "75"]
+    assert rows[3][3:7] == ["$0.75", "$1.00", "$0.25", "75"]
     assert ("warn" in rows[4], "exceeded" in rows[5]) == (True, True)
 
 
@@ -179,6 +192,20 @@ def test_check_for_a_program(cli, config):
     ran = cli("budget", "check", "--json", *WHEN)
     assert (ran.code, ran.json["exceeded"]) == (1, ["small"])
     assert list(ran.json["budgets"]) == ["daily", "block", "small"]
+
+
+def test_check_of_a_budget_that_every_session_has(cli, config, record, home):
+    """That of the last ten minutes counts, though it has come to an end; without one nothing is known, which is said."""
+    config('[budgets.each]\nrequests = 1\nper = "session"\n')
+    record(home / ".local" / "state" / "sessionlog" / "sessions", "s-between")
+    ran = cli("budget", "check", "--now", "2026-11-20T10:05:00Z", "--tz", "UTC")
+    assert (ran.code, ran.err) == (1, "each: exceeded: 1 req of 1 per session (100 %) in session s-between\n")
+    ran = cli("budget", "check", *WHEN)
+    assert (ran.code, ran.err) == (0, "each: no session had an event in the last ten minutes\n")
+    found = cli("budget", "--json", *WHEN).json["budgets"]["each"]
+    assert (found["used"], found["percent"], found["unknown"]) == (
+        None, None, ["no session had an event in the last ten minutes"],
+    )  # fmt: skip
 
 
 def test_check_of_an_unknown_name(cli, config):

@@ -20,7 +20,8 @@ STORY = str(LOGS / "story.jsonl")
 
 def run(*arguments, **environment):
     """Run `sessionlog context` on some arguments, at 160 columns."""
-    given = {"TERM": "dumb", "COLUMNS": "160", "SESSIONLOG_CONFIG": str(LOGS / "none.toml"), "SESSIONLOG_TZ": "UTC"}
+    given = {"TERM": "dumb", "COLUMNS": "160", "SESSIONLOG_CONFIG": str(LOGS / "none.toml"), "SESSIONLOG_TZ": "UTC",
+             "SESSIONLOG_LEDGER": str(LOGS / "none.sqlite")}  # fmt: skip
     return CliRunner().invoke(build_app(("context", "usage")), ["context", *arguments], env=given | environment)
 
 
@@ -115,3 +116,14 @@ def test_a_deleted_session_is_seen_in_the_archive(cli, home, monkeypatch):
     ran = cli("context", "story", "--json")
     assert (ran.code, ran.out) == (0, before.out)
     assert ran.err == f"{folder / 'story.jsonl'} is gone: this is from the archive, of 2026-12-31\n"
+
+
+def test_requests_in_other_logs_of_the_session_are_told_where_there_is_a_ledger(cli, home, monkeypatch):
+    """It knows them all; without one nothing is scanned."""
+    folder = home / "ours"
+    folder.mkdir()
+    shutil.copy(STORY, folder)
+    monkeypatch.setenv("SESSIONLOG_DIR", str(folder))
+    assert json.loads(cli("context", "story", "--json").out)["session_requests"] is None
+    counted = json.loads(cli("status", "story", "--json").out)["usage"]["session"]["requests"]
+    assert json.loads(cli("context", "story", "--json").out)["session_requests"] == counted == 5

@@ -68,7 +68,11 @@ def test_a_session_is_named_by_the_beginning_of_its_id(cli, logs, monkeypatch):
     monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
     assert cli("replay", "s-fi").out == cli("replay", logs / "s-first.jsonl").out
     ran = cli("replay", "s-f")
-    assert ran == (2, "", "sessionlog: 's-f' names 3 sessions: s-failed, s-first, s-free\n")
+    assert ran == (
+        2,
+        "",
+        "sessionlog: 's-f' names 3 sessions: s-failed, s-first, s-free; `sessionlog sessions` lists them\n",
+    )
     (logs / "s-f.jsonl").write_bytes((logs / "s-free.jsonl").read_bytes())
     assert cli("replay", "s-f").out == cli("replay", logs / "s-f.jsonl").out
 

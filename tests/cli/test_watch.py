@@ -76,6 +76,21 @@ def test_a_picture_fits(cli, running, config, monkeypatch, columns):
     assert any(line.startswith("daily") and "75 %" in line for line in lines)
 
 
+def test_a_picture_for_a_pipe(cli, running, monkeypatch):
+    """Is about as wide as other reports."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert max(map(len, cli("watch", "--once", *PRESENT).out.splitlines())) <= 100
+
+
+def test_one_mistake_leaves_the_other_budgets(cli, running, config):
+    """They are shown, and the mistake is said with its file."""
+    config('[budgets.daily]\nusd = 1\nperiod = "day"\n[budgets.typo]\ndollars = 20\nperiod = "day"\n')
+    ran = cli("watch", "--once", *PRESENT)
+    assert ran.code == 0
+    assert any(line.startswith("daily") for line in ran.out.splitlines())
+    assert "config.toml: [budgets.typo] unknown key 'dollars' (did you mean 'usd'?)" in " ".join(ran.out.split())
+
+
 def test_filters(cli, running, record):
     """As they are everywhere."""
     record(running, "s-site", status=None, work_dir="/src/site")
@@ -226,6 +241,19 @@ def test_a_live_screen(terminal, sessions):
     assert "\x1b[?1049l" in last
     assert "\x1b[?25h" in last
     assert "Traceback" not in last
+
+
+def test_settings_that_break_while_they_are_watched(terminal, config):
+    """Are said in a line; the budgets of before stay until there are new ones."""
+    config('[budgets.daily]\nusd = 1\nperiod = "day"\n')
+    shown = terminal("--interval", "0.2", columns=160)
+    shown.wait_for("daily")
+    config("[budgets.weekly]\nusd = ")
+    assert "daily" in shown.wait_for("the budgets are those of before")
+    config('[budgets.weekly]\nusd = 3\nperiod = "week"\n')
+    shown.wait_for("weekly")
+    shown.type(b"\x03")
+    assert shown.end()[1] == 130
 
 
 def test_a_resize_does_not_wait_for_the_next_look(terminal, home):

@@ -22,6 +22,12 @@ ADDED = {
         "a number that was guessed must not look like one that was counted",
         re.compile(r"^(dict|tokenSummary)\.estimated$"),
     ),
+    "what the provider counted is the total": (
+        "the parts of a log are a fraction of its prompt, and a percentage of a window that nobody knows is a guess",
+        re.compile(
+            r"^dict\.(notInMessages|contextTokens|contextPercentage)$|^(dict|tokenSummary)\.contextWindowKnown$"
+        ),
+    ),
 }
 
 SUPERSEDED = {
@@ -102,8 +108,12 @@ RULES = {
         {f"tracker {name}": {"turn 0.turn_usage.requests": 0} for name in ("none_usage", "string_numbers", "zero_requests")},
     ),
     "a tool call is counted once": (
-        "2 calls under one key and 4 under another were 6",
-        {"tracker mcp_key_present": {"session_data.mcp_tool_calls": 2, "session_usage.tool_calls": 2}},
+        "2 calls of an MCP server among 4 were 2 in their turn and 6 in the session",
+        {
+            "tracker mcp_key_present": {
+                "turn 0.turn_usage.tool_calls": 4, "session_data.mcp_tool_calls": 2, "session_usage.tool_calls": 4,
+            },
+        },
     ),
     "arguments given as a text are counted": (
         "a call with its arguments as a text of JSON was counted as one without any",
@@ -121,9 +131,13 @@ RULES = {
             },
             "extract no_usage": {
                 "context_total": 214, "context_percentage": 214 / 128_000 * 100, **_TRAFFIC,
-                "table: CONTEXT / → Total": ["214", "0.2% of 128K"],
+                "table: CONTEXT / → Total": ["214", "0.2% of 128K (assumed)"],
             },
         },
+    ),
+    "a window that nobody knows is assumed": (
+        "without a model and a window there is a default, and a percentage of it is a guess",
+        {"extract no_history": {"table: CONTEXT / → Total": ["52", "0.0% of 128K (assumed)"]}},
     ),
     "a time that nobody says is null": (
         "`None` is no time",

@@ -44,12 +44,19 @@ RULES = {
         },
     ),
     "Ki and thousands": ContextRule(
-        "Google counts these windows in Ki",
+        "Google counts all its windows in Ki",
         {
             "context_window gemini-2.5-pro": 1_048_576,
+            "context_window google-gla:gemini-2.5-flash-lite": 1_048_576,
+            "context_window_table gemini-1.5-flash": 1_048_576,
+            "context_window_table gemini-1.5-pro": 2_097_152,
+            "context_window_table gemini-2.0-flash": 1_048_576,
             "context_window_table gemini-pro": 32_768,
             "context_window_table gemini-2.5-pro": 1_048_576,
             "context_window_table gemini-2.5-flash": 1_048_576,
+            "usage_tracker_window_table gemini-1.5-flash": 1_048_576,
+            "usage_tracker_window_table gemini-1.5-pro": 2_097_152,
+            "usage_tracker_window_table gemini-2.0-flash": 1_048_576,
         },
     ),
     "usage_tracker_window is superseded": ContextRule(

@@ -1,12 +1,19 @@
 """A pydantic-ai agent over three turns: tracker, snapshot, table and CSV agree with the log and with the run's usage."""
 
+import asyncio
 import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic import BaseModel
+from pydantic_ai import Agent, Tool, ToolReturn
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import FunctionToolset
 from rich.console import Console
 
 from sessionlog.context import (
@@ -20,6 +27,7 @@ from sessionlog.context import (
     to_csv,
     unregister_agent,
 )
+from sessionlog.context.snapshots.tools import tools_of_agent
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage, read_usage
 from sessionlog.logger.session_logger import SessionLogger
@@ -95,7 +103,11 @@ def test_three_kinds_of_history_give_one_snapshot(recorded):
             del message["timestamp"]
         for usage in (said["turnUsage"], said["sessionUsage"]):
             del usage["durationSeconds"]
-    assert logged == live
+    assert logged.pop("modelInputTokens") == recorded.messages[-1].usage.input_tokens
+    assert logged.pop("modelOutputTokens") == recorded.messages[-1].usage.output_tokens
+    for name in ("notInMessages", "contextTokens", "contextPercentage"):  # these are made from what is reported
+        logged.pop(name, None)
+    assert logged.items() <= live.items()
 
 
 def test_the_snapshot_agrees_with_the_runs(recorded):
@@ -195,3 +207,96 @@ def test_available_tools_are_listed(recorded):
     assert [(name, description) for name, description, _ in done.value.value] == [
         ("read", "Read a file."), ("grep", "Count a word."),
     ]  # fmt: skip
+
+
+class Answer(BaseModel):
+    """A structured answer."""
+
+    number: int
+
+
+def test_structured_answers_are_turns_too():
+    """As many turns, requests and tool calls as the runs made; calls of the output tool are none, also when stored."""
+    agent = Agent(TestModel(), output_type=Answer)
+
+    @agent.tool_plain
+    def look() -> ToolReturn:
+        return ToolReturn(return_value="ok", content=["This is what I saw."])
+
+    results = run_turns(agent)
+    history = results[-1].all_messages()
+    for kept in (history, json.loads(ModelMessagesTypeAdapter.dump_json(history))):
+        used = extract_context_snapshot(agent, "a", message_history=kept).session_usage
+        assert used.turns == len(PROMPTS)
+        assert used.requests == sum(result.usage.requests for result in results)
+        assert used.tool_calls == sum(result.usage.tool_calls for result in results)
+
+
+def _toolset():
+    tools = FunctionToolset()
+
+    @tools.tool_plain
+    def read(path: str) -> str:
+        """Read a file."""
+        return path
+
+    @tools.tool_plain
+    def grep(word: str) -> str:
+        """Count a word."""
+        return word
+
+    return tools
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda tools: tools.prefixed("p"),
+        lambda tools: tools.renamed({"lire": "read"}),
+        lambda tools: tools.filtered(lambda ctx, tool: tool.name == "read"),
+        lambda tools: tools.prefixed("p").filtered(lambda ctx, tool: tool.name == "p_read"),
+        lambda tools: tools.filtered(lambda ctx, tool: "path" in tool.parameters_json_schema["properties"]).prefixed("p"),
+        lambda tools: tools.prepared(lambda ctx, listed: [replace(tool, description="Other.") for tool in listed[:1]]),
+        lambda tools: tools.approval_required(),
+    ],
+)  # fmt: skip
+def test_wrapped_tools_are_those_that_the_model_is_told_of(wrap):
+    """By name, description and schema: prefixed, renamed, filtered, prepared."""
+    told = []
+
+    def answer(messages, info):
+        told.extend((tool.name, tool.description, tool.parameters_json_schema) for tool in info.function_tools)
+        return ModelResponse(parts=[TextPart("ok")])
+
+    agent = Agent(FunctionModel(answer), toolsets=[wrap(_toolset())])
+    with asyncio.Runner() as runner:
+        runner.run(agent.run("Go"))
+        assert runner.run(list_available_tools(agent)) == told
+    assert all(tool.is_certain for tool in tools_of_agent(agent))
+
+
+def test_tools_that_ask_first_say_so():
+    """Whoever wraps them."""
+    agent = Agent(TestModel(), toolsets=[_toolset().approval_required()])
+    assert [tool.requires_approval for tool in tools_of_agent(agent)] == [True, True]
+
+
+async def _later(ctx, tool):
+    return True
+
+
+@pytest.mark.parametrize("ask", [lambda ctx, tool: ctx.deps.is_admin, _later])
+def test_a_filter_that_cannot_be_asked_is_told(ask):
+    """One that looks at the run, or awaits: its tools are listed, as ones that the model may not be told of."""
+    agent = Agent(TestModel(), toolsets=[_toolset().filtered(ask)])
+    assert [(tool.name, tool.is_certain) for tool in tools_of_agent(agent)] == [("read", False), ("grep", False)]
+
+
+def test_a_tool_that_is_made_anew_for_each_run_is_told():
+    """What it will be then is not known."""
+
+    async def prepare(ctx, tool):
+        return None
+
+    agent = Agent(TestModel(), tools=[Tool(_later, prepare=prepare)])
+    assert [(tool.name, tool.is_certain) for tool in tools_of_agent(agent)] == [("_later", False)]

@@ -48,6 +48,24 @@ def test_a_window_of_ones_own():
     assert get_agent_context_snapshot("a").context_window == 99
 
 
+@pytest.mark.parametrize("wrong", [-5, 0, True, "99", 9.5, None])
+def test_a_window_that_is_none_does_not_count(wrong):
+    """Only whole numbers above 0 are windows; else the model's holds."""
+    register_agent("a", None, {"model": "gpt-4", "context_window": wrong})
+    assert get_agent_context_snapshot("a").context_window == get_model_context_window("gpt-4")
+
+
+@pytest.mark.parametrize("wrong", ["12", -5, float("nan"), float("inf"), True, [1]])
+def test_a_duration_that_is_none_is_not_known(wrong):
+    """Whatever a caller gives, the turns can be summed."""
+    recorder = register_agent("a", None)
+    recorder.record_request({"input_tokens": 1}, duration_ms=wrong)
+    recorder.record_request({"input_tokens": 1}, duration_ms=12)
+    snapshot = get_agent_context_snapshot("a")
+    assert [step.duration_ms for step in snapshot.per_request_usage] == [None, 12.0]
+    assert snapshot.session_usage.input_tokens == 2
+
+
 def test_what_is_recorded():
     """Requests with their turns; several that were only counted together count as many."""
     recorder = register_agent("a", None, recorder=AgentRecorder(clock=lambda: 10**18))

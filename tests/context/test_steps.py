@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, save_csv, to_csv, utc_time
+from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, read_duration, save_csv, to_csv, utc_time
 from sessionlog.render.escape import csv_cell
 
 STEP = StepRecord(
@@ -88,6 +88,16 @@ def test_a_file_that_cannot_be_written(tmp_path):
 def test_times_are_utc(value, expected):
     """Datetimes and texts; what is no time stays what it is."""
     assert utc_time(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, 0.0), (12, 12.0), (0.5, 0.5), (1e12, None), (10**400, None), (-1, None), (float("nan"), None),
+     (float("inf"), None), (True, None), ("3", None), (None, None)],
+)  # fmt: skip
+def test_a_duration_is_a_number(value, expected):
+    """Finite and not negative; what is none is not known."""
+    assert read_duration(value) == expected
 
 
 def test_a_step_as_json():

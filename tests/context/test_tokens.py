@@ -143,7 +143,21 @@ def test_claude_counts_a_quarter_more(model):
         ("o3-mini", "o200k_base"),
         ("us.meta.llama3-1-70b-instruct-v1:0", "llama3"),
         ("zai/glm-4.5-air", "glm4"),
+        ("github-copilot/gpt-4-o-preview", "o200k_base"),
+        ("phi-4", "phi4"),
+        ("microsoft/phi-4-reasoning-plus", "phi4"),
+        ("phi-4-mini-instruct", ""),
+        ("phi-4-multimodal-instruct", ""),
+        ("deepseek/deepseek-r1-0528:free", "deepseek_v3"),
+        ("deepseek-r1-0528-qwen3-8b", ""),
+        ("thudm/glm-4-32b-0414", "glm4"),
+        ("glm-4.5v", "glm4"),
         ("glm-4.6", ""),
+        ("glm-4.6v-flash", ""),
+        ("glm-4-plus", ""),
+        ("kimi-k2.7-code", "kimi_k2"),
+        ("kimi-k3", "kimi_k3"),
+        ("kimi-k3.1-pro", ""),
         ("gpt-40", ""),
         ("my-gpt-4o", ""),
     ],
@@ -233,12 +247,14 @@ def test_long_texts_are_counted_once(fresh, monkeypatch):
     assert count_tokens(text) == 7
 
 
-@pytest.mark.parametrize(
-    "unit", ["a", "A", " ", "\n", " \n", "\r\n", "-", "_", "中", "😀", "\ud800", "\0", "aB1", "é ", ' "']
-)
+_UNITS = ("a", "A", " ", "\n", " \n", "\r\n", "-", "_", "中", "😀", "\ud800", "\0", "aB1", "é ", ' "')
+_SPACES = ("\x1e", "\x85", "\u2028", "\x1e ", "\x85\n", "\x1c\u3000")
+
+
+@pytest.mark.parametrize("unit", [*_UNITS, *_SPACES])
 def test_the_estimate_is_linear(unit):
     """Thirty-two times as much of anything takes about thirty-two times as long, not a thousand."""
-    base = unit * (8_000 // len(unit))
+    base = unit * (1_500 // len(unit))  # 32 times as much is still cut at once
 
     def seconds(text):
         best = 1.0
@@ -249,6 +265,23 @@ def test_the_estimate_is_linear(unit):
         return best
 
     assert seconds(base * 32) < 300 * seconds(base) + 0.01
+
+
+def test_no_run_is_searched_again_and_again():
+    """A run of any white space is one piece and its last character: what would cut it up would search it each time."""
+    spaces = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
+    assert len(spaces) > 25
+    assert {space: count_tokens(space * 200) for space in spaces} == dict.fromkeys(spaces, 2)
+    assert {space: count_tokens(f"{space} " * 100) for space in spaces} == dict.fromkeys(spaces, 2)
+    assert {space: count_tokens(f"{space}\n" * 100) for space in spaces} == dict.fromkeys(spaces, 100)
+
+
+def test_no_other_run_is_one_piece():
+    """Of anything but white space a piece has at most 64 characters, alone and between spaces and lines."""
+    others = [chr(code) for code in range(0x3000) if not chr(code).isspace()]
+    assert min(count_tokens(char * 200) for char in others) > 3
+    assert min(count_tokens(f"{char} " * 40) for char in others) >= 40
+    assert min(count_tokens(f"{char}\n" * 40) for char in others) >= 40
 
 
 def test_json_is_counted_compact():

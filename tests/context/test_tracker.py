@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sessionlog.context import RequestUsageSnapshot, UsageTracker, extract_context_snapshot
+from sessionlog.context import ContextSnapshot, RequestUsageSnapshot, UsageTracker, extract_context_snapshot
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from tests.context.talks import answer, ask, tool_loop, user
@@ -51,6 +51,38 @@ def test_codemode_counts_are_cumulative():
     assert tracker.get_session_data()["codemode_tool_calls"] == 6
 
 
+def test_a_codemode_count_that_is_not_told_is_what_it_was():
+    """Nothing is added for it, and what is told later is compared with what was told last."""
+    tracker = UsageTracker(codemode=True)
+    told = [{"mcp_tool_calls": 5}, {}, {"mcp_tool_calls": None}, {"mcp_tool_calls": "x"}, {"mcp_tool_calls": -1}]
+    for counts in (*told, {"mcp_tool_calls": 6}):
+        tracker.record_turn({}, {"codemode_tool_calls": 3, **counts})
+    session = tracker.get_session_data()
+    assert (session["mcp_tool_calls"], session["codemode_tool_calls"]) == (6, 3)
+
+
+def test_calls_of_an_mcp_server_are_among_all():
+    """Where the usage names both, the greater number is that of all; what is told of the server stays."""
+    tracker = UsageTracker()
+    tracker.record_turn({"tool_calls": 4, "mcp_tool_calls": 2}, tool_names=["read"])
+    tracker.record_turn({"tool_calls": 1, "mcp_tool_calls": 2})
+    tracker.record_turn({}, tool_names=["read", "read"])
+    assert tracker.get_session_usage().tool_calls == 4 + 2 + 2
+    assert tracker.get_session_data()["mcp_tool_calls"] == 2 + 2 + 2
+
+
+@pytest.mark.parametrize("wrong", ["3", -5.0, float("nan"), float("inf"), True, [1], 1e300])
+def test_a_duration_that_is_none_does_not_count(wrong):
+    """The clock tells then, as if nothing had been given, and later turns still add up."""
+    tracker = UsageTracker(clock=iter([10.0, 12.5]).__next__)
+    tracker.start_turn()
+    tracker.record_turn({}, turn_duration=wrong)
+    tracker.record_turn({}, turn_duration=wrong)
+    tracker.record_turn({}, turn_duration=1)
+    assert tracker.get_session_usage().duration_seconds == 3.5
+    assert tracker.get_turn_data()["duration_ms"] == 1000
+
+
 def test_what_is_returned_is_a_copy():
     """A caller's changes stay the caller's."""
     tracker = UsageTracker()
@@ -75,6 +107,63 @@ def test_steps_of_runs_alone_follow_each_other():
         tracker.record_steps_from_snapshot(extract_context_snapshot(message_history=talk))
     steps = tracker.get_step_history()
     assert [(step.turn_id, step.step_number, step.input_tokens) for step in steps] == [(1, 1, 1), (2, 2, 2)]
+
+
+def _snapshot(*steps):
+    """A snapshot of requests, given as (prompt tokens, second or None, turn)."""
+    return ContextSnapshot(
+        agent_id="a",
+        per_request_usage=tuple(
+            RequestUsageSnapshot(
+                request_num=number,
+                input_tokens=tokens,
+                output_tokens=1,
+                timestamp=None if second is None else f"2026-11-21T10:00:{second:02}Z",
+                turn_id=turn,
+            )
+            for number, (tokens, second, turn) in enumerate(steps, start=1)
+        ),
+    )
+
+
+def _kept(*snapshots):
+    """(step, turn, prompt tokens) of what a tracker keeps of snapshots."""
+    tracker = UsageTracker(session_id="s")
+    for snapshot in snapshots:
+        tracker.record_steps_from_snapshot(snapshot)
+    return [(step.step_number, step.turn_id, step.input_tokens) for step in tracker.get_step_history()]
+
+
+def test_steps_of_a_sliding_history_are_kept_once():
+    """What was cut off its beginning is remembered, and its turns are counted on."""
+    first = _snapshot((10, 1, 1), (20, 2, 1), (30, 3, 2))
+    second = _snapshot((20, 2, 1), (30, 3, 2), (40, 4, 2), (50, 5, 3))
+    third = _snapshot((50, 5, 1))
+    assert _kept(first, second, third) == [(1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 2, 40), (5, 3, 50)]
+
+
+def test_a_snapshot_from_before_adds_nothing():
+    """All its steps are known, in their order."""
+    steps = (10, 1, 1), (20, 2, 1), (30, 3, 2)
+    assert _kept(_snapshot(*steps), _snapshot(*steps[:2]), _snapshot(steps[1])) == [(1, 1, 10), (2, 1, 20), (3, 2, 30)]
+
+
+def test_equal_steps_of_no_known_time_are_two():
+    """Runs of which nobody says when they were are the same only where a longer history begins with them."""
+    once = _snapshot((10, None, 1))
+    assert _kept(once, once) == [(1, 1, 10), (2, 2, 10)]
+    assert _kept(once, _snapshot((10, None, 1), (20, None, 1))) == [(1, 1, 10), (2, 1, 20)]
+
+
+def test_a_run_alone_may_be_repeated():
+    """A snapshot of a later run, taken again as it grows, adds only what is new of it."""
+    runs = _snapshot((10, 1, 1)), _snapshot((20, 2, 1)), _snapshot((20, 2, 1), (30, 3, 1), (40, 4, 2))
+    assert _kept(*runs) == [(1, 1, 10), (2, 2, 20), (3, 2, 30), (4, 3, 40)]
+
+
+def test_a_snapshot_without_steps_adds_nothing():
+    """Before the first request as after the last."""
+    assert _kept(_snapshot(), _snapshot((10, 1, None)), _snapshot()) == [(1, 1, 10)]
 
 
 def test_the_csv_is_that_of_the_steps(tmp_path):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,43 @@ class _Open:
     output_tokens: int = 0
 
 
+class _Slots:
+    __slots__ = ("input_tokens", "output_tokens")
+
+    def __init__(self):
+        self.input_tokens = 8
+
+
+class _Reads:
+    """As messages of a protocol are: names that are read, and state of its own beside them."""
+
+    def __init__(self):
+        self._state = 9
+
+    @property
+    def prompt_token_count(self):
+        return self._state
+
+    @property
+    def candidates_token_count(self):
+        raise ValueError
+
+    def input_tokens(self):
+        return 3
+
+
+class _Tuple(NamedTuple):
+    input_tokens: int = 3
+    output_tokens: int = 4
+
+
+class _Details:
+    """OpenAI's, where the details are no dictionary either."""
+
+    prompt_tokens = 9
+    prompt_tokens_details = SimpleNamespace(cached_tokens=4)
+
+
 def _open():
     usage = _Open()
     usage.output_tokens, usage.web_searches = 2, 1
@@ -61,6 +99,10 @@ def _open():
         (_Slotted(), {"input_tokens": 6}),
         (_open(), {"input_tokens": 6, "output_tokens": 2, "web_searches": 1}),
         (SimpleNamespace(x=1), {"x": 1}),
+        (_Slots(), {"input_tokens": 8}),
+        (_Reads(), {"_state": 9, "prompt_token_count": 9}),
+        (_Tuple(), {"input_tokens": 3, "output_tokens": 4}),
+        (["input_tokens"], {}),
         (7, {}),
         ("text", {}),
     ],
@@ -99,6 +141,50 @@ def test_a_dictionary_is_a_copy():
         ({"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}, (9, 2, 4, 0)),
         # more is cached than the prompt is long: it stands beside it
         ({"input_tokens": 7, "cache_read_tokens": 90}, (97, 0, 90, 0)),
+        # LiteLLM: Anthropic's names beside an inclusive prompt
+        (
+            {
+                "prompt_tokens": 1000,
+                "completion_tokens": 5,
+                "cache_read_input_tokens": 900,
+                "cache_creation_input_tokens": 50,
+                "prompt_tokens_details": {"cached_tokens": 900},
+            },
+            (1000, 5, 900, 50),
+        ),
+        # Gemini: inclusive; thoughts and the prompts of its own tools stand beside
+        (
+            {
+                "promptTokenCount": 100,
+                "candidatesTokenCount": 5,
+                "thoughtsTokenCount": 20,
+                "cachedContentTokenCount": 60,
+                "toolUsePromptTokenCount": 7,
+            },
+            (107, 25, 60, 0),
+        ),
+        (
+            {
+                "prompt_token_count": 100,
+                "candidates_token_count": 5,
+                "thoughts_token_count": None,
+                "cached_content_token_count": 60,
+            },
+            (100, 5, 60, 0),
+        ),
+        # Bedrock, and Claude Code's sums by model: beside
+        (
+            {"inputTokens": 30, "outputTokens": 5, "cacheReadInputTokens": 60, "cacheWriteInputTokens": 10},
+            (100, 5, 60, 10),
+        ),
+        ({"inputTokens": 1, "cacheReadInputTokens": 2, "cacheCreationInputTokens": 3}, (6, 0, 2, 3)),
+        # what this room writes
+        (TurnUsage(input_tokens=9, output_tokens=1, cache_read_tokens=4, cache_write_tokens=2).to_dict(), (9, 1, 4, 2)),
+        # objects that no dictionary can be made of
+        (_Slots(), (8, 0, 0, 0)),
+        (_Reads(), (9, 0, 0, 0)),
+        (_Tuple(), (3, 4, 0, 0)),
+        (_Details(), (9, 0, 4, 0)),
         ({"input_tokens": "12", "output_tokens": 3.0}, (12, 3, 0, 0)),
         ({"input_tokens": None, "output_tokens": -1}, (0, 0, 0, 0)),
         ({}, (0, 0, 0, 0)),
@@ -120,7 +206,8 @@ _JSON = st.recursive(
 )
 _NAMES = st.sampled_from(
     ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "input", "output", "cache_read",
-     "requests", "tool_calls", "cached_tokens", "input_tokens_details", "cache_read_input_tokens", "x"]
+     "requests", "tool_calls", "cached_tokens", "input_tokens_details", "cache_read_input_tokens", "x",
+     "prompt_tokens", "promptTokenCount", "cachedContentTokenCount", "inputTokens", "cacheWriteInputTokens"]
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from sessionlog.context import (
     unregister_agent,
 )
 from sessionlog.logger.session_logger import SessionLogger
-from tests.context.talks import answer, ask, call, tool_loop, user
+from tests.context.talks import answer, ask, call, result, tool_loop, user
 
 
 def test_05_a_stored_history_is_not_lost():
@@ -77,6 +77,22 @@ def test_07_turns_are_prompts_and_tool_calls_are_calls():
     assert snapshot.session_usage.turns == 1
     assert (snapshot.turn_usage.tool_calls, snapshot.turn_usage.requests) == (3, 3)
     assert snapshot.turn_usage.tool_names == ("read", "read", "grep")
+
+
+def test_07_a_structured_answer_ends_its_turn():
+    """The next prompt opens a turn also where it is sent beside the answer to the output tool, which is no tool call."""
+    talk = [ask(user("One")), answer(call("final_result", "c1"), tokens=(1, 1))]
+    done = SimpleNamespace(part_kind="tool-return", content="Final result processed.", tool_call_id="c1")
+    talk += [ask(done, user("Two")), answer(call("read", "c1"), tokens=(2, 1))]
+    talk += [
+        ask(result("c1", "body")),
+        answer(call("final_result", "c2"), tokens=(3, 1)),
+        ask(vars(done) | {"tool_call_id": "c2"}),
+    ]
+    snapshot = extract_context_snapshot(message_history=talk)
+    assert [step.turn_id for step in snapshot.per_request_usage] == [1, 2, 2]
+    assert (snapshot.session_usage.turns, snapshot.session_usage.tool_calls) == (2, 1)
+    assert (snapshot.turn_usage.requests, snapshot.turn_usage.tool_names) == (2, ("read",))
 
 
 def test_08_cached_tokens_of_an_object_are_seen():

@@ -110,6 +110,19 @@ def test_a_seller_with_limits_of_its_own_has_rows(built):
     assert table == {"github-copilot/m1": "5", "m1": "9", "m2": "9"}
 
 
+def test_googles_windows_are_ki(built):
+    """Also where they are rounded to millions; another maker's million is one, and a seller's limit is its own."""
+    table = built(
+        provider("google", "gemini", **{"gemini-9": 1_000_000, "gemini-9-pro": 2_000_000, "gemini-9-live": 131_072}),
+        provider("github-copilot", **{"gemini-9": 264_000}),
+        provider("openrouter", **{"google/gemini-9": 1_048_576, "other": 1_000_000}),
+    )
+    assert table == {
+        "gemini-9": "1048576", "gemini-9-live": "131072", "gemini-9-pro": "2097152", "github-copilot/gemini-9": "264000",
+        "other": "1000000",
+    }  # fmt: skip
+
+
 def test_what_the_look_up_finds_anyhow_is_left_out(built):
     """A decorated name needs a row only if its window is another than the bare name's."""
     table = built(provider("p", m1=5, **{"us.anthropic.m1-v1:0": 5, "m1-preview": 5, "m1-0613": 6, "m2-preview": 7}))

@@ -81,6 +81,8 @@ def test_decoration_is_taken_off(spelling, model):
         ("gemini-pro", 32_768),
         ("gemini-pro-latest", 1_048_576),
         ("mistral-small-2506", 128_000),
+        ("codestral-2405", 32_000),
+        ("codestral-2501", 256_000),
     ],
 )
 def test_exact_beats_stripped(model, window):
@@ -102,9 +104,52 @@ def test_a_million_in_brackets_is_a_million(model):
     assert find_context_window(model) == 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("anthropic.claude-v2:1:18k", 18_000),
+        ("anthropic.claude-v2:1:200k", 200_000),
+        ("us.amazon.nova-pro-v1:0:24k", 24_000),
+        ("bedrock:amazon.nova-pro-v1:0:300K", 300_000),
+        ("arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-sonnet-20240229-v1:0:28k", 28_000),
+        ("anthropic.claude-3-sonnet-20240229-v1:0", 200_000),
+    ],
+)
+def test_a_window_behind_bedrocks_version_is_the_window(model, window):
+    """Its models are sold with several windows, and the name says which."""
+    assert find_context_window(model) == window
+
+
+@pytest.mark.parametrize(
+    "model", ["yarn:8k", "yarn:1:0k", "yarn:1:k", "yarn:1:-8k", "yarn:1:١k", "yarn:1:99999k", "24k"]
+)
+def test_what_only_looks_like_a_window_is_none(model):
+    """A tag of some size, nothing, or more than there is."""
+    assert find_context_window(model) is None
+
+
 def test_other_brackets_are_decoration():
     """They do not hide the model."""
     assert find_context_window("claude-sonnet-4-5[200k]") == 200_000
+
+
+@pytest.mark.parametrize(
+    ("names", "window"),
+    [
+        (("llama3.1:8b", "llama3.1-8b", "llama-3.1-8b", "meta-llama/llama-3.1-8b-instruct"), 131_072),
+        (("deepseek-chat", "deepseek-reasoner", "deepseek/deepseek-chat", "deepseek-v3.2"), 128_000),
+    ],
+)
+def test_one_model_has_one_window(names, window):
+    """By whichever of its names it is asked for."""
+    assert {name: find_context_window(name) for name in names} == dict.fromkeys(names, window)
+
+
+def test_google_counts_in_ki():
+    """All windows of its models, in whatever unit somebody has them."""
+    sizes = {name: find_context_window(name) for name in NAMES if name.startswith("gemini-")}
+    assert {name: size for name, size in sizes.items() if size % 1024} == {}
+    assert (sizes["gemini-2-0-flash"], sizes["gemini-1-5-pro"]) == (1 << 20, 1 << 21)
 
 
 def test_a_seller_may_set_limits_of_its_own():

@@ -19,6 +19,7 @@ from sessionlog.render.budget import (
     render_budgets,
     render_budgets_csv,
     render_confirmed,
+    render_sentences,
 )
 from sessionlog.render.line import settle
 from tests.analytics.week import NOW, check_golden
@@ -38,7 +39,7 @@ def budget(name="daily", *, used=0.0, gaps=(), session="", table=None, **fields)
         "name": name, "used": used, "reserved": rule.in_unit(0), "limit": limit, "percent": 100 * used / limit,
         "unit": rule.unit, "window_seconds": None, "start_ns": None, "resets_ns": None, "burn_per_hour": 0.0,
         "runs_out_ns": None, "level": level_of(rule, round(used * rule.in_one)), "unpriced": 0, "source": "config",
-        "session": None, "rule": rule,
+        "session": 1 if session else None, "rule": rule,
     }  # fmt: skip
     return ReportedBudget(state=BudgetState(**(known | fields)), session=session, gaps=tuple(gaps))
 
@@ -105,15 +106,46 @@ def test_colour_says_what_the_words_say(used, percent, word, style):
 
 def test_no_session_is_running():
     """Then there is nothing to show of a session's budget."""
-    assert shown(report(budget("each", table={"usd": 5, "per": "session"})))[3].endswith("no session is running")
+    assert shown(report(budget("each", table={"usd": 5, "per": "session"})))[3].endswith(
+        "no session had an event in the last ten minutes"
+    )
 
 
 def test_nothing_is_said_that_is_not():
     """A quiet budget is a short line."""
     assert shown(report(budget()))[2:] == [
-        "BUDGET  PER                        USED      OF    %",
-        "daily   day  ░░░░░░░░░░░░░░░░░░░░    $0  $20.00  0 %",
+        "BUDGET  PER                        USED      OF    LEFT    %",
+        "daily   day  ░░░░░░░░░░░░░░░░░░░░    $0  $20.00  $20.00  0 %",
     ]
+
+
+def test_money_of_which_nothing_is_known():
+    """Is not 0, and the budget is not fine."""
+    row = shown(report(budget(unpriced=3, gaps=[UNPRICED])))[3]
+    assert row.split() == ["daily", "day", "–", "$20.00", "–", "–", "unknown"]
+
+
+def test_money_that_is_a_part():
+    """At least so much; what is estimated is marked, and what is left is not known."""
+    row = shown(report(budget(used=5.0, unpriced=3, estimated=True, gaps=[UNPRICED])))[3]
+    assert row.split()[3:] == ["~$5.00+", "$20.00", "–", "25", "%+", "at", "least"]
+    row = shown(report(budget(used=5.0, estimated=True)))[3]
+    assert row.split()[3:] == ["~$5.00", "$20.00", "~$15.00", "25", "%"]
+
+
+def test_what_is_left_is_what_nobody_has_reserved():
+    """Up to the stop level."""
+    row = shown(report(budget(used=5.0, reserved=1.0, table={"usd": 20, "period": "day", "stop": 50})))[3]
+    assert "$4.00" in row.split()
+
+
+def test_sentences_end_between_words():
+    """What is pasted stays whole."""
+    lines = list(render_sentences(no_budgets("/home/you/.config/sessionlog/config.toml"), 40))
+    assert lines == [
+        "no budgets yet; a first one in", "/home/you/.config/sessionlog/config.toml", "would be", "", "[budgets.daily]",
+        "usd = 20", 'period = "day"',
+    ]  # fmt: skip
 
 
 def test_findings_are_sentences():

@@ -17,7 +17,7 @@ from sessionlog.context.xray.items import Item, Repeat
 from sessionlog.context.xray.parts import Part
 from sessionlog.context.xray.report import ContextReport, Growth
 from sessionlog.errors import Problem
-from sessionlog.render.context import CSV_COLUMNS, render_context, render_context_csv
+from sessionlog.render.context import CSV_COLUMNS, model_name, render_context, render_context_csv
 from sessionlog.render.line import settle
 from tests.analytics.week import NOW
 from tests.ledger.entries import NOON
@@ -94,7 +94,7 @@ def test_an_estimate_is_marked():
 def test_a_window_that_is_not_known_is_not_drawn():
     """The bar is what was sent; nothing is free."""
     text = shown(replace(REPORT, window_tokens=None), 120)
-    assert text.startswith("Context at request 31 of 34 · 148.2k tokens, window unknown · 96 % served from cache\n")
+    assert text.startswith("Context at request 31 of 34 · 148.2k tokens, window unknown · 96 % cached\n")
     assert "free" not in text
     assert "·" not in text.splitlines()[2]
 
@@ -116,7 +116,7 @@ def test_a_nearly_empty_window_is_not_drawn():
 def test_an_estimate_far_above_the_count_is_told():
     """The parts were scaled down."""
     text = shown(replace(REPORT, estimated_tokens=300_000), 120)
-    assert "~ estimated: the parts were 300.0k and are scaled to what the provider counted" in text
+    assert "~ estimated: the parts were 300.0k, scaled to what the provider counted" in text
 
 
 def test_a_single_request_has_no_growth():
@@ -185,3 +185,44 @@ def test_no_line_is_wider_than_the_terminal(sizes, width, window):
         lines[next(n for n, line in enumerate(lines) if line and not set(line) - set("█▒░▓▚╱·"))] if sum(sizes) else ""
     )
     assert all(sign in bar for sign, size in zip("█▒░▓▚╱", sizes, strict=True) if size)
+
+
+def test_the_default_screen_fits_a_small_terminal():
+    """22 lines at 80 columns, each of one row, however much there is; the headline is whole."""
+    text = shown(replace(REPORT, session_requests=40), 80)
+    assert len(text.splitlines()) <= 23  # one more where other logs are spoken of
+    assert len(shown(REPORT, 80).splitlines()) == 22
+    assert text.splitlines()[0].endswith("96 % cached")
+
+
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        (34, None), (None, None), (37, "3 more requests by sub-agents or in other logs of this session"),
+        (35, "1 more request by sub-agents"), (32, "2 requests of this log copied from another session"),
+    ],
+)  # fmt: skip
+def test_another_number_of_requests_is_explained(requests, says):
+    """A session has other logs, and a log repeats what another session counts."""
+    plain, text = shown(REPORT, 100), shown(replace(REPORT, session_requests=requests), 100)
+    assert (says is None and text == plain) or (says is not None and says in text)
+
+
+def test_a_request_that_waits_is_not_counted():
+    """It is said of the one that is looked at, and the others' number is right."""
+    waiting = replace(REPORT, is_waiting=True, session_requests=33)
+    assert "sub-agents" not in shown(waiting, 100)
+    assert "copied" not in shown(waiting, 100)
+    assert "this request has no answer yet" in shown(replace(waiting, request=34), 100)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("claude-opus-4-5-20251101", "claude-opus-4-5"), ("anthropic/claude-opus-4-5", "claude-opus-4-5"),
+        ("gpt-5.3-codex", "gpt-5.3-codex"), ("gpt-4o-2024-08-06", "gpt-4o"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_model_has_its_short_name(model, name):
+    """Without its place and its date."""
+    assert model_name(model) == name

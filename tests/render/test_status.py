@@ -144,6 +144,108 @@ def test_colour_is_for_what_runs_out():
     assert [style(50, level=level) for level in ("ok", "warn", "exceeded")] == ["", "unfinished", "failed"]
 
 
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (None, "opus-4-5 · ctx 74 % · $4.10 session · $18.10+ today · 5h ▓▓▓▓▓▓░░ 72 % until 14:10 · note"),
+        (80, "opus-4-5 · ctx 74 % · $4.10 session · $18.10+ today · 5h ▓▓▓▓▓▓░░ 72 % · note"),
+        (70, "opus-4-5 · ctx 74 % · $4.10 session · 5h ▓▓▓▓▓▓░░ 72 % · note"),
+        (55, "opus-4-5 · ctx 74 % · $4.10 session · 5h ▓▓▓▓▓▓░░ 72 %"), (40, "opus-4-5 · ctx 74 % · 5h ▓▓▓▓▓▓░░ 72 %"),
+        (30, "ctx 74 % · 5h ▓▓▓▓▓▓░░ 72 %"), (3, "5h ▓▓▓▓▓▓░░ 72 %"),
+    ],
+)  # fmt: skip
+def test_a_line_without_room_leaves_out_the_least(width, text):
+    """The time at which a budget starts anew first, the budget never."""
+    pieces = status_line(busy(), now_ns=NOW_NS, zone=UTC, remark="note", width=width)
+    assert "".join(text for text, _ in pieces) == text
+    assert width is None or len(text) <= max(width, 16)
+
+
+def test_a_budgets_level_is_a_word_in_the_line_too():
+    """Colour is not enough; `+` says that more may be used."""
+    document = busy('[b]\nusd = 20\nperiod = "day"\n')
+    document["usage"]["budgets"] = {"b": document["usage"]["budgets"]["b"]}
+    assert line(document).endswith("b ▓▓▓▓▓▓▓░ 91 %+ warn until Sat 00:00")
+
+
+def test_a_budget_of_ones_own_is_not_hidden_by_the_agents_word():
+    """Whatever its name is: the tightest is shown."""
+    document = busy('[weekly]\ntokens = 1000\nperiod = "day"\n')
+    document["usage"]["budgets"]["weekly"] = document["usage"]["budgets"].pop("own:weekly")
+    told = with_fed(document, Fed(TOLD), NOW_NS)
+    assert told["usage"]["budgets"]["weekly"]["unit"] == "percent"
+    assert "own:weekly" in line(told)
+
+
+# --- the page
+
+
+def test_budgets_say_what_is_left_and_how_bad_it_is():
+    """At 80 columns the source goes first, the amounts never."""
+    text = shown(busy('[b]\ntokens = 700_000\nperiod = "day"\n[c]\nrequests = 8\nperiod = "day"\n'), 80)
+    rows = {row.split()[0]: row for row in text.splitlines() if row.startswith(("BUDGET", "b ", "c "))}
+    assert rows["BUDGET"].split() == ["BUDGET", "USED", "OF", "LEFT", "%", "RESETS"]
+    assert "603.6k tok  700.0k  96.4k   86 %  warn" in rows["b"]
+    assert " 8 req       8      0  100 %  exceeded" in rows["c"]
+    assert "hidden columns: window, source (in --json)" in text
+
+
+def test_none_that_fit_is_said_with_the_budget_that_says_so():
+    """0 is the most important number of that column."""
+    text = shown(busy('[b]\nrequests = 8\nperiod = "day"\n'), 80)
+    [row] = [row for row in text.splitlines() if row.startswith("▸ bugfix")]
+    assert row.split()[-2:] == ["0", "b"]
+
+
+def test_all_numbers_of_a_row_are_there_or_hidden_by_name():
+    """Else they do not add up."""
+    heading = ["USED", "TURNS", "REQUESTS", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "TOKENS", "COST"]
+    assert shown(busy(), 80).splitlines()[3].split() == heading
+    narrow = shown(busy(), 60)
+    assert next(row for row in narrow.splitlines() if row.startswith("USED")).split() == [
+        name for name in heading if name not in {"TURNS", "REQUESTS"}
+    ]
+    assert "hidden columns: turns, requests" in " ".join(narrow.split())
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_long_names_lose_their_middle(width):
+    """Beginnings and ends tell sessions and folders apart; no heading takes two lines."""
+    document = busy()
+    document["session"] |= {
+        "id": "first-" + "x" * 90 + "-last",
+        "project": "/home/you/" + "y/" * 60 + "end",
+        "task": "t" * 30,
+    }
+    first, second = shown(document, width).splitlines()[:2]
+    assert first.startswith("Session first-")
+    assert "…" in first
+    assert "running" in first
+    assert second.startswith("~/y/")
+    assert max(len(first), len(second)) <= width
+
+
+def test_marks_are_the_same_everywhere():
+    """`~` and `+` at budgets and typical sessions, too, with what they mean."""
+    book = book_of(session("s", record(input=10**6)), session("t", record(provider="none", model="none")))
+    question = StatusQuestion(zone=UTC, rules=rules('[b]\nusd = 4\nperiod = "day"\n'))
+    text = shown(question.answer(book, NOW_NS)[0].to_dict())
+    assert "~$1.00+" in next(row for row in text.splitlines() if row.startswith("b ")).split()
+    assert "~$1.00" in next(row for row in text.splitlines() if "without a task" in row).split()
+    assert "~ estimated from the price list" in text
+    assert "+ at least:" in text
+    assert "not all is known: there is no price for none/none" in text
+
+
+def test_budgets_that_are_not_asked_say_why():
+    """And not that there are none."""
+    for options in ({"mistake": "config.toml: no such"}, {}):
+        question = StatusQuestion(zone=UTC, rules=rules(BUDGETS), **options)
+        text = shown(question.answer(busy_book(), NOW_NS, alone=not options)[0].to_dict())
+        assert "no budget is known" not in text
+        assert ("budgets: config.toml: no such" if options else "budgets: they are about this machine") in text
+
+
 # --- what an agent tells of itself
 
 TOLD = {

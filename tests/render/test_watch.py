@@ -17,6 +17,8 @@ from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent
 from sessionlog.render.console import THEME
 from sessionlog.render.line import settle
+from sessionlog.render.numbers import human_count
+from sessionlog.render.sessions import MARKS
 from sessionlog.render.watch import render_watch
 from sessionlog.render.watch_screen import open_screen
 from sessionlog.render.watch_tables import short_id
@@ -136,7 +138,7 @@ def test_nothing_is_running():
     """One sentence, and no table of nothing."""
     text = shown(Watched(now_ns=NOON), 80)
     assert text.splitlines() == [
-        "Watch · 20 Nov 12:00:00 · 0 running" + " " * 24 + "▁▁▁▁▁▁▁▁▁▁  0 tok/min",
+        "Watch · 20 Nov 12:00:00 · 0 running" + " " * 12 + "▁▁▁▁▁▁▁▁▁▁  last 5 min  0 tok/min",
         "",
         "No session is running.",
     ]
@@ -150,9 +152,48 @@ def test_it_fits_every_screen(sessions, width, height, quiet):
     lines = shown(seen, width, height).splitlines()
     assert len(lines) <= height
     assert max(map(cell_len, lines)) <= width
-    rows = sum(line.startswith(("●", "○")) for line in lines)
+    rows = sum(line.startswith("●") for line in lines)
     more = next((int(found[1]) for line in lines if (found := re.match(r"\+(\d+) more session", line))), 0)
     assert rows + more == sessions or height < 16
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.sampled_from([80, 100, 120, 160]), st.integers(0, 10**13), st.none() | st.integers(0, 10**14), st.booleans())
+def test_columns_are_those_of_the_width(width, tokens, cost, known):
+    """They neither come nor go with the numbers in them."""
+    one = running(
+        tokens=tokens, requests=tokens, cost_nano=cost, turns=tokens if known else None, pace=pace(tokens, cost),
+        context_tokens=tokens if known else None, context_window=None, project="/a/b" if known else "unknown",
+    )  # fmt: skip
+    own = (budget("daily", tokens, 20, "tokens", runs_out_ns=NOON + MINUTE if known else None),)
+    usual = shown(Watched(now_ns=NOON, sessions=(running(),), budgets=own[:1]), width).splitlines()
+    lines = shown(Watched(now_ns=NOON, sessions=(one,), budgets=own), width).splitlines()
+    for number, first in ((2, "SESSION"), (5, "BUDGET")):
+        titles, usual_titles = lines[number].split(), usual[number].split()
+        assert usual_titles[0] == first
+        assert len(titles) == len(usual_titles)
+        assert all(there.startswith(here.rstrip("…")) for here, there in zip(titles, usual_titles, strict=True))
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_marks_are_those_of_the_list_of_sessions():
+    """A running session looks the same everywhere; one that is quiet is dimmed."""
+    lines = [line for line in render_watch(busy(), width=80, tz="UTC") if line.plain.startswith("●")]
+    assert [line.parts[0][1] for line in lines] == [MARKS["running"][1]] * 2 + ["secondary"]
+
+
+def test_the_head_is_the_sum_of_the_rows():
+    """Of the sessions that are running; what others used is not of it."""
+    seen = replace(busy(2), totals=pace(10**9))
+    tokens = sum(one.pace.tokens for one in seen.sessions)
+    assert f"last 5 min  {human_count(round(tokens / 4.5))} tok/min" in shown(seen, 160).splitlines()[0]
+
+
+def test_a_call_that_took_no_time():
+    """Is spelled in one way."""
+    for took in (0.0, 0.4):
+        seen = Watched(now_ns=NOON, events=(event("tool", 1, name="read", duration_ms=took),))
+        assert "<1 ms" in shown(seen, 80)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 30), (160, 50)])

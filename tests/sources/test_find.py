@@ -221,3 +221,24 @@ def test_the_id_of_a_session_names_its_main_log(tmp_path):
             assert log.path == session.path or (named == session.session and log.path not in parts), (case, log.path)
             tried.add(log.source.id)
     assert tried >= {"claude-code", "gemini", "kimi", "opencode", "qwen-code"}
+
+
+def test_sessions_of_all_agents_are_named_where_several_are_meant(tmp_path, folder, world):
+    """Also where those of our own are several already."""
+    ours = tmp_path / "mine"
+    ours.mkdir()
+    others = sorted(found.session for found in list_sessions(None, env=world).sessions if found.source != "native")
+    letter = others[0][0]
+    for name in ("one", "two"):
+        (ours / f"{letter}-{name}.jsonl").write_bytes(b"")
+    with pytest.raises(AmbiguousSession) as caught:
+        resolve_log(letter, str(ours), world)
+    assert {f"{letter}-one", f"{letter}-two", others[0]} <= set(caught.value.candidates)
+
+
+def test_a_folder_is_told_with_some_of_its_sessions(tmp_path):
+    """So that one can be named."""
+    for number in range(7):
+        (tmp_path / f"s-{number}.jsonl").write_bytes(b"")
+    with pytest.raises(LogNotReadable, match=r"name one session of it: .*s-0\.jsonl, .*s-4\.jsonl and 2 more$"):
+        resolve_session(str(tmp_path), None)

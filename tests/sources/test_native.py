@@ -1,6 +1,7 @@
 """The scan of a native log: it passes over what it need not decode, and misses nothing by it."""
 
 import gzip
+import io
 import json
 import os
 import tempfile
@@ -18,7 +19,8 @@ from sessionlog.events.decode import decode_line
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.stream import read_events
-from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, session_id_of
+from sessionlog.sources import native
+from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, holds_events, session_id_of
 from sessionlog.sources.protocol import Log
 from tests.sources.logs import (
     answered,
@@ -358,3 +360,16 @@ def test_a_scan_equals_a_naive_fold_over_all_events(lines):
     damage = [i for i in items if isinstance(i, Problem) and i.severity == "damage"]
     assert as_sums(session) == naive_fold([i for i in items if not isinstance(i, Problem)])
     assert [p for p in session.problems.first if p.kind != "bad_number"] == damage
+
+
+class _NothingYet(io.BytesIO):
+    """A file that is read without waiting, as some of the kernel's are, while it has nothing to say."""
+
+    def read(self, size=-1):
+        return None
+
+
+def test_a_file_that_says_nothing_yet_holds_no_events(monkeypatch):
+    """A person may name any file; one that neither ends nor gives bytes is no log."""
+    monkeypatch.setattr(native, "open_unpacked", lambda _: (_NothingYet(), None))
+    assert not holds_events("/proc/kmsg")

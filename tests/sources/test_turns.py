@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, parse_time
@@ -74,18 +76,55 @@ def test_so_does_the_scan_of_a_home(source, tmp_path):
     assert counted(load_source(source), tmp_path) > 10
 
 
-def prompts_in(path):
-    """How many prompts a native log has: each request repeats those before, but for a title's, which is made aside."""
-    start, requests = requests_of(item for item in native.read(str(path), None) if not isinstance(item, Problem))
-    turns, held = 0, [0]
-    for goes_on, said in requests:
-        now = sum(first_words(content) != "" for content in said)
-        if goes_on:
-            turns += now
+def words_in(content):
+    """The words of a prompt."""
+    parts = [{"text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
+    return " ".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def step_before(steps, prompts):
+    """(its place, how many prompts are new behind it) of the request that one goes on from; None if it is none's."""
+    for place, step in [*enumerate(steps)][:-9:-1]:
+        last, first, now = step["first"][-1], step["first"], step["now"]
+        if prompts[-1] == last and (
+            len(prompts) <= len(now) or (len(prompts), prompts[-2:]) == (len(first), first[-2:])
+        ):
+            return place, 0
+        behind = [back for back in (1, 2, 3) if prompts[-1 - back :][:1] == [last] and len(prompts) > back]
+        if behind:
+            return place, max(behind[0], len(prompts) - len(first))
+    return None
+
+
+def turns_among(requests):
+    """How many turns begin in requests of (whether it holds only new prompts, prompts)."""
+    turns, most, steps = 0, 0, []
+    for goes_on, prompts in requests:
+        if not prompts:
             continue
-        turns += max(0, now - (max(held) if now - held[-1] > 1 and now >= max(held) else held[-1]))
-        held.append(now)
-    return turns or int(bool(start))
+        new, known = len(prompts), None
+        if goes_on:
+            prompts = [*(steps[-1]["now"] if steps else []), *prompts]
+        else:
+            known = step_before(steps, prompts)
+            new = known[1] if known else max(1, new - most)
+        if known:
+            aside = steps[known[0] + 1 :]
+            steps = steps[: known[0] + 1]
+            if not new or all(one["first"][-2:-1] != steps[-1]["first"][-1:] for one in aside):
+                turns = steps[-1]["turns"]
+        most, turns = max(most, len(prompts)), turns + new
+        if new:
+            steps.append({"first": prompts, "turns": turns})
+        steps[-1]["now"] = prompts
+    return turns
+
+
+def prompts_in(path):
+    """How many turns a native log has, as its messages tell when they are read."""
+    start, requests = requests_of(item for item in native.read(str(path), None) if not isinstance(item, Problem))
+    told = [(goes_on, [words_in(one) for one in said if first_words(one) != ""]) for goes_on, said in requests]
+    return turns_among(told) or int(bool(start))
 
 
 def turns_of(path):
@@ -127,9 +166,22 @@ ANSWER = {"role": "assistant", "content": "yes" * 400}
         ([[user("a")], [user("a"), user([RESULT, {"type": "text", "text": "b"}])]], 2),
         ([[user("a")], [user("a"), user(" ")], [user("a"), user("")], [user("a"), user([])]], 1),
         ([[user("a")], [user("a"), {"content": "b", "role": "user"}], [user("a"), user("b"), user("c")]], 3),
-        ([[user("a"), user("b"), user("c")], [user("sum")], [user("sum"), user("d")]], 4),
+        ([[user("a"), user("b"), user("c")], [user("sum"), user("d")], [user("sum"), user("d"), user("e")]], 5),
+        ([[user("a"), user("b"), user("c")], [user("sum")], [user("sum"), user("d")]], 5),
         ([[user("a"), user("b"), user("c")], [user("title?")], [user("a"), user("b"), user("c")]], 3),
         ([[user("a"), user("b"), user("c")], [user("x")], [user("a"), user("b"), user("c"), user("d")]], 4),
+        ([[user("a")], [user("title?")], [user("a"), ANSWER, user("b")]], 2),
+        ([[user("a"), user("b")], [user("a"), user("b"), user("sum up")], [user("sum"), user("b")]], 2),
+        ([[user("a"), user("b")], [user("b")], [user("a"), user("b"), ANSWER], [user("a"), user("b"), user("c")]], 3),
+        ([[user("a")], [user("a"), user("b")], [user("a"), user("c")], [user("a"), user("d")]], 4),
+        ([[user("go on")], [user("go on"), user("go on")], [user("go on"), user("go on")]], 2),
+        ([[user(f"say {n}, in {'so many ' * 99}words")] for n in range(5)], 5),
+        ([[user([{"type": "text", "text": f"{n}", "cache_control": {"type": "x"}}])] for n in range(9)], 9),
+        ([[user("a")], [user([{"type": "text", "text": "a"}])], [user("<a")], [user([{"type": "image"}])]], 2),
+        (
+            [[user("a"), user("b"), user("c")], *([user(f"{n}")] for n in range(9)), [user("a"), user("b"), user("c")]],
+            13,
+        ),
         ([[user("\n" * 99 + "a")], [user("\n" * 99 + "a"), user('"role":"user"')]], 2),
     ],
 )
@@ -137,21 +189,78 @@ ANSWER = {"role": "assistant", "content": "yes" * 400}
 @pytest.mark.parametrize("cut", [0, 1, 2])
 def test_prompts_of_requests(requests, turns, separators, cut, tmp_path):
     """Results of tools, blanks, compactions and requests made aside begin no turn, wherever a scan stops and goes on."""
+    lines = lines_of(requests, separators=separators, ensure_ascii=False)
+    path = tmp_path / "s.jsonl"
+    assert scanned_twice(path, lines, 1 + cut) == turns
+    assert turns_of(path) == [turns]
+
+
+def lines_of(requests, **spelling):
+    """A log of these requests."""
     events = [("session.start", {"v": 1, "prompt": "a"})]
     events += [("llm.request", {"messages": messages, "model": "m"}) for messages in requests]
-    lines = [
+    return [
         json.dumps(
             {"session_id": "s", "seq": seq, "type": type_, "ts": f"2026-11-20T10:00:{seq:02}.000000Z", "data": data},
-            separators=separators, ensure_ascii=False,
+            **spelling,
         ) + "\n"
         for seq, (type_, data) in enumerate(events)
     ]  # fmt: skip
-    path = tmp_path / "s.jsonl"
-    path.write_text("".join(lines[: 1 + cut]), "utf-8")
+
+
+def scanned_twice(path, lines, cut):
+    """The turns that a scan tells which goes on where one of the first lines ended."""
+    path.write_text("".join(lines[:cut]), "utf-8")
     begun = native.scan(str(path), None).resume
     path.write_text("".join(lines), "utf-8")
-    assert [one.turns for one in native.scan(str(path), begun).sessions] == [turns]
-    assert turns_of(path) == [turns]
+    [session] = native.scan(str(path), begun).sessions
+    return session.turns
+
+
+def spelled(words, way):
+    """A user's message in one of the ways that agents have."""
+    parts = [{"type": "text", "text": words}]
+    marked = [{"type": "text", "text": words, "cache_control": {"type": "ephemeral"}}]
+    image = [{"type": "image", "source": {"data": ["x"]}}, *parts]
+    ways = [user(words), user(parts), user(marked), user(image), {"content": words, "role": "user"}]
+    return ways[way]
+
+
+LONG = " ".join(map(str, range(200)))
+TALK = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "ask", "ask", "tool", "retry", "aside", "cut", "sum up", "again", "rewind"]),
+        st.sampled_from(["go on", "yes", '"é" <\\', "a", "b", LONG + "a", LONG + "b", "b" + LONG]),
+        st.sampled_from([0, 0, 0, 1, 2, 3, 4]),
+    ),
+    max_size=14,
+)
+
+
+def requests_in(talk):
+    """What an agent sends while this is done."""
+    held = []
+    for act, words, way in talk:
+        message = spelled(words, way)
+        if act == "aside":
+            yield [message]
+            continue
+        held += [message] if act == "ask" else [ANSWER, user([RESULT])] if act == "tool" else []
+        held += [message, ANSWER, message] if act == "again" else []
+        held = held[-3:] if act == "cut" else [message, *held[-1:]] if act == "sum up" else held
+        held = [*held[:-2], message] if act == "rewind" else held
+        yield [*held]
+
+
+@given(TALK, st.booleans(), st.booleans(), st.integers(0, 14))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_whatever_is_said_is_counted_by_one_rule(tmp_path_factory, talk, packed, ascii_only, cut):
+    """By a scan, by one that stopped and went on, and by what reading it gives; a message may be spelled in any way."""
+    path = tmp_path_factory.getbasetemp() / "talk.jsonl"
+    separators = (",", ":") if packed else (", ", ": ")
+    lines = lines_of(list(requests_in(talk)), separators=separators, ensure_ascii=ascii_only)
+    turns = scanned_twice(path, lines, 1 + cut)
+    assert (turns, turns_of(path)) == (prompts_in(path), [turns])
 
 
 def codex_rows(*told):

@@ -20,6 +20,7 @@ from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.ledger import seal
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.store import WAIT_SECONDS, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sessionlog.ledger.moment import Clock
 
 _PAUSE = 0.005
+_NOT_READ = ("unreadable", "source_failed")
 _open: WeakSet[BudgetBook] = WeakSet()
 _left: list[Book] = []
 """Books of the parent process: to close one here would end what the parent does."""
@@ -43,6 +45,7 @@ class BudgetBook:
         self._prices = prices
         self._book: Book | None = None
         self._file = (0, 0)
+        self._is_odd = False
         self._lock = threading.RLock()
         _open.add(self)
 
@@ -64,6 +67,9 @@ class BudgetBook:
             finally:
                 if book.connection.in_transaction:
                     book.connection.execute("ROLLBACK")
+                if self._is_odd:  # a book keeps what it found as long as it is open
+                    self._is_odd = False
+                    self.close()
 
     @contextmanager
     def writing(self, book: Book) -> Iterator[None]:
@@ -84,8 +90,19 @@ class BudgetBook:
             book.notes.clear()
             refresh(book, self.env, scanner=scanner, progress=progress)
             if not book.notes or time.monotonic() > until:
-                return list(book.notes)
+                return [*book.notes, *self._not_read(book)]
             time.sleep(_PAUSE)
+
+    def _not_read(self, book: Book) -> list[str]:
+        """Say what is not known to the ledger and cannot be read: whose it is, and what is in it, nobody knows.
+
+        Logs that are known are of a source (see `sums.unreadable_logs`).
+        """
+        known = {path_of(path) for (path,) in book.query("SELECT path FROM files WHERE missing = 3", {})}
+        found = {one.path: one.detail for one in book.problems if one.kind in _NOT_READ and one.path not in known}
+        self._is_odd = self._is_odd or bool(found or known)
+        more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
+        return [f"{path} cannot be read ({detail}){more}" for path, detail in list(found.items())[:1]]
 
     def confirm(self) -> list[str]:
         """Take the ledger and the clock as they are for right; return what had been in doubt.

@@ -12,8 +12,10 @@ live reservations are summed and, if there is room, a reservation is written dow
 
 - the ledger cannot be opened, is damaged, or another process has been writing to it for too long;
 - not all is read: somebody else is reading, or a log of the budget's scope cannot be read;
-- the clock was set, or the ledger deleted or replaced, since it was asked first (see `ledger.seal`);
-- a budget in US dollars, and a model in its scope without a price (`sessionlog pricing MODEL` says how to set one).
+- the clock was set, or the ledger deleted or replaced, since it was asked first (what of that can be seen says
+  `ledger.seal`);
+- a budget in US dollars, and a model in its scope without a price (`sessionlog pricing MODEL` says how to set one);
+- a response in its scope that told no usage, or, where there is a window, no time.
 
 Then the answer is no, and says why; with `on_unknown="allow"` it is yes, says why, and reserves where it can. What is
 known to be too much is no in any case.
@@ -31,8 +33,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog.analytics.budgets.answers import Allowance, Remaining
 from sessionlog.analytics.budgets.book import BudgetBook
-from sessionlog.analytics.budgets.gaps import amount_words, error_words, find_gaps
-from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_budgets
+from sessionlog.analytics.budgets.doubts import amount_words
+from sessionlog.analytics.budgets.gaps import error_words, find_gaps
+from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
 from sessionlog.analytics.budgets.sums import scope_of, time_of, use_since
 from sessionlog.errors import InvalidQuery, InvalidSettings
 from sessionlog.ledger import seal
@@ -110,7 +113,7 @@ class Budget:
             "source": source, "provider": provider, "model": model, "project": project, "meta": meta, "stop": stop,
         }  # fmt: skip
         table = {key: _plain(value) for key, value in given.items() if value is not None}
-        self._begin(parse_budget(name or "budget", table), session_id, ledger, env, on_unknown, clock)
+        self._begin(parse_budget(name or "", table), session_id, ledger, env, on_unknown, clock)
 
     @classmethod
     def named(
@@ -126,13 +129,16 @@ class Budget:
         """Return the budget `[budgets.NAME]` of config.toml; the arguments are those of a new one.
 
         Raises:
-            InvalidSettings: There is none of that name, or one of the file cannot be used.
+            InvalidSettings: There is none of that name, or it cannot be used.
         """
-        rules = parse_budgets(load_settings(env).budgets)
+        settings = load_settings(env)
+        rules, flaws = parse_each_budget(settings.budgets, path=settings.config_path)
         found = next((rule for rule in rules if rule.name == name), None)
+        if name in flaws:
+            raise InvalidSettings(flaws[name])
         if found is None:
             known = f"there are {', '.join(rule.name for rule in rules)}" if rules else f"write one:\n{EXAMPLE}"
-            raise InvalidSettings(f"there is no budget {name!r} in config.toml; {known}")
+            raise InvalidSettings(f"there is no budget {name!r} in {settings.config_path}; {known}")
         self = cls.__new__(cls)
         self._begin(found, session_id, ledger, env, on_unknown, clock)
         return self
@@ -147,7 +153,8 @@ class Budget:
         clock: Clock,
     ) -> None:
         if rule.is_per_session and not session_id:
-            raise InvalidSettings(f"[budgets.{rule.name}] is of a session: say which with session_id")
+            whose = f"Budget.named({rule.name!r})" if rule.name else 'Budget(per="session")'
+            raise InvalidSettings(f"{whose} needs session_id=…: every session has that budget of its own")
         if on_unknown not in {"deny", "allow"}:
             raise InvalidSettings(f"on_unknown must be 'deny' or 'allow'; it is {on_unknown!r}")
         settings = load_settings(env)
@@ -241,10 +248,14 @@ class Budget:
         shown = [amount_words(rule, one) for one in (rule.cap, found.used, found.live.amount, amount)]
         reserved = f" and {shown[2]} reserved" if found.live.amount else ""
         asked = f"; {shown[3]} more would be too much" if found.left > 0 else ""
-        return f"budget {rule.name!r}: {shown[1]} used{reserved} of {shown[0]} per {rule.span}{asked}"
+        return f"{self._called}{shown[1]} used{reserved} of {shown[0]} per {rule.span}{asked}"
+
+    @property
+    def _called(self) -> str:
+        return f"budget {self.rule.name!r}: " if self.rule.name else ""
 
     def _unknown(self, gaps: Sequence[str]) -> str:
-        return f"budget {self.rule.name!r}: what is left is not known: {'; '.join(gaps)}"
+        return f"{self._called}what is left is not known: {'; '.join(gaps)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import local_time, resolve_zone
 
 _HOUR_NS = 3600 * 1_000_000_000
+_SECOND_NS = 1_000_000_000
 _WORDS = {"day": "today", "week": "this-week", "month": "this-month"}
 
 
@@ -28,3 +29,13 @@ def calendar_time(rule: BudgetRule, now_ns: int, zone: str | tzinfo) -> tuple[in
     text = f"{rule.months}mo" if rule.months is not None else _WORDS[str(rule.period)]
     window = parse_usage_window(text, now=now, tz=whose) or UsageWindow()
     return window.start_ns, None if rule.months is not None else window.end_ns
+
+
+def months_later(rule: BudgetRule, first_ns: int, now_ns: int, zone: str | tzinfo) -> int:
+    """Return when, to a second, a use is no longer in the rolling months of a budget in which it is now."""
+    low, high = now_ns // _SECOND_NS, first_ns // _SECOND_NS + (31 * (rule.months or 1) + 3) * 86_400
+    while high - low > 1:
+        middle = (low + high) // 2
+        start_ns, _ = calendar_time(rule, middle * _SECOND_NS, zone)
+        low, high = (low, middle) if start_ns is not None and start_ns > first_ns else (middle, high)
+    return high * _SECOND_NS

@@ -9,14 +9,13 @@ import sqlite3
 
 from sessionlog import files
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.doubts import use_doubts
 from sessionlog.analytics.budgets.rules import BudgetRule
-from sessionlog.analytics.budgets.sums import Use, unpriced_models, unreadable_logs
+from sessionlog.analytics.budgets.sums import Use
 from sessionlog.errors import SessionLogError
 from sessionlog.ledger import seal
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.moment import Moment
-
-_FEW = 3
 
 
 def find_gaps(
@@ -33,27 +32,8 @@ def find_gaps(
         use: What is known to be used.
         session: The session that was asked for alone; None for all.
     """
-    gaps = seal.doubts(book.query, place.path, place.env, now)
-    logs = unreadable_logs(book.query, rule)
-    if logs:
-        more = f" and {len(logs) - 1:,} more" if len(logs) > 1 else ""
-        gaps.append(f"{logs[0]}{more} cannot be read")
-    if rule.unit == "usd" and use.unpriced:
-        names = unpriced_models(book.query, rule, start_ns, session=session)
-        more = f" and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
-        gaps.append(
-            f"there is no price for {', '.join(names[:_FEW])}{more} (requests: {use.unpriced:,}), so at least "
-            f"{amount_words(rule, use.amount)} was used; `sessionlog pricing MODEL` says how to set one"
-        )
-    return gaps
-
-
-def amount_words(rule: BudgetRule, amount: int) -> str:
-    """An amount in a sentence, exact: `$0.031`, `1,200 tokens`."""
-    if rule.unit != "usd":
-        return f"{amount:,} {rule.unit}"
-    whole, _, cents = f"{rule.in_unit(amount):,.9f}".partition(".")
-    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
+    doubts = seal.doubts(book.query, place.path, place.env, now)
+    return [*doubts, *use_doubts(book.query, rule, start_ns, use.amount, session=session)]
 
 
 def error_words(error: Exception) -> str:

@@ -32,6 +32,9 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of CSV: a budget's name, and all that the document says of it."""
 
+IDLE = "no session had an event in the last ten minutes"
+"""Why nothing is known of a budget that every session has for itself; nobody is about to exceed it then."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedBudget:
@@ -49,7 +52,8 @@ class ReportedBudget:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object, without the name."""
-        return {**self.state.to_dict(), "session": self.session or None, "unknown": list(self.gaps)}
+        idle = [IDLE] if self.state.is_idle else []
+        return {**self.state.to_dict(), "session": self.session or None, "unknown": [*idle, *self.gaps]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,28 +105,42 @@ class BudgetRule:
         return amount / _NANO if self.unit == "usd" else amount
 
 
-def parse_budgets(table: Mapping[str, Any]) -> tuple[BudgetRule, ...]:
-    """Read the `[budgets]` table, in the order in which it is written.
+def parse_budgets(table: Mapping[str, Any], *, path: str = "") -> tuple[BudgetRule, ...]:
+    """Read the `[budgets]` table, in the order in which it is written; `path` is the file that it is from.
 
     Raises:
-        InvalidSettings: A budget cannot be used; the message names it, the key, and what is allowed.
+        InvalidSettings: A budget cannot be used; the message names the file, the budget, the key, and what is allowed.
     """
-    return tuple(parse_budget(name, entry) for name, entry in table.items())
+    rules, flaws = parse_each_budget(table, path=path)
+    for flaw in flaws.values():
+        raise _invalid(flaw)
+    return rules
+
+
+def parse_each_budget(table: Mapping[str, Any], *, path: str = "") -> tuple[tuple[BudgetRule, ...], Mapping[str, str]]:
+    """Return the budgets that can be used, and why the others cannot: by name, with the file that they are from."""
+    rules, flaws = [], {}
+    for name, entry in table.items():
+        try:
+            if not name.strip():
+                raise _invalid(f"[budgets.{name!r}] needs a name, such as [budgets.daily]")
+            rules.append(parse_budget(name, entry))
+        except ValueError as error:
+            flaws[name] = f"{path}: {error}" if path else str(error)
+    return tuple(rules), flaws
 
 
 def parse_budget(name: str, table: Any) -> BudgetRule:
-    """Read one budget.
+    """Read one budget; without a name it is one of code.
 
     Raises:
         InvalidSettings: It cannot be used; the message names it, the key, and what is allowed.
     """
-    if not name.strip():
-        raise _flaw(name, "needs a name, such as [budgets.daily]")
     if not isinstance(table, dict):
         raise _flaw(name, f"must be a table, such as [budgets.{name}] with usd = 20 and period = 'day'")
     for key in table:
         if key not in _KEYS:
-            raise _flaw(name, f"unknown key {key!r}; known are {', '.join(_KEYS)}")
+            raise _flaw(name, f"unknown key {key!r}{_near(key)}; known are {', '.join(_KEYS)}")
     unit = _one_of(name, table, UNITS, "an amount")
     time = _one_of(name, table, _TIMES, "a time")
     stop = _percent(name, table, "stop", STOP)
@@ -208,7 +222,22 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
+_MEANT = {"dollars": "usd", "dollar": "usd", "cost": "usd", "amount": "usd", "limit": "usd", "time": "period"}
+
+
+def _near(key: str) -> str:
+    """The word that was meant, if one is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for what hardly happens
+
+    near = get_close_matches(key.lower(), [*_KEYS, *_MEANT], n=1)
+    return f" (did you mean {_MEANT.get(near[0], near[0])!r}?)" if near else ""
+
+
 def _flaw(name: str, why: str) -> Exception:
+    return _invalid(f"[budgets.{name}] {why}" if name else why)
+
+
+def _invalid(why: str) -> Exception:
     from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, for what hardly happens
 
-    return InvalidSettings(f"[budgets.{name}] {why}")
+    return InvalidSettings(why)

@@ -2,8 +2,8 @@
 
 `used` is what the ledger knows; where requests have no price it is a lower bound and `unpriced` says of how many. What
 is reserved is told apart: it may never be used. A budget is exceeded by use alone. Of a budget that every session has
-for itself the one is shown that has used most of it. Nothing is imported for it but what a calendar needs: the status
-line asks this, too.
+for itself the one is shown that has used most of it, of those of the last ten minutes: many logs tell of an end after
+every turn. Nothing is imported for it but what a calendar needs: the status line asks this, too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
 
     Level = Literal["ok", "warn", "exceeded"]
 
-FUNCTIONS: Mapping[str, Callable[[str], str]] = {"lower_case": str.lower}
+
+def lower_case(text: str | None) -> str | None:
+    """Return a text in lower case; NULL stays NULL, which fits nothing."""
+    return None if text is None else text.lower()
+
+
+FUNCTIONS: Mapping[str, Callable[[str | None], str | None]] = {"lower_case": lower_case}
 """What a connection has to know before it is asked: SQL functions of one argument."""
 
 SOURCE = "config"
+_DEFAULTS = {"estimated": False}
 _LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999
 _SECOND_NS = 1_000_000_000
 
@@ -50,15 +57,16 @@ class BudgetState:
         runs_out_ns: When it will be used up to its stop level at this rate; None if that is not before everything used
             so far has been reset.
         level: `ok`, `warn` or `exceeded`.
-        unpriced: Requests without a price, in a budget of US dollars.
+        estimated: A part of what was used is estimated from list prices, in a budget of US dollars.
+        unpriced: Requests without a cost, in a budget of US dollars; at least 1 where anything used has none.
         source: Who says the limit.
         session: Of a session's budget the ledger's number of the session shown; None for others, and if there is none.
         rule: As configured.
     """
 
     __slots__ = (
-        "burn_per_hour", "level", "limit", "name", "percent", "reserved", "resets_ns", "rule", "runs_out_ns", "session",
-        "source", "start_ns", "unit", "unpriced", "used", "window_seconds",
+        "burn_per_hour", "estimated", "level", "limit", "name", "percent", "reserved", "resets_ns", "rule",
+        "runs_out_ns", "session", "source", "start_ns", "unit", "unpriced", "used", "window_seconds",
     )  # fmt: skip
 
     name: str
@@ -74,23 +82,43 @@ class BudgetState:
     runs_out_ns: int | None
     level: Level
     unpriced: int
+    estimated: bool
     source: str
     session: int | None
     rule: BudgetRule
 
     def __init__(self, **values: Any) -> None:
         for name in BudgetState.__slots__:
-            object.__setattr__(self, name, values[name])
+            object.__setattr__(self, name, values[name] if name in values else _DEFAULTS[name])
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a budget's state cannot be changed: {name}")
 
+    @property
+    def left(self) -> float | None:
+        """What is neither used nor reserved up to the stop level, never below 0; None if that is not known."""
+        rule = self.rule
+        left = rule.cap / rule.in_one - self.used - self.reserved
+        if self.is_idle or (self.unpriced and left > 0):
+            return None
+        return max(0, left)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing at all is known of its use."""
+        return self.is_idle or bool(self.unpriced and not self.used)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every session has its own, and there is none to show it of: nothing is known of its use then."""
+        return self.rule.is_per_session and self.session is None
+
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape of a budget wherever one is shown."""
+        """The JSON shape of a budget wherever one is shown; use is null where there is no session to show it of."""
         return {
-            "used": self.used,
+            "used": None if self.is_idle else self.used,
             "limit": self.limit,
-            "percent": self.percent,
+            "percent": None if self.is_idle else self.percent,
             "unit": self.unit,
             "windowSeconds": self.window_seconds,
             "resetsAt": _stamp(self.resets_ns),
@@ -119,8 +147,8 @@ def budget_states(
         rules: The budgets.
         now_ns: The present, for their times.
         zone: Whose days, weeks and months.
-        session_id: The ledger's number of the session whose own budgets are asked for; that of the running sessions
-            that has used most if None.
+        session_id: The ledger's number of the session whose own budgets are asked for; that of the sessions
+            of the last ten minutes that has used most if None.
         moment: The present by both clocks, for how long reservations count; the clocks' if None.
 
     Raises:
@@ -143,18 +171,20 @@ def _state(
         use = use_since(query, rule, start_ns)
         recent = use_since(query, rule, now_ns - span_ns)
     scope, parameters = scope_of(rule)
-    key = rule.key(_name_of(query, use.session))
+    session = session_id if rule.is_per_session and use.session is None else use.session
+    key = rule.key(_name_of(query, session))
     reserved = live_reservations(query, key, now, scope=scope, parameters=parameters).amount
     burn = recent.amount * HOUR_NS / span_ns
     resets_ns = end_ns
     if end_ns is None and start_ns is not None:
-        resets_ns = None if use.first_ns is None else use.first_ns + now_ns - start_ns
+        resets_ns = None if use.first_ns is None else _drops_out(rule, use.first_ns, start_ns, now_ns, zone)
     return BudgetState(
         name=rule.name, used=rule.in_unit(use.amount), reserved=rule.in_unit(reserved), limit=rule.in_unit(rule.limit),
         percent=100 * use.amount / rule.limit, unit=rule.unit, window_seconds=_seconds(start_ns, end_ns, now_ns),
         start_ns=start_ns, resets_ns=resets_ns, burn_per_hour=burn / rule.in_one, level=level_of(rule, use.amount),
         runs_out_ns=_runs_out(rule, use.amount, burn, now_ns, _reset(start_ns, end_ns, now_ns)),
-        unpriced=use.unpriced if rule.unit == "usd" else 0, source=SOURCE, session=use.session, rule=rule,
+        unpriced=use.unpriced if rule.unit == "usd" else 0,
+        estimated=use.estimated and rule.unit == "usd", source=SOURCE, session=session, rule=rule,
     )  # fmt: skip
 
 
@@ -163,6 +193,15 @@ def _recent(query: Query, rule: BudgetRule, start_ns: int, now_ns: int, session:
         return Use()
     found = use_of_sessions(query, rule, start_ns, now_ns=now_ns, session_id=session)
     return found[0] if found else Use()
+
+
+def _drops_out(rule: BudgetRule, first_ns: int, start_ns: int, now_ns: int, zone: str | tzinfo) -> int:
+    """When a use is no longer in a rolling window."""
+    if rule.months is None or first_ns > now_ns:
+        return first_ns + now_ns - start_ns
+    from sessionlog.analytics.budgets.calendar import months_later  # noqa: PLC0415 - for those who need a calendar
+
+    return months_later(rule, first_ns, now_ns, zone)
 
 
 def level_of(rule: BudgetRule, amount: int) -> Level:

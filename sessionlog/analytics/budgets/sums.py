@@ -8,9 +8,9 @@ are counted apart, and the sum is a lower bound then. Cells are summed and recor
 
 from __future__ import annotations
 
-from sessionlog.analytics.conditions import matches
+from sessionlog.analytics.conditions import matches, within_64_bits
 from sessionlog.ledger.cells import parts
-from sessionlog.ledger.schema import status
+from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ _USES = {
     "tokens": "r.input + r.output + r.cache_read + r.cache_write > 0",
     "requests": "r.requests > 0",
 }
+_TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
+_UNKNOWN_USE = f"""SELECT l.provider || '/' || l.model, MAX({_TOKENS} > 0 OR NOT r.requests), SUM(r.requests),
+        SUM(CASE WHEN {_TOKENS} > 0 THEN 0 ELSE r.requests END)
+    FROM (SELECT DISTINCT t.file_id, t.session_id FROM cells c JOIN told t ON t.session_id = c.session_id
+          WHERE c.unknown {{since}}) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id JOIN labels l ON l.id = r.label_id
+    WHERE r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {{scope}}
+    GROUP BY 1 ORDER BY 1"""  # noqa: S608 - names of the schema
 _SESSION = {"source": "s.source"}
 _LABEL = {"provider": "l.provider", "model": "l.model", "project": "l.project"}
 _SESSIONS = "r.session_id IN (SELECT s.id FROM sessions s WHERE {})"
@@ -43,7 +51,7 @@ _COUNTED = f"+{_SESSIONS}"
 _LABELS = "r.label_id IN (SELECT l.id FROM labels l WHERE {})"
 _META = """EXISTS (SELECT 1 FROM json_each(s.metadata) m WHERE m.key = :meta_{number} AND ({options}))"""
 _VALUE = "lower_case(CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(m.value AS TEXT) END)"
-_RUNNING = status(":now_ns") + " = 'running'"
+_RECENT = f"s.last_ns > :now_ns - {RUNNING_NS}"
 
 
 class Use:
@@ -51,20 +59,27 @@ class Use:
 
     Attributes:
         amount: In the budget's inner unit: nano-dollars, tokens or requests.
-        unpriced: Requests without a price.
+        unpriced: Requests without a cost; at least 1 where anything that was used has none.
         first_ns: The oldest use; None if there is none, or its time is unknown.
         session: The ledger's number of the session of which it is; None for all.
+        estimated: A part of the amount is estimated from list prices.
     """
 
-    __slots__ = ("amount", "first_ns", "session", "unpriced")
+    __slots__ = ("amount", "estimated", "first_ns", "session", "unpriced")
 
     def __init__(
-        self, amount: int = 0, unpriced: int = 0, first_ns: int | None = None, session: int | None = None
+        self,
+        amount: int = 0,
+        unpriced: int = 0,
+        first_ns: int | None = None,
+        session: int | None = None,
+        estimated: int = 0,
     ) -> None:
         self.amount = amount
         self.unpriced = unpriced
         self.first_ns = first_ns
         self.session = session
+        self.estimated = bool(estimated)
 
 
 def scope_of(rule: BudgetRule) -> tuple[str, dict[str, Any]]:
@@ -91,10 +106,13 @@ def use_since(query: Query, rule: BudgetRule, start_ns: int | None, *, session: 
 def use_of_sessions(
     query: Query, rule: BudgetRule, start_ns: int | None, *, now_ns: int, session_id: int | None
 ) -> list[Use]:
-    """Return what each session used from a time on: the one with this number, else all that are running."""
+    """Return what each session used from a time on: the one with this number, else all of the last ten minutes.
+
+    Whether they have come to an end does not matter: some logs tell of one after every turn.
+    """
     scope, parameters = scope_of(rule)
     if session_id is None:
-        scope += " AND " + _SESSIONS.format(_RUNNING)
+        scope += " AND " + _SESSIONS.format(_RECENT)
         parameters["now_ns"] = now_ns
     else:
         scope += " AND r.session_id = :session_id"
@@ -112,22 +130,64 @@ def _sums(
     each: bool = False,
 ) -> list[Use]:
     tables, bounds = parts(start_ns, None)
-    sql = f"""SELECT {_AMOUNT[rule.unit]}, COALESCE(SUM(r.unpriced), 0),
-        MIN(CASE WHEN {_USES[rule.unit]} THEN r.first_ns END), {"r.session_id" if each else "NULL"}
+    sql = f"""SELECT {_AMOUNT[rule.unit]}, MAX(COALESCE(SUM(r.unpriced), 0), COALESCE(MAX(r.unknown), 0)),
+        MIN(CASE WHEN {_USES[rule.unit]} THEN r.first_ns END), {"r.session_id" if each else "NULL"},
+        COALESCE(MAX(r.estimate_nano > 0), 0)
         FROM {tables} r WHERE {scope}{" GROUP BY r.session_id" if each else ""}"""  # noqa: S608 - expressions of a closed list; values are bound
     return [Use(*row) for row in query(sql, {**parameters, **bounds})]
 
 
-def unpriced_models(query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None) -> list[str]:
-    """Return `provider/model` of what a budget's sum lacks, in the order of their names."""
+class UnknownUse:
+    """What a budget's sum lacks.
+
+    Attributes:
+        models: `provider/model` of what has no price, in the order of their names.
+        unpriced: How many requests those are, at least 1 if there are any.
+        without_usage: Answers that told no tokens.
+    """
+
+    __slots__ = ("models", "unpriced", "without_usage")
+
+    def __init__(self, models: list[str], unpriced: int, without_usage: int) -> None:
+        self.models = models
+        self.unpriced = unpriced
+        self.without_usage = without_usage
+
+
+def unknown_use(
+    query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None, session_id: int | None = None
+) -> UnknownUse:
+    """Return what is not known of a budget's use from a time on; of one session alone by its id or its number."""
     scope, parameters = scope_of(rule)
     if session is not None:
         scope += " AND " + _SESSIONS.format("s.session = :session")
         parameters["session"] = session
-    tables, bounds = parts(start_ns, None)
-    sql = f"""SELECT DISTINCT n.provider || '/' || n.model FROM {tables} r JOIN labels n ON n.id = r.label_id
-              WHERE r.unpriced > 0 AND {scope} ORDER BY 1"""  # noqa: S608 - as above
-    return [str(name) for (name,) in query(sql, {**parameters, **bounds})]
+    if session_id is not None:
+        scope += " AND r.session_id = :session_id"
+        parameters["session_id"] = session_id
+    since = ""
+    if start_ns is not None:
+        since = "AND c.last_ns >= :start_ns"
+        scope += " AND r.time_ns >= :start_ns"
+        parameters["start_ns"] = within_64_bits(start_ns)
+    sql = _UNKNOWN_USE.format(since=since, scope=scope)
+    found = UnknownUse([], 0, 0)
+    for model, with_usage, requests, without_usage in query(sql, parameters):
+        found.without_usage += without_usage
+        if with_usage:
+            found.models.append(str(model))
+            found.unpriced += max(1, requests - without_usage)
+    return found
+
+
+def untimed_requests(query: Query, rule: BudgetRule, start_ns: int) -> int:
+    """Return how many responses have no time, in logs that were written to since a budget's time began."""
+    scope, parameters = scope_of(rule)
+    sql = f"""SELECT COALESCE(SUM(MAX(r.requests, 1)), 0) FROM cells r WHERE r.time_ns IS NULL AND {scope} AND EXISTS (
+              SELECT 1 FROM told t JOIN files f ON f.id = t.file_id
+              WHERE t.session_id = r.session_id AND f.mtime_ns >= :start_ns) AND ({_USES[rule.unit]} OR r.unknown)"""  # noqa: S608 - as above
+    [(count,)] = query(sql, {**parameters, "start_ns": within_64_bits(start_ns)})
+    return int(count)
 
 
 def unreadable_logs(query: Query, rule: BudgetRule) -> list[str]:

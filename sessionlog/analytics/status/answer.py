@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.status.fed import Fed
+    from sessionlog.analytics.status.own import Place
     from sessionlog.analytics.status.sums import Found, Query
 
 
@@ -122,6 +123,8 @@ def answer(
     alone: bool = False,
     zone: tzinfo | None = None,
     rules: Sequence[Any] = (),
+    mistake: str = "",
+    place: Place | None = None,
 ) -> tuple[Status, int | None] | None:
     """Return the status that is wanted and the session's number in the ledger; None if what was named is not there.
 
@@ -134,6 +137,8 @@ def answer(
         alone: The book holds what was named and nothing else.
         zone: Whose days; None for the machine's.
         rules: The user's own budgets.
+        mistake: Why they cannot be read; empty if they can.
+        place: Where the ledger is; None if the answer is not the ledger's.
 
     Raises:
         AmbiguousSession: Several sessions match.
@@ -148,8 +153,9 @@ def answer(
         if found is None and target is not None:
             return None
     document = document_of(
-        query, found, now_ns=now_ns, zone=zone, rules=rules, everything=everything, alone=alone, missing=missing
-    )
+        query, found, now_ns=now_ns, zone=zone, rules=rules, mistake=mistake, everything=everything,
+        alone=alone, missing=missing, fed=None if everything or target is not None else fed, place=place,
+    )  # fmt: skip
     return Status(document), None if found is None else found.id
 
 

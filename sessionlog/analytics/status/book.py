@@ -59,6 +59,8 @@ def ask_logs(
     def answer(book: Book, *, alone: bool) -> Status | None:
         notes[:] = book.notes
         found = question.answer(book, now_ns, alone=alone)
+        if alone and found is not None:
+            notes.extend(_which_of_several(book, str(question.target), found[0]))
         return None if found is None else found[0]
 
     for by_itself in (True,) if alone else (False, True):
@@ -71,6 +73,14 @@ def ask_logs(
         if status is not None:
             return status, notes
     raise question.none_such()
+
+
+def _which_of_several(book: Book, target: str, status: Status) -> list[str]:
+    """Say which session of a folder it is, if there are others."""
+    [(sessions,)] = book.query("SELECT COUNT(*) FROM sessions WHERE counted", {})
+    if status.session is None or sessions < 2:
+        return []
+    return [f"{target}: {status.session['id']} has the newest event of {sessions:,} sessions in it"]
 
 
 def look_at(path: str) -> tuple[int, int, int] | None:

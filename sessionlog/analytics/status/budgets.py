@@ -1,14 +1,13 @@
-"""What is left: the windows of which a provider spoke, and the user's own budgets, by name and in one shape.
+"""What providers say is left: the windows of which they spoke, by name, in the shape of all budgets (see `status.own`).
 
 How much a plan allows is never guessed: of a provider there is its last word, in percent, and nothing once the window
-that it spoke of is over. Nothing is imported for it but by who has budgets of their own (see `status.sums`).
+that it spoke of is over. Nothing is imported for it (see `status.sums`).
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from sessionlog.analytics.status.sums import Query
@@ -19,15 +18,6 @@ WINDOWS = (("hourly", 300.0), ("weekly", 10080.0))
 _NEAR = 0.01  # logs say 299 minutes, too
 _MINUTE_NS = 60 * 1_000_000_000
 _LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999
-
-_MEASURES = {"usd": "cost", "tokens": "totalTokens", "requests": "requests"}
-"""What a budget in a unit says of a typical session."""
-
-_OWN_NULLS = {
-    "windowSeconds": "it lasts as long as the session",
-    "resetsAt": "a session's never does, and a rolling one not before it is used",
-    "runsOutAt": "not before it starts anew, at the rate of the last hour",
-}
 
 _LIMITS = """
 SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
@@ -51,7 +41,7 @@ def provider_windows(
     latest = {(row[0], row[1]): row for row in query(_LIMITS, {"source": source, "now_ns": now_ns})}
     budgets: dict[str, dict[str, Any] | None] = {}
     for row in sorted(latest.values(), key=lambda row: (row[4] or 0, row[0], row[1])):
-        name = _free(_name(row[1], row[4]), str(row[0]), budgets)
+        name = free_name(_name(row[1], row[4]), str(row[0]), budgets)
         budgets[name] = _window(row, now_ns, f"usage.budgets.{name}", unavailable)
     for name, _ in WINDOWS:
         if name not in budgets:
@@ -67,6 +57,7 @@ def window_entry(used: float | None, minutes: float | None, resets_ns: int | Non
         "used": used,
         "limit": 100,
         "percent": used,
+        "left": None if used is None else max(0, 100 - used),
         "unit": "percent",
         "windowSeconds": None if minutes is None else _whole(minutes * 60),
         "resetsAt": stamp(resets_ns),
@@ -76,17 +67,18 @@ def window_entry(used: float | None, minutes: float | None, resets_ns: int | Non
 
 def _window(row: tuple[Any, ...], now_ns: int, place: str, unavailable: dict[str, str]) -> dict[str, Any]:
     source, name, time_ns, used, minutes, resets_ns, plan = row
-    if resets_ns is None and minutes is not None:
-        resets_ns = time_ns + round(minutes * _MINUTE_NS)
+    over_ns = time_ns + round(minutes * _MINUTE_NS) if resets_ns is None and minutes is not None else resets_ns
     entry = window_entry(_whole(used), minutes, resets_ns, str(source))
-    if resets_ns is not None and resets_ns <= now_ns:
-        entry |= {"used": None, "percent": None, "resetsAt": None}
-        reason = f"the window that was {_whole(used)} % used was over at {stamp(resets_ns)}; nothing newer is logged"
-        unavailable |= {f"{place}.{field}": reason for field in ("used", "percent", "resetsAt")}
+    if over_ns is not None and over_ns <= now_ns:
+        entry |= {"used": None, "percent": None, "left": None, "resetsAt": None}
+        reason = f"the window that was {_whole(used)} % used was over at {stamp(over_ns)}; nothing newer is logged"
+        unavailable |= {f"{place}.{field}": reason for field in ("used", "percent", "left", "resetsAt")}
     elif resets_ns is None:
         unavailable[f"{place}.resetsAt"] = "the log does not say when"
     if minutes is None:
         unavailable[f"{place}.windowSeconds"] = "the log does not say how long it is"
+    if not plan:
+        unavailable[f"{place}.plan"] = "the log names no plan"
     return {**entry, "said": stamp(time_ns), "name": str(name), "plan": str(plan) or None}
 
 
@@ -97,46 +89,11 @@ def _name(name: str, minutes: float | None) -> str:
     return str(name)
 
 
-def own_budgets(
-    states: Iterable[Any], budgets: dict[str, dict[str, Any] | None], unavailable: dict[str, str]
-) -> dict[str, str]:
-    """Add the user's own budgets, and return what each is called here.
-
-    One that is called as a window of which a provider spoke gets `own:` before its name.
-    """
-    names = {}
-    for state in states:
-        name = names[state.name] = _free(state.name, "own", budgets)
-        entry = budgets[name] = state.to_dict()
-        unavailable.pop(f"usage.budgets.{name}", None)
-        nulls = [field for field, value in entry.items() if value is None]
-        unavailable |= {f"usage.budgets.{name}.{field}": _OWN_NULLS.get(field, "not known") for field in nulls}
-    return names
-
-
-def _free(name: str, whose: str, budgets: dict[str, dict[str, Any] | None]) -> str:
+def free_name(name: str, whose: str, budgets: dict[str, dict[str, Any] | None]) -> str:
+    """Return the name, with whose it is before it if another budget is called so."""
     while budgets.get(name):
         name = f"{whose}:{name}"
     return name
-
-
-def fits(task: dict[str, Any], budgets: dict[str, dict[str, Any] | None], per_session: Sequence[str]) -> int | None:
-    """Return how many sessions such as the median one fit in what is left of all budgets.
-
-    None if no budget says, or of one it is not known what such a session takes: a provider's percent are no tokens, and
-    a budget of one session is a new one for the next.
-    """
-    room: list[int] = []
-    for name, entry in budgets.items():
-        if entry is None or name in per_session or entry.get("used") is None or entry.get("limit") is None:
-            continue
-        measure = _MEASURES.get(str(entry["unit"]))
-        each = None if measure is None else task[measure]
-        if measure is not None and each is None:
-            return None
-        if each:
-            room.append(int(max(0, entry["limit"] - entry["used"] - entry.get("reserved", 0)) // each))
-    return min(room) if room else None
 
 
 def stamp(time_ns: int | None) -> str | None:

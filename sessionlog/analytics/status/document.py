@@ -17,16 +17,20 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
+    from sessionlog.analytics.status.fed import Fed
+    from sessionlog.analytics.status.own import OwnBudget, Place
     from sessionlog.analytics.status.sums import Found, Query
 
 SCHEMA = "sessionlog.status/1"
 NOTHING_YET = "no session has been recorded yet"
 
 _UNPRICED = "no cost is logged, and the price list has none for it; `sessionlog pricing MODEL` says why"
+_NO_USAGE = "no request told its tokens or its cost"
 _NO_TURNS = "the logs of {} do not tell where a turn begins"
 _ALONE = "the log was read by itself: it knows of no other session"
+_NOT_OF_A_PATH = "they are about this machine, and not asked for a log that was read by itself"
 _NO_FIT = (
-    "no budget in US dollars, tokens or requests limits it, or its cost is not known; "
+    "no budget in US dollars, tokens or requests limits it, or what is left or its cost is not known; "
     "what a provider says in percent is no amount"
 )
 
@@ -38,9 +42,12 @@ def document_of(
     now_ns: int,
     zone: tzinfo | None = None,
     rules: Sequence[Any] = (),
+    mistake: str = "",
     everything: bool = False,
     alone: bool = False,
     missing: str = NOTHING_YET,
+    fed: Fed | None = None,
+    place: Place | None = None,
 ) -> dict[str, Any]:
     """Return the document `sessionlog.status/1` of a session.
 
@@ -50,18 +57,27 @@ def document_of(
         now_ns: The present.
         zone: Whose day `today` is, and budgets' days; None for the machine's.
         rules: The user's own budgets (see `budgets.rules`).
+        mistake: Why they cannot be read; empty if they can.
         everything: Sum over all sessions.
         alone: The book holds one log and knows nothing of others.
         missing: Why there is no session.
+        fed: What the session's agent tells.
+        place: Where the ledger is; None if the answer is not the ledger's.
     """
     why: dict[str, str] = {}
     if found is None:
         why["session"] = "this is the sum over all sessions" if everything else missing
     budgets = windows.provider_windows(query, None if found is None else found.source, now_ns, why)
-    per_session: list[str] = []
-    if rules and not alone:
-        names = windows.own_budgets(_own_states(query, rules, now_ns, zone, found), budgets, why)
-        per_session = [names[rule.name] for rule in rules if rule.is_per_session and rule.name in names]
+    own: Sequence[OwnBudget] = ()
+    if mistake or (rules and alone):
+        why["usage.budgets"] = mistake or _NOT_OF_A_PATH
+    elif rules:
+        from sessionlog.analytics.status.own import NOBODYS, add_own_budgets  # noqa: PLC0415 - for those who have some
+
+        own = add_own_budgets(
+            query, rules, budgets, why, now_ns=now_ns, zone=zone or "local", found=found,
+            missing=NOBODYS if everything else missing, fed=fed, place=place,
+        )  # fmt: skip
     count, named = sums.problems_of(query, None if found is None else found.id)
     return {
         "schema": SCHEMA,
@@ -73,7 +89,7 @@ def document_of(
             "budgets": budgets,
         },
         "context": _context(query, found, why),
-        "typical": _typical(query, budgets, per_session, why),
+        "typical": _typical(query, found, own, why),
         "problems": {"count": count, "first": _first(named)},
         "unavailable": why,
     }
@@ -137,7 +153,10 @@ def _used(query: Query, found: Found | None, why: dict[str, str], *, everything:
 def _last_turn(query: Query, found: Found | None, why: dict[str, str]) -> dict[str, Any] | None:
     place = "usage.lastTurn"
     if found is None or found.last_turn_ns is None:
-        why[place] = why["session"] if found is None else _NO_TURNS.format(found.source)
+        told = (
+            None if found is None else "there was no prompt yet" if found.turns == 0 else _NO_TURNS.format(found.source)
+        )
+        why[place] = told or why["session"]
         return None
     used = sums.sums_since(query, found.id, found.last_turn_ns)
     _explain(used, place, why)
@@ -159,7 +178,7 @@ def _today(
 
 def _explain(used: dict[str, Any], place: str, why: dict[str, str]) -> None:
     if used["cost"] is None:
-        reason = _UNPRICED if used["requests"] or used["totalTokens"] else "there was no request"
+        reason = _UNPRICED if used["totalTokens"] else _NO_USAGE if used["requests"] else "there was no request"
         why |= {f"{place}.{name}": reason for name in ("cost", "costSource")}
 
 
@@ -186,29 +205,28 @@ def _context(query: Query, found: Found | None, why: dict[str, str]) -> dict[str
     }
 
 
-def _typical(
-    query: Query, budgets: dict[str, dict[str, Any] | None], per_session: Sequence[str], why: dict[str, str]
-) -> dict[str, Any] | None:
-    tasks = typical.typical_sessions(query)
+def _typical(query: Query, found: Found | None, own: Sequence[OwnBudget], why: dict[str, str]) -> dict[str, Any] | None:
+    """What is usual by task, the session's own task first."""
+    tasks = typical.typical_sessions(query, own)
     if not tasks:
         why["typical"] = "no session has come to an end yet"
         return None
-    for task in tasks:
-        task["fits"] = windows.fits(task, budgets, per_session)
-    if any(task["fits"] is None for task in tasks):
-        why["typical.byTask.fits"] = _NO_FIT
-    if any(task["cost"] is None for task in tasks):
-        why["typical.byTask.cost"] = "the cost of no such session is wholly known"
+    if found is not None:
+        mine = typical.task_of(found.metadata)
+        tasks.sort(key=lambda task: task["task"] != mine)
+        if tasks[0]["task"] != mine:
+            what = "without a task" if mine is None else f"with task {mine}"
+            why["typical.ofThisTask"] = f"no finished session {what} yet"
+        tasks = [{**task, "ofThisTask": task["task"] == mine} for task in tasks]
+    if any(task["task"] is None for task in tasks):
+        why["typical.byTask.task"] = "the metadata of such sessions names none"
+    for name in ("fits", "limitedBy"):
+        if any(task[name] is None for task in tasks):
+            why[f"typical.byTask.{name}"] = _NO_FIT
+    for name in ("cost", "costSource"):
+        if any(task[name] is None for task in tasks):
+            why[f"typical.byTask.{name}"] = "the cost of no such session is wholly known"
     return {"sessions": sum(task["sessions"] for task in tasks), "byTask": tasks}
-
-
-def _own_states(
-    query: Query, rules: Sequence[Any], now_ns: int, zone: tzinfo | None, found: Found | None
-) -> Sequence[Any]:
-    from sessionlog.analytics.budgets.states import budget_states  # noqa: PLC0415 - for those who have budgets
-
-    session_id = None if found is None else found.id
-    return budget_states(query, rules, now_ns=now_ns, zone=zone or "local", session_id=session_id)
 
 
 def _first(named: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ in it is trusted: whatever is not of the expected kind is as if it was not there
 
 from __future__ import annotations
 
-from sessionlog.analytics.status.budgets import window_entry
+from sessionlog.analytics.status.budgets import free_name, window_entry
 from sessionlog.analytics.status.json_reader import read_json
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SOURCE = "claude-code"
+_CONFIG = "config"  # what a budget of one's own has as its source
 
 _WINDOWS = (("hourly", "five_hour", 300.0), ("weekly", "seven_day", 10080.0))
 _LONGEST = 4096
@@ -81,6 +82,8 @@ def with_fed(document: Mapping[str, Any], fed: Fed | None, now_ns: int) -> dict[
     for name, _, minutes in _WINDOWS:
         used, resets_ns = fed.budgets.get(name, (None, None))
         if used is not None and (resets_ns is None or resets_ns > now_ns):
+            if (budgets.get(name) or {}).get("source") == _CONFIG:
+                budgets[free_name(name, "own", budgets)] = budgets[name]
             budgets[name] = window_entry(used, minutes, resets_ns, SOURCE)
     usage["budgets"] = budgets
     return {**document, "session": session or None, "usage": usage, "context": context or None}

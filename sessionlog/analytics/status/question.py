@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any
 
@@ -11,6 +12,8 @@ from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.fed import Fed
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger.reading import ReadBook
+
+_NEXT = "`sessionlog sessions` lists those that there are"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,9 @@ class StatusQuestion:
         everything: The sum over all sessions.
         zone: Whose day `today` is; None for the machine's.
         rules: The user's own budgets.
+        mistake: Why they cannot be read; empty if they can.
+        ledger: The ledger's file; empty for a book in memory.
+        env: The environment, which says where the ledger's marker is.
     """
 
     target: str | None = None
@@ -30,21 +36,28 @@ class StatusQuestion:
     everything: bool = False
     zone: tzinfo | None = None
     rules: tuple[Any, ...] = ()
+    mistake: str = ""
+    ledger: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
 
     def answer(self, book: ReadBook, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:
         """Return the status and the session's number in the book; None if the session that was named is not there."""
+        place = None
         if self.rules:
             from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - for those who have budgets
 
             for name, function in FUNCTIONS.items():
                 book.define(name, function)
+            from sessionlog.analytics.status.own import Place  # noqa: PLC0415 - as above
+
+            place = Place(self.ledger if book.said("synced") is not None else "", self.env)
         return answer(
             book.query, now_ns=now_ns, target=self.target, fed=self.fed, everything=self.everything, alone=alone,
-            zone=self.zone, rules=self.rules,
+            zone=self.zone, rules=self.rules, mistake=self.mistake, place=place,
         )  # fmt: skip
 
     def none_such(self) -> LogNotReadable:
         """The error for a session that is not there."""
         if os.path.exists(str(self.target)):
-            return LogNotReadable(f"{self.target}: there is no session in it")
-        return LogNotReadable(f"{self.target}: no such file, and no session begins or ends with it")
+            return LogNotReadable(f"{self.target}: there is no session in it; {_NEXT}")
+        return LogNotReadable(f"{self.target}: no such file, and no session begins or ends with it; {_NEXT}")

@@ -61,6 +61,7 @@ def ask_status(
         AmbiguousSession: Several sessions match.
     """
     moment = time.time_ns() if now_ns is None else now_ns
+    question = replace(question, ledger=ledger or "", env=env)
     if ledger is not None and prices is None:
         known = ask_unchanged(ledger, env, lambda book: question.answer(book, moment))
         if known is not None:
@@ -115,7 +116,7 @@ class StatusReader:
         Raises:
             LogNotReadable: The session that was named is not there.
             AmbiguousSession: Several sessions match.
-            InvalidSettings: The settings cannot be used.
+            InvalidSettings: The file of settings cannot be read; a mistake in a budget is in `unavailable`.
         """
         moment = time.time_ns() if now_ns is None else now_ns
         last = self._last
@@ -135,9 +136,12 @@ class StatusReader:
         from sessionlog.analytics.status.book import StatusBook  # noqa: PLC0415 - see above
 
         settings = self._settled()
+        ledger = self.ledger or settings.ledger_path
         if self._book is None:
-            self._book = StatusBook(self.question.target, self.env, self.ledger or settings.ledger_path, self.prices)
-        return self._book.ask(replace(self.question, rules=rules_of(settings)), now_ns)
+            self._book = StatusBook(self.question.target, self.env, ledger, self.prices)
+        rules, mistake = budgets_of(settings)
+        question = replace(self.question, rules=rules, mistake=mistake, ledger=ledger, env=self.env)
+        return self._book.ask(question, now_ns)
 
     def _settled(self) -> Settings:
         """The settings; read again when their file looks different."""
@@ -173,7 +177,18 @@ def rules_of(settings: Settings) -> tuple[Any, ...]:
         return ()
     from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - for those who have budgets
 
-    return tuple(parse_budgets(table))
+    return tuple(parse_budgets(table, path=settings.config_path))
+
+
+def budgets_of(settings: Settings) -> tuple[tuple[Any, ...], str]:
+    """Return the budgets of the settings and, where one of them cannot be used, none and the reason."""
+    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - beside the function that needs it
+
+    try:
+        return rules_of(settings), ""
+    except InvalidSettings as error:
+        said = str(error)
+        return (), said if said.startswith(settings.config_path) else f"{settings.config_path}: {said}"
 
 
 _local = threading.local()
@@ -208,7 +223,7 @@ def session_status(
     Raises:
         LogNotReadable: There is no such session.
         AmbiguousSession: Several sessions match.
-        InvalidSettings: The settings cannot be used.
+        InvalidSettings: The file of settings cannot be read; a mistake in a budget is in `unavailable`.
         InvalidWindow: There is no such time zone.
     """
     target = session if path is None else os.fspath(path)

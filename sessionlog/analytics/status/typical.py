@@ -1,8 +1,9 @@
 """Typical: what a finished session of a kind of task usually takes, so that one can tell how many more are possible.
 
 The median of the newest sessions that came to an end, by the `task` of their metadata; sessions without one are a kind
-of their own. The median, because one session that ran wild must not make all others look dear. Nothing is imported for
-it but where a session names its task (see `status.sums`).
+of their own. The median, because one session that ran wild must not make all others look dear. A budget limits by what
+such sessions use of it: one of other models limits none of them. Nothing is imported for it but where a session names
+its task, or a budget its scope (see `status.sums`).
 """
 
 from __future__ import annotations
@@ -11,47 +12,106 @@ from sessionlog.analytics.status.json_reader import read_json
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from sessionlog.analytics.status.own import OwnBudget
     from sessionlog.analytics.status.sums import Query
+
+    Taken = tuple[int, int, float | None, bool]
+    """Requests, tokens, cost in US dollars if all of it is known, and whether a part of that is estimated."""
 
 NEWEST = 200
 """Sessions looked at: what was usual a year ago says little."""
 
 _LONGEST = 200
+_NOTHING: Taken = (0, 0, 0.0, False)
+_MEASURES = {"requests": 0, "tokens": 1, "usd": 2}
+"""What a budget in a unit says of a session."""
+
+_SAME = 1e-9  # of what was divided: a tenth goes ten times into one
 
 _SESSIONS = f"""
-SELECT s.metadata, SUM(r.requests), SUM(r.input) + SUM(r.output) + SUM(r.cache_read) + SUM(r.cache_write),
+SELECT s.id, s.metadata, SUM(r.requests), SUM(r.input) + SUM(r.output) + SUM(r.cache_read) + SUM(r.cache_write),
     SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown)
 FROM (SELECT id, metadata FROM sessions WHERE counted AND end_status IS NOT NULL AND end_status != 'running'
       ORDER BY last_ns DESC, id DESC LIMIT {NEWEST}) s JOIN cells r ON r.session_id = s.id
+WHERE {{scope}}
 GROUP BY s.id
 """  # noqa: S608 - a number of ours
 
 
-def typical_sessions(query: Query) -> list[dict[str, Any]]:
-    """Return medians by task: `task`, `sessions`, `requests`, `totalTokens` and `cost` (USD), the commonest task first.
+def typical_sessions(query: Query, budgets: Sequence[OwnBudget] = ()) -> list[dict[str, Any]]:
+    """Return medians by task, the commonest task first.
 
-    Cost is the median of those whose whole cost is known, None where there are none.
+    Each is an object of `task`, `sessions`, `requests`, `totalTokens`, `cost` (USD), `costSource`, `fits` and
+    `limitedBy`. Cost is the median of those whose whole cost is known, None where there are none; `fits` is how many
+    such sessions fit in what is left of the budgets, None where that is not known or nothing limits them.
     """
-    groups: dict[str | None, list[tuple[int, int, float | None]]] = {}
+    taken: dict[int, Taken] = {}
+    groups: dict[str | None, list[int]] = {}
     known: dict[str, str | None] = {}
-    for metadata, requests, tokens, recorded, estimated, partial in query(_SESSIONS, {}):
+    for session_id, metadata, *sums in query(_SESSIONS.format(scope="1"), {}):
         if metadata not in known:
             known[metadata] = task_of(metadata)
-        free = recorded is None and estimated is None
-        cost = None if partial or free else ((recorded or 0) + (estimated or 0)) / 1_000_000_000
-        groups.setdefault(known[metadata], []).append((int(requests), int(tokens), cost))
+        taken[session_id] = _taken(*sums)
+        groups.setdefault(known[metadata], []).append(session_id)
+    limits = [(one, _of_scope(query, one, taken)) for one in budgets if not one.rule.is_per_session] if groups else []
     return [
-        {
-            "task": task,
-            "sessions": len(group),
-            "requests": median([requests for requests, _, _ in group]),
-            "totalTokens": median([tokens for _, tokens, _ in group]),
-            "cost": median([cost for _, _, cost in group if cost is not None]),
-        }
+        {"task": task, "sessions": len(group), **_medians([taken[one] for one in group]), **_room(group, limits)}
         for task, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] is None, item[0] or ""))
     ]
+
+
+def _taken(requests: int, tokens: int, recorded: int | None, estimated: int | None, partial: int) -> Taken:
+    free = recorded is None and estimated is None
+    cost = None if partial or free else ((recorded or 0) + (estimated or 0)) / 1_000_000_000
+    return int(requests), int(tokens), cost, estimated is not None
+
+
+def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Taken]) -> Mapping[int, Taken]:
+    """What each session took of what a budget is about; who is not in it took nothing."""
+    if not budget.rule.filters and not budget.rule.meta:
+        return taken
+    from sessionlog.analytics.budgets.sums import scope_of  # noqa: PLC0415 - for those who have such a budget
+
+    scope, parameters = scope_of(budget.rule)
+    return {row[0]: _taken(*row[2:]) for row in query(_SESSIONS.format(scope=scope), parameters)}
+
+
+def _medians(group: Sequence[Taken]) -> dict[str, Any]:
+    priced = [(cost, estimated) for _, _, cost, estimated in group if cost is not None]
+    kinds = {estimated for _, estimated in priced}
+    source = None if not kinds else "mixed" if len(kinds) > 1 else "estimated" if True in kinds else "recorded"
+    return {
+        "requests": median([one[0] for one in group]),
+        "totalTokens": median([one[1] for one in group]),
+        "cost": median([cost for cost, _ in priced]),
+        "costSource": source,
+    }
+
+
+def _room(group: Sequence[int], limits: Iterable[tuple[OwnBudget, Mapping[int, Taken]]]) -> dict[str, Any]:
+    """How many more fit in what is left, and which budget says so.
+
+    Unknown if one of the budgets is, or what such a session takes of it, unless another has no room for one.
+    """
+    room: list[tuple[int, str]] = []
+    unknown = False
+    for budget, taken in limits:
+        measure = _MEASURES[budget.rule.unit]
+        values = [taken.get(one, _NOTHING)[measure] for one in group]
+        each = median([value for value in values if value is not None])
+        if each == 0:
+            continue
+        if budget.left == 0:
+            room.append((0, budget.name))
+        elif budget.left is None or each is None:
+            unknown = True
+        else:
+            room.append((int(budget.left / each + _SAME), budget.name))
+    fits, by = min(room, default=(None, None))
+    return {"fits": None, "limitedBy": None} if unknown and fits else {"fits": fits, "limitedBy": by}
 
 
 def task_of(metadata: str) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_bits
-from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, WatchEvent
+from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, WatchEvent, add
 from sessionlog.ledger.schema import RUNNING_NS
 
 Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
@@ -32,7 +32,7 @@ _RECORDS = f"""FROM {_BY_CELLS} JOIN records r ON r.file_id = t.file_id AND r.se
 _PACE = f"""
 SELECT r.session_id, (r.time_ns - :since_ns) / {STEP_NS}, r.time_ns >= :now_ns, SUM(r.requests), SUM(r.failed),
     SUM(r.input), SUM(r.cache_read), SUM(r.cache_write), SUM(r.output), SUM(r.cost_nano), SUM(r.estimate_nano),
-    MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL), s.start_ns
+    MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)
 {_RECORDS} WHERE r.time_ns >= :since_ns AND {{where}} GROUP BY 1, 2, 3
 """
 
@@ -121,38 +121,21 @@ def _running(row: tuple[Any, ...]) -> Running:
     )  # fmt: skip
 
 
-def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], dict[int, int | None], bool]:
-    """Return what each session used in the window, when it began, and whether some log tells of the future.
+def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], bool]:
+    """Return what each session used in the window, and whether some log tells of the future.
 
     The minutes of a pace are not filled in.
     """
     where, parameters = counted(window.filters, window.now_ns)
     parameters |= window.bounds(window.start_ns)
     paces: dict[int, Pace] = {}
-    starts: dict[int, int | None] = {}
     of_future = False
-    for session, step, later, *sums, start_ns in query(_PACE.format(where=where), parameters):
+    for session, step, later, *sums in query(_PACE.format(where=where), parameters):
         if later:
             of_future = True
             continue
         paces[session] = add(paces.get(session, Pace()), _step(step, sums))
-        starts[session] = start_ns
-    return paces, starts, of_future
-
-
-def add(one: Pace, other: Pace) -> Pace:
-    """Return what two paces are together; the minutes are of the longer one."""
-    costs = [cost for cost in (one.cost_nano, other.cost_nano) if cost is not None]
-    return Pace(
-        requests=one.requests + other.requests,
-        failed=one.failed + other.failed,
-        tokens=one.tokens + other.tokens,
-        cost_nano=sum(costs) if costs else None,
-        estimated=one.estimated or other.estimated,
-        cost_is_partial=one.cost_is_partial or other.cost_is_partial,
-        minutes=max(one.minutes, other.minutes),
-        steps=tuple(a + b for a, b in zip(one.steps, other.steps, strict=True)),
-    )
+    return paces, of_future
 
 
 def _step(step: int, sums: Sequence[Any]) -> Pace:

@@ -1,7 +1,8 @@
 """Watched: what one look at the running sessions saw, as values and as the document `sessionlog.watch/1`.
 
-The pace is of a window of whole steps that ends now: sums of the records in it, so that `usage` of the same window says
-the same. What is not known is None and never 0.
+The pace is of a window of whole steps that ends now, four and a half to five minutes: what was used in it by its
+length, for every session the same, so that the paces of sessions add up to that of all that are running. Its sums are
+those of the records in it, as `usage` of the same window says. What is not known is None and never 0.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Pace:
         cost_nano: In nano-dollars; None if no part of it is known.
         estimated: A part of the cost is estimated.
         cost_is_partial: A part of it has no price.
-        minutes: How long the window is, or the part of it in which there was anything to use.
+        minutes: How long the window is.
         steps: Tokens of each step.
     """
 
@@ -218,6 +219,14 @@ class Watched:
     notes: tuple[str, ...] = ()
 
     @property
+    def pace(self) -> Pace:
+        """What the running sessions used in the window, without those that have ended: the sum of their rows."""
+        whole = Pace(minutes=window_minutes(self.now_ns))
+        for session in self.sessions:
+            whole = add(whole, session.pace)
+        return whole
+
+    @property
     def start_ns(self) -> int:
         """Where the window begins."""
         return window_start(self.now_ns)
@@ -231,6 +240,7 @@ class Watched:
             "step_seconds": STEP_NS // SECOND,
             "sessions": [session.to_dict() for session in self.sessions],
             "totals": {"running_sessions": len(self.sessions), **self.totals.to_dict()},
+            "running": self.pace.to_dict(),
             "budgets": {budget.name: budget.to_dict() for budget in self.budgets},
             "limits": [limit.to_dict() for limit in self.limits],
             "events": [event.to_dict() for event in self.events],
@@ -238,9 +248,24 @@ class Watched:
         }
 
 
-def minutes_since(start_ns: int, now_ns: int) -> float:
-    """Return how long something has lasted, at least a minute: a pace of seconds would say nothing."""
-    return max(_MINUTE_NS, now_ns - start_ns) / _MINUTE_NS
+def window_minutes(now_ns: int) -> float:
+    """Return how long the window is that ends now."""
+    return (now_ns - window_start(now_ns)) / _MINUTE_NS
+
+
+def add(one: Pace, other: Pace) -> Pace:
+    """Return what two paces of one window are together."""
+    costs = [cost for cost in (one.cost_nano, other.cost_nano) if cost is not None]
+    return Pace(
+        requests=one.requests + other.requests,
+        failed=one.failed + other.failed,
+        tokens=one.tokens + other.tokens,
+        cost_nano=sum(costs) if costs else None,
+        estimated=one.estimated or other.estimated,
+        cost_is_partial=one.cost_is_partial or other.cost_is_partial,
+        minutes=max(one.minutes, other.minutes),
+        steps=tuple(a + b for a, b in zip(one.steps, other.steps, strict=True)),
+    )
 
 
 def time_text(time_ns: int | None) -> str | None:

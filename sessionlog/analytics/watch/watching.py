@@ -18,8 +18,16 @@ from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_s
 from sessionlog.analytics.limits import LimitWord, fold_limits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.book import WatchBook
-from sessionlog.analytics.watch.sums import Running, Window, add, find_events, find_running, paces_of
-from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent, minutes_since, window_start
+from sessionlog.analytics.watch.sums import Running, Window, find_events, find_running, paces_of
+from sessionlog.analytics.watch.watched import (
+    Pace,
+    RunningSession,
+    Watched,
+    WatchEvent,
+    add,
+    window_minutes,
+    window_start,
+)
 from sessionlog.context.windows import find_context_window
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import RUNNING_NS
@@ -40,7 +48,6 @@ class _Known:
     key: tuple[Any, ...]
     running: tuple[Running, ...]
     paces: Mapping[int, Pace]
-    starts: Mapping[int, int | None]
     contexts: Mapping[int, tuple[Running, tuple[str, int | None, int | None]]]
     events: tuple[WatchEvent, ...]
     budgets: tuple[BudgetState, ...]
@@ -78,6 +85,13 @@ class Watcher:
         self._filters = dict(filters or {})
         self._place = WatchBook(ledger, prices, env, _prepare)
         self._known: _Known | None = None
+        self._said: tuple[str, ...] = ()
+
+    def budget_by(self, rules: Sequence[BudgetRule], notes: Sequence[str] = ()) -> None:
+        """Show these budgets from now on, and say what is to be said of them."""
+        if self._rules != tuple(rules):
+            self._rules, self._known = tuple(rules), None
+        self._said = tuple(notes)
 
     def look(
         self, now_ns: int | None = None, *, scanner: Scanner = scan_here, progress: Progress | None = None
@@ -117,12 +131,12 @@ class Watcher:
             with book.reading():
                 known = self._ask(book, key, Window(start_ns=start_ns, now_ns=now, filters=self._filters))
             self._known = known
-        return _seen(known, now, tuple(self._place.notes))
+        return _seen(known, now, (*self._said, *self._place.notes))
 
     def _ask(self, book: Book, key: tuple[Any, ...], window: Window) -> _Known:
         before, query = self._known, book.query
         running = tuple(find_running(query, window))
-        paces, starts, of_future = paces_of(query, window)
+        paces, of_future = paces_of(query, window)
         [limits_key] = query(_LIMITS, {})
         limits_key = key[0][0], key[1], *limits_key  # of each step anew, for a word may be of the future
         is_same = before is not None and before.limits_key == limits_key
@@ -130,7 +144,6 @@ class Watcher:
             key=key,
             running=running,
             paces=paces,
-            starts=starts,
             contexts={one.id: (one, self._context(book, one, key)) for one in running},
             events=find_events(query, window),
             budgets=tuple(budget_states(query, self._rules, now_ns=window.now_ns, zone=self._zone)),
@@ -167,14 +180,13 @@ def _prepare(book: Book) -> None:
 
 
 def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> Watched:
-    start_ns = window_start(now_ns)
-    begun = {one: start_ns if at is None else max(start_ns, at) for one, at in known.starts.items()}
-    paces = {one: replace(pace, minutes=minutes_since(begun[one], now_ns)) for one, pace in known.paces.items()}
-    whole = Pace(minutes=minutes_since(min(begun.values(), default=start_ns), now_ns))
+    minutes = window_minutes(now_ns)
+    paces = {one: replace(pace, minutes=minutes) for one, pace in known.paces.items()}
+    whole = Pace(minutes=minutes)
     for pace in paces.values():
         whole = add(whole, pace)
     sessions = [
-        _session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=whole.minutes)))
+        _session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=minutes)))
         for one in known.running
         if one.last_ns > now_ns - RUNNING_NS
     ]

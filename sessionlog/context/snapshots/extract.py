@@ -61,7 +61,7 @@ def extract_context_snapshot(
         agent_id: What the snapshot is called; the session's id where a log is given.
         context_window: Tokens; None = the model's, or the default where that is unknown.
         message_history: Messages of any kind (`messages` says which); goes before those of the log.
-        model_input_tokens: The prompt tokens that the provider reported, kept as they are.
+        model_input_tokens: The prompt tokens that the provider reported; None = what the log tells.
         model_output_tokens: The same of the output.
         turn_usage: Usage of the last turn; None = what history or log tell.
         session_usage: Usage of the session; None = what history or log tell.
@@ -159,10 +159,11 @@ def snapshot_of(
             for tool in material.tools
         ),
         messages=tuple(said),
-        model_input_tokens=model_input_tokens,
-        model_output_tokens=model_output_tokens,
+        model_input_tokens=material.prompt_tokens if model_input_tokens is None else model_input_tokens,
+        model_output_tokens=material.output_tokens if model_output_tokens is None else model_output_tokens,
         per_request_usage=material.steps,
         context_window=material.window,
+        is_window_known=material.is_window_known,
         turn_usage=last if turn_usage is None else turn_usage,
         session_usage=session if session_usage is None else session_usage,
         estimated=tally.estimated,
@@ -191,7 +192,7 @@ def full_snapshot_of(
         for tool in material.tools
     )
     room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools)
-    pieces = [(m, part, tally.text(part.text)) for m in material.messages for part in m.parts if part.kind != "system"]
+    pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.parts if part.kind != "system"]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
     while kept and pieces[kept - 1][2] <= room:
@@ -201,6 +202,7 @@ def full_snapshot_of(
         agent_id=material.agent_id,
         model_name=material.model,
         context_window=material.window,
+        is_window_known=material.is_window_known,
         model_settings=material.settings,
         system_prompts=prompts,
         tools=tools,

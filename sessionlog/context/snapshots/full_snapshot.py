@@ -30,6 +30,7 @@ class FullContextSnapshot:
         agent_id: The agent, or the session.
         model_name: The model; None where nobody says.
         context_window: Its window in tokens; 0 = unknown.
+        is_window_known: False where the window is the default, because nobody knows the model's.
         model_settings: Its settings.
         system_prompts: The system prompts, instructions included.
         tools: The definitions.
@@ -44,6 +45,7 @@ class FullContextSnapshot:
     agent_id: str
     model_name: str | None = None
     context_window: int = DEFAULT_CONTEXT_WINDOW
+    is_window_known: bool = True
     model_settings: Mapping[str, Any] = field(default_factory=dict)
     system_prompts: tuple[PromptSnapshot, ...] = ()
     tools: tuple[ToolDetailSnapshot, ...] = ()
@@ -110,6 +112,7 @@ class FullContextSnapshot:
                 "current": self.current_tokens,
                 "total": self.total_tokens,
                 "contextWindow": self.context_window,
+                "contextWindowKnown": self.is_window_known and self.context_window > 0,
                 "usagePercent": self.usage_percent,
                 "estimated": self.estimated,
             },

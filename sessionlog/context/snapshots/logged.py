@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part, read_message
 from sessionlog.context.snapshots.spelling import text_of
 from sessionlog.context.snapshots.talk import Talk, tool_answer
+from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, utc_time
 from sessionlog.context.usage import Counts, TurnUsage
+from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import SECOND
-from sessionlog.events.tokens import read_usage
 from sessionlog.sources.find import log_at
-from sessionlog.sources.fizeau_dialect import normalise_usage
 
 Json = Any
 _LONGEST_MS = 1e12  # NaN and infinity are beyond it
@@ -43,6 +43,10 @@ class LoggedSession:
         tools: The tools of the last request that names any.
         steps: One for every answer.
         turns: What each turn used.
+        served: Who answered last; empty where nobody says.
+        apart: What sub-agents used, and whoever wrote a summary: in no step, and in no turn.
+        prompt_tokens: What the provider counted at the last request that was answered; None where it did not tell.
+        output_tokens: The same of its answer.
     """
 
     session_id: str
@@ -52,6 +56,10 @@ class LoggedSession:
     tools: tuple[Tool, ...]
     steps: tuple[RequestUsageSnapshot, ...]
     turns: tuple[TurnUsage, ...]
+    served: str = ""
+    apart: Counts = field(default_factory=Counts)
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
 
 
 def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSession:
@@ -65,12 +73,17 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
         LogNotReadable: The path cannot be read, or is no agent's log.
     """
     name, events = _open(log)
-    fold = _Fold(name)
+    fold, reported, is_over = _Fold(name), Reported(request), False
     for event in events:
-        if request is not None and event.type == "llm.request" and fold.requests >= request:
-            break
-        fold.take(event)
-    return fold.result()
+        starts = "llm.request" if fold.requests else "llm.response"
+        is_over = is_over or (reported.is_answered and event.type == starts)
+        if not is_over:
+            fold.take(event)
+        elif event.type == "llm.response" and "agent" not in event.data:
+            fold.told.overheard(event.data)
+        reported.take(event)  # how a provider counts shows in all its answers
+    prompt, output = reported.counts()
+    return replace(fold.result(), prompt_tokens=prompt, output_tokens=output)
 
 
 def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
@@ -101,18 +114,19 @@ class _Fold:
 
     def __init__(self, session_id: str) -> None:
         self.requests = 0
+        self.told = Told()
         self._session_id = session_id
         self._model: str | None = None
-        self._provider = self._harness = ""
-        self._disjoint = True
+        self._provider = self._served = ""
         self._system = self._prompt = ""
         self._talk = Talk()
         self._tools: tuple[Tool, ...] = ()
-        self._steps: list[RequestUsageSnapshot] = []
+        self._steps: list[RequestUsageSnapshot] = []  # their tokens and tools are told at the end
+        self._used: list[tuple[Counts, list[str]]] = []
         self._turn = 0
         self._answered = True
         self._compacted = False
-        self._prompts: tuple[str, ...] = ()
+        self._prompts: list[str] = []
         self._asked: str | None = None
         self._names_known = True
         self._spans: dict[int, tuple[int, int]] = {}
@@ -129,7 +143,7 @@ class _Fold:
             self._response(data, utc_time(event.ts))
         elif event.type == "tool.call":
             self._tool(data, utc_time(event.ts))
-        elif event.type == "compaction.end" and data.get("success") and not data.get("no_compaction"):
+        elif event.type == "compaction.end" and data.get("success") is not False and not data.get("no_compaction"):
             self._compacted = True
             self._talk.compact(text_of(data.get("summary")))
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
@@ -143,6 +157,11 @@ class _Fold:
             messages.insert(0, Message(is_response=False, parts=(Part(kind="user", text=self._prompt),)))
         if self._system and not any(part.kind == "system" for message in messages for part in message.parts):
             messages.insert(0, Message(is_response=False, parts=(Part(kind="system", text=self._system),)))
+        counts = self.told.read()
+        messages = [replace(m, usage=counts.get(id(m.usage), m.usage)) if m.usage else m for m in messages]
+        steps = [
+            _step(step, counts[id(used)], names) for step, (used, names) in zip(self._steps, self._used, strict=True)
+        ]
         seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
         last = max(self._turn, 1 if self._prompt else 0)
         return LoggedSession(
@@ -151,15 +170,16 @@ class _Fold:
             provider=self._provider,
             messages=tuple(messages),
             tools=self._tools,
-            steps=tuple(self._steps),
-            turns=tuple(fold_turns(self._steps, seconds, last=last).values()),
+            steps=tuple(steps),
+            turns=tuple(fold_turns(steps, seconds, last=last).values()),
+            served=self._served,
+            apart=self.told.apart(),
         )
 
     def _start(self, data: Mapping[str, Json]) -> None:
-        self._disjoint = data.get("v") is not None
+        self.told.begin(data)
         self._model = _word(data.get("resolved_model")) or _word(data.get("model")) or self._model
         self._provider = _word(data.get("provider"))
-        self._harness = _word(data.get("resolved_harness"))
         self._system = text_of(data.get("system_prompt"))
         self._prompt = text_of(data.get("prompt"))
 
@@ -182,48 +202,54 @@ class _Fold:
         self._compacted = False
 
     def _response(self, data: Mapping[str, Json], ts: str | None) -> None:
-        usage = data.get("usage")
-        if data.get("error") and usage is None:
+        if "agent" in data:  # a sub-agent's, or what wrote a summary: beside the conversation
+            self.told.aside(data)
+            return
+        if data.get("error") and data.get("usage") is None:
             return
         self._answered = True
-        counts = self._counts(data) if isinstance(usage, Mapping) else Counts()
+        self._served = _word(data.get("model")) or self._served
+        counts = self.told.answered(data)
         said = {key: data.get(key) for key in ("content", "tool_calls", "reasoning")}
         message = replace(read_message({"role": "assistant", **said}), timestamp=ts, usage=counts)
         if not data.get("error"):
             self._talk.add(message)
         took = _milliseconds(data.get("latency_ms"))
         self._names_known = isinstance(data.get("tool_calls"), list | tuple)
+        self._used.append((counts, list(message.tool_names)))
         self._steps.append(
             RequestUsageSnapshot(
                 request_num=len(self._steps) + 1,
-                input_tokens=counts.input_tokens,
-                output_tokens=counts.output_tokens,
-                tool_names=message.tool_names,
+                input_tokens=0,
+                output_tokens=0,
                 timestamp=ts,
                 turn_id=max(self._turn, 1),
                 duration_ms=between_ms(self._asked, ts) if took is None else took,
-                cache_read_tokens=counts.cache_read_tokens,
-                cache_write_tokens=counts.cache_write_tokens,
             )
         )
         self._asked = None
 
-    def _counts(self, data: Mapping[str, Json]) -> Counts:
-        usage, _ = read_usage(data.get("usage"))
-        if not self._disjoint:
-            attempt = data.get("attempt")
-            told = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
-            usage = normalise_usage(usage, harness=self._harness, provider=_word(told) or self._provider)
-        return Counts.of_usage(usage)
-
     def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
+        if "agent" in data:
+            return
         name = _word(data.get("tool")) or "unknown"
-        if self._steps and not self._names_known:
-            self._steps[-1] = replace(self._steps[-1], tool_names=(*self._steps[-1].tool_names, name))
+        if self._used and not self._names_known:
+            self._used[-1][1].append(name)
         output = data.get("output")
-        text = text_of(data.get("error") if output is None else output)
+        said = data.get("error") if output is None else output
         call_id = _word(data.get("id")) or None
-        self._talk.add(tool_answer(name, text, call_id=call_id, failed=bool(data.get("error")), ts=ts))
+        self._talk.add(tool_answer(name, said, call_id=call_id, failed=bool(data.get("error")), ts=ts))
+
+
+def _step(step: RequestUsageSnapshot, counts: Counts, names: Iterable[str]) -> RequestUsageSnapshot:
+    return replace(
+        step,
+        input_tokens=counts.input_tokens,
+        output_tokens=counts.output_tokens,
+        tool_names=tuple(names),
+        cache_read_tokens=counts.cache_read_tokens,
+        cache_write_tokens=counts.cache_write_tokens,
+    )
 
 
 def _earlier(data: Mapping[str, Json]) -> int:

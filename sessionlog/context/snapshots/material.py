@@ -33,6 +33,9 @@ class Material:
         steps: What each request used.
         turns: What each turn used.
         window: The context window in tokens.
+        is_window_known: Whether it is the model's or the caller's, and not the default.
+        prompt_tokens: What the provider counted at the last request of a log; None where nobody says.
+        output_tokens: The same of its answer.
     """
 
     agent_id: str
@@ -44,6 +47,9 @@ class Material:
     steps: tuple[RequestUsageSnapshot, ...] = ()
     turns: tuple[TurnUsage, ...] = ()
     window: int = DEFAULT_CONTEXT_WINDOW
+    is_window_known: bool = True
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
 
 
 def gather(
@@ -65,14 +71,16 @@ def gather(
     live = getattr(agent, "_agent", None) or agent
     logged = None if log is None else read_logged_session(log, request=request)
     messages = _messages(message_history, logged)
-    model = model or _model_of(live) or (logged.model if logged else None)
+    model = model or _model_of(live) or (logged.model or logged.served or None if logged else None)
     if logged and message_history is None:
         steps, turns = logged.steps, logged.turns
     else:
         steps, turns = steps_of(messages), _turns(messages)
+    is_known = context_window is not None
     if context_window is None:
-        known = find_context_window(model, logged.provider if logged else "") if model else None
-        context_window = known or DEFAULT_CONTEXT_WINDOW
+        known = _window_of(model, logged)
+        context_window, is_known = known or DEFAULT_CONTEXT_WINDOW, known is not None
+    is_of_log = logged is not None and message_history is None
     return Material(
         agent_id=agent_id or (logged.session_id if logged else ""),
         model=model,
@@ -83,7 +91,18 @@ def gather(
         steps=steps,
         turns=turns,
         window=context_window,
+        is_window_known=is_known,
+        prompt_tokens=logged.prompt_tokens if logged and is_of_log else None,
+        output_tokens=logged.output_tokens if logged and is_of_log else None,
     )
+
+
+def _window_of(model: str | None, logged: LoggedSession | None) -> int | None:
+    """What the model takes in; an alias is known by who answered, as in the X-ray."""
+    names = (model, logged.served if logged else None)
+    provider = logged.provider if logged else ""
+    found = (find_context_window(name, provider) for name in names if name)
+    return next((size for size in found if size), None)
 
 
 def _turns(messages: tuple[Message, ...]) -> tuple[TurnUsage, ...]:

@@ -7,11 +7,11 @@ parts). Objects are known by their attributes; pydantic-ai is never imported. No
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sessionlog.context.snapshots.spelling import decoded, get, item_text, spell, text_of
+from sessionlog.context.snapshots.spelling import decoded, get, item_text, part_words, spell, text_of, words_of
 from sessionlog.context.steps import utc_time
 from sessionlog.context.usage import Counts, read_counts
 
@@ -42,6 +42,11 @@ _ROLES: Mapping[str, Kind] = {
 _CALLS = {"tool_use", "server_tool_use", "function_call", "tool_call"}
 _RETURNS = {"tool_result", "function_call_output", "web_search_tool_result"}
 _THINKING = {"thinking", "redacted_thinking", "reasoning"}
+_NEVER_RAN = {  # what pydantic-ai answers to calls that end a run, or that its end has made needless
+    "Final result processed.",
+    "Output tool not used - a final result was already processed.",
+    "Tool not executed - a final result was already processed.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,8 @@ class Part:
         call_id: The id that joins a call and its answer.
         arguments: The arguments of a call as JSON value, also where they were given as a text of JSON.
         failed: The answer of a tool is an error, or asks to try again.
+        pictures: How many pictures and the like, which the text only names.
+        is_output: The call is a structured answer, or came too late: no tool runs for it.
     """
 
     kind: Kind
@@ -63,6 +70,8 @@ class Part:
     call_id: str | None = None
     arguments: Json = None
     failed: bool = False
+    pictures: int = 0
+    is_output: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +84,8 @@ class Message:
         timestamp: RFC 3339; None where nobody says.
         usage: What the response used; None where nobody says.
         instructions: What is sent as system prompt beside the parts.
+        run: The id of the run it is of, None where nobody says.
+        is_marked: Its parts say themselves what is a prompt; elsewhere a user's words beside results are a reminder.
     """
 
     is_response: bool
@@ -82,22 +93,43 @@ class Message:
     timestamp: str | None = None
     usage: Counts | None = None
     instructions: str | None = None
+    run: str | None = None
+    is_marked: bool = False
 
     @property
     def is_prompt(self) -> bool:
-        """Whether a user speaks in it; a message that brings the answers of tools goes on with the turn."""
-        kinds = {part.kind for part in self.parts}
-        return "user" in kinds and "tool_return" not in kinds
+        """Whether a user speaks in it; a message that brings only the answers of tools goes on with the turn."""
+        return any(part.kind == "user" for part in self.parts) and (self.is_marked or not self.has_results)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it brings the answers of tools."""
+        return any(part.kind == "tool_return" for part in self.parts)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The tools it calls, one name a call."""
-        return tuple(part.name or "unknown" for part in self.parts if part.kind == "tool_call")
+        """The tools it calls, one name a call; a structured answer is no call."""
+        return tuple(part.name or "unknown" for part in self.parts if part.kind == "tool_call" and not part.is_output)
 
 
 def read_messages(history: Iterable[object]) -> tuple[Message, ...]:
-    """Read a whole history."""
-    return tuple(map(read_message, history))
+    """Read a whole history; what answers a call shows whether a tool ran for it."""
+    messages: list[Message] = []
+    needless: set[str | None] = set()  # ids of calls until the response that holds them: other responses reuse ids
+    for message in reversed([read_message(value) for value in history]):
+        read = message
+        if message.is_response:
+            if needless:
+                read = replace(message, parts=tuple(_output(part, needless) for part in message.parts))
+            needless = set()
+        else:
+            needless |= {p.call_id for p in message.parts if p.kind == "tool_return" and p.text in _NEVER_RAN}
+        messages.append(read)
+    return tuple(reversed(messages))
+
+
+def _output(part: Part, needless: Collection[str | None]) -> Part:
+    return replace(part, is_output=True) if part.kind == "tool_call" and part.call_id in needless else part
 
 
 def read_message(value: object) -> Message:
@@ -124,6 +156,8 @@ def _read_pydantic(value: object, *, is_response: bool) -> Message:
         timestamp=next((stamp for time in times if (stamp := utc_time(time))), None),
         usage=None if usage is None else read_counts(usage),
         instructions=instructions if isinstance(instructions, str) and instructions else None,
+        run=_word(get(value, "run_id")),
+        is_marked=True,
     )
 
 
@@ -133,9 +167,11 @@ def _pydantic_part(part: object, *, is_response: bool) -> Part:
     if kind == "tool_call":
         return _call(get(part, "tool_name"), get(part, "tool_call_id"), get(part, "args"))
     failed = word.startswith("retry") or get(part, "outcome") not in (None, "success")
+    text, pictures = words_of(get(part, "content"))
     return Part(
         kind=kind,
-        text=text_of(get(part, "content")),
+        text=text,
+        pictures=pictures,
         name=_word(get(part, "tool_name")),
         call_id=_word(get(part, "tool_call_id")),
         failed=kind == "tool_return" and failed,
@@ -161,9 +197,7 @@ def _logged_parts(value: Mapping[str, Json], kind: Kind | None) -> Iterator[Part
         yield from _content_part(value, "user")
         return
     if kind == "tool_return":
-        failed = bool(value.get("is_error"))
-        call_id = _word(value.get("tool_call_id") or value.get("call_id"))
-        yield Part(kind=kind, text=text_of(content), name=_word(value.get("name")), call_id=call_id, failed=failed)
+        yield _return(value.get("tool_call_id") or value.get("call_id"), content, value)
         return
     if kind == "assistant":
         said = value.get("reasoning_content") or value.get("reasoning")
@@ -172,8 +206,10 @@ def _logged_parts(value: Mapping[str, Json], kind: Kind | None) -> Iterator[Part
     if isinstance(content, list | tuple) and not all(isinstance(item, str) for item in content):
         for item in content:
             yield from _content_part(item, kind)
-    elif (text := text_of(content)) or kind == "user":
-        yield Part(kind=kind, text=text)
+    else:
+        text, pictures = words_of(content)
+        if text or kind == "user":
+            yield Part(kind=kind, text=text, pictures=pictures)
     for item in value.get("tool_calls") or () if isinstance(value.get("tool_calls"), list | tuple) else ():
         if isinstance(item, Mapping):
             yield _logged_call(item)
@@ -181,19 +217,28 @@ def _logged_parts(value: Mapping[str, Json], kind: Kind | None) -> Iterator[Part
 
 def _content_part(item: Json, kind: Kind) -> Iterator[Part]:
     if not isinstance(item, Mapping):
-        yield Part(kind=kind, text=text_of(item))
+        text, pictures = words_of(item)
+        yield Part(kind=kind, text=text, pictures=pictures)
         return
     word = str(item.get("type"))
     if word in _CALLS:
         yield _logged_call(item)
     elif word in _RETURNS:
-        call_id = _word(item.get("tool_use_id") or item.get("call_id"))
-        text = text_of(item.get("content", item.get("output")))
-        yield Part(kind="tool_return", text=text, call_id=call_id, failed=bool(item.get("is_error")))
+        yield _return(item.get("tool_use_id") or item.get("call_id"), item.get("content", item.get("output")), item)
     elif word in _THINKING:
         yield Part(kind="thinking", text=item_text(item))
-    elif text := item_text(item):
-        yield Part(kind=kind, text=text)
+    else:
+        text, pictures = part_words(item)
+        if text:
+            yield Part(kind=kind, text=text, pictures=pictures)
+
+
+def _return(call_id: Json, content: Json, item: Mapping[str, Json]) -> Part:
+    text, pictures = words_of(content)
+    name, failed = _word(item.get("name")), bool(item.get("is_error"))
+    return Part(
+        kind="tool_return", text=text, pictures=pictures, name=name, call_id=_word(call_id), failed=failed
+    )  # fmt: skip
 
 
 def _logged_call(item: Mapping[str, Json]) -> Part:

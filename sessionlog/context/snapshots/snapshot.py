@@ -2,6 +2,10 @@
 
 The invariant: every token is counted in one place. The parts are fields, all sums are computed from them, and the
 percentage is that of everything: the window holds the current turn's answers and tool traffic as well.
+
+The parts are estimates of what messages and tools say. What the provider counted at the last request is the truth about
+the window, and from a log it is known: then it is the total that the percentage is based on, and `not_in_messages` is
+what the parts lack of it (a system prompt that was not logged, tools, overhead).
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.snapshots.snapshot_items import MessageSnapshot, ToolSnapshot
-from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, to_csv
 from sessionlog.context.usage import SessionUsage, TurnUsage
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
 
@@ -25,10 +29,12 @@ class ContextSnapshot:
         system_prompt_tokens: Their tokens.
         tools: The definitions.
         messages: What the user and the model said.
-        model_input_tokens: The prompt tokens that the provider reported, where the caller knows them.
+        model_input_tokens: The prompt tokens that the provider reported for the last request, where a log or the
+            caller tells them.
         model_output_tokens: The same of the output.
         per_request_usage: What each request used.
         context_window: The model's window; 0 = unknown.
+        is_window_known: False where the window is the default, because nobody knows the model's.
         turn_usage: What the last turn used; None where nothing is known.
         session_usage: The same of the session.
         estimated: False where every count is of the model's own tokenizer.
@@ -51,6 +57,7 @@ class ContextSnapshot:
     model_output_tokens: int | None = None
     per_request_usage: tuple[RequestUsageSnapshot, ...] = ()
     context_window: int = DEFAULT_CONTEXT_WINDOW
+    is_window_known: bool = True
     turn_usage: TurnUsage | None = None
     session_usage: SessionUsage | None = None
     estimated: bool = True
@@ -92,9 +99,14 @@ class ContextSnapshot:
 
     @property
     def total_tokens(self) -> int:
-        """Everything."""
+        """All parts together, estimated like them; `get_context_total` knows better where the provider counted."""
         said = self.user_message_tokens + self.assistant_message_tokens
         return self.system_prompt_tokens + self.tool_tokens + said + self.tool_call_tokens + self.tool_return_tokens
+
+    @property
+    def not_in_messages(self) -> int | None:
+        """What the provider counted beyond the parts; None where it did not count."""
+        return None if not self.model_input_tokens else max(0, self.model_input_tokens - self.total_tokens)
 
     @property
     def sum_response_input_tokens(self) -> int:
@@ -119,11 +131,11 @@ class ContextSnapshot:
         return self.history_tokens + self.history_tool_call_tokens + self.history_tool_return_tokens
 
     def get_context_total(self) -> int:
-        """Return the tokens of everything in the window, the current turn's answers and tool traffic included."""
-        return self.total_tokens
+        """Return the tokens in the window: what the provider counted, else all parts, the current turn's included."""
+        return self.model_input_tokens or self.total_tokens
 
     def get_context_percentage(self) -> float:
-        """Return how full the window is, in percent; 0 where it is unknown."""
+        """Return how full the window is, in percent; 0 where it is 0. Of a guess, if `is_window_known` is false."""
         return self.get_context_total() / self.context_window * 100 if self.context_window else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,11 +168,20 @@ class ContextSnapshot:
             "sumResponseInputTokens": self.sum_response_input_tokens,
             "sumResponseOutputTokens": self.sum_response_output_tokens,
             "perRequestUsage": [step.to_dict() for step in self.per_request_usage],
+            "notInMessages": self.not_in_messages,
+            "contextTokens": self.get_context_total(),
             "contextWindow": self.context_window,
+            "contextWindowKnown": self.is_window_known and self.context_window > 0,
+            "contextPercentage": self._known_percentage(),
             "turnUsage": self.turn_usage.to_dict() if self.turn_usage else None,
             "sessionUsage": self.session_usage.to_dict() if self.session_usage else None,
             "distribution": self._distribution(),
         }
+
+    def _known_percentage(self) -> float | None:
+        """The percentage; None of a window that was guessed, or that is smaller than what it held."""
+        is_known = self.is_window_known and self.context_window > 0 and self.get_context_total() <= self.context_window
+        return self.get_context_percentage() if is_known else None
 
     def _distribution(self) -> dict[str, Any]:
         """The parts for a treemap; the empty ones are left out, and their sum is the value."""
@@ -173,6 +194,10 @@ class ContextSnapshot:
         }
         children = [{"name": name, "value": value} for name, value in parts.items() if value > 0]
         return {"name": "Context", "value": self.total_tokens, "children": children}
+
+    def to_csv(self, *, durations: bool = True) -> str:
+        """Return its requests as CSV with a heading, one row each; `steps.to_csv` says more."""
+        return to_csv(record_steps(self.per_request_usage, self.agent_id), durations=durations)
 
     def to_table(self, show_context: bool = True) -> Any:
         """Return a `rich.table.Table`: what fills the window (if `show_context`), the last turn, and the session."""

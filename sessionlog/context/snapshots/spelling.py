@@ -1,4 +1,8 @@
-"""What contents say as text, in whatever shape: strings, parts of any provider, JSON. Nothing here raises."""
+"""What contents say as text, in whatever shape: strings, parts of any provider, JSON. Nothing here raises.
+
+A picture, a page or a recording has no words: it is named, and counted as one. Neither its base64 nor its bytes are
+ever text.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,35 @@ from collections.abc import Mapping
 from typing import Any
 
 Json = Any
+_MEDIA = frozenset({
+    "audio", "audio-url", "binary", "document", "document-url", "file", "image", "image-url", "image_url",
+    "input_audio", "input_file", "input_image", "media", "uploaded-file", "video", "video-url",
+})  # fmt: skip
+_HELD = (  # a part that is sent has one of these; what a tool lists as a file or an image has none
+    "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
+)  # fmt: skip
+_INLINE = ("inlineData", "inline_data", "fileData")
+_MIME = ("media_type", "mimeType", "mime_type")
 _TEXTS = ("text", "content", "thinking", "reasoning", "input_text", "output_text", "summary")
 
 
 def spell(value: Json) -> str:
     """Return a value as JSON text; what JSON does not know is spelled as Python does."""
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=_spell_other)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def words_of(content: Json) -> tuple[str, int]:
+    """Return what a content or a part of one says, and how many pictures it holds."""
+    if content is None or isinstance(content, str):
+        return content or "", 0
+    try:
+        bare, pictures = _without_pictures(content)
+    except RecursionError:
+        bare, pictures = content, 0
+    return text_of(bare), pictures
 
 
 def text_of(content: Json) -> str:
@@ -27,9 +51,18 @@ def text_of(content: Json) -> str:
     if isinstance(content, list | tuple) and content and all(map(_speaks, content)):
         return "\n".join(text for item in content if (text := item_text(item)))
     try:
-        return json.dumps(content, ensure_ascii=False, default=str, separators=(",", ":"))
+        return json.dumps(content, ensure_ascii=False, default=_spell_other, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return str(content)
+
+
+def part_words(item: Json) -> tuple[str, int]:
+    """Return what one part of a content says, and how many pictures it holds; one without words is named."""
+    try:
+        bare, pictures = _without_pictures(item)
+    except RecursionError:
+        bare, pictures = item, 0
+    return item_text(bare), pictures
 
 
 def item_text(item: Json) -> str:
@@ -59,6 +92,41 @@ def decoded(arguments: Json) -> Json:
 def get(value: object, name: str) -> Any:
     """Return what a mapping or an object holds under a name; None where it holds nothing."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _without_pictures(value: Json) -> tuple[Json, int]:
+    """The same with a name in the place of each picture; and how many there are."""
+    if value is None or isinstance(value, str | int | float | bytes):
+        return value, 0
+    if isinstance(value, list | tuple):
+        items = [_without_pictures(item) for item in value]
+        pictures = sum(count for _, count in items)
+        return [item for item, _ in items], pictures
+    source = get(value, "source")
+    if get(value, "type") == "document" and get(source, "type") == "text" and isinstance(get(source, "data"), str):
+        return get(source, "data"), 0
+    name = _picture(value)
+    if name:
+        return f"[{name}]", 1
+    if not isinstance(value, Mapping):
+        return value, 0
+    fields = {key: _without_pictures(item) for key, item in value.items()}
+    return {key: item for key, (item, _) in fields.items()}, sum(count for _, count in fields.values())
+
+
+def _picture(value: object) -> str:
+    """What a part without words is called; empty for all else."""
+    word = get(value, "type") or get(value, "kind")
+    if isinstance(word, str) and word in _MEDIA and any(get(value, key) is not None for key in _HELD):
+        return word
+    if any(isinstance(get(value, key), Mapping) for key in _INLINE):
+        return "image"
+    has_type = any(isinstance(get(value, key), str) for key in _MIME)
+    return "image" if has_type and isinstance(get(value, "data"), str | bytes) else ""
+
+
+def _spell_other(value: object) -> str:
+    return f"[{len(value)} bytes]" if isinstance(value, bytes | bytearray) else str(value)
 
 
 def _speaks(item: Json) -> bool:

@@ -10,15 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part, read_message
+from sessionlog.context.snapshots.spelling import words_of
 
 Json = Any
 
 
 class Talk:
-    """The messages so far, each beside its JSON as it was sent; what no request has sent yet has none."""
+    """The messages so far, each beside its JSON as it was sent; what no request has sent yet has none.
+
+    A request that only goes on costs what it adds, however long the session is.
+    """
 
     def __init__(self) -> None:
         self._said: list[tuple[Json, Message]] = []
+        self._prompts: list[str] = []
+        self._heard = 0  # how many messages `_prompts` is made of
 
     @property
     def messages(self) -> list[Message]:
@@ -27,19 +33,22 @@ class Talk:
 
     def listen(self, given: Iterable[Json], earlier: int, ts: str | None) -> None:
         """Take the messages of a request, behind so many that it does not repeat."""
-        old = self._said
-        said = old[:earlier]
+        said, place = self._said, min(earlier, len(self._said))
         for raw in given:
-            known, before = old[len(said)] if len(said) < len(old) else (None, None)
-            if before is not None and known is not None and known == raw:
-                said.append((raw, before))
-                continue
-            message = read_message(raw)
-            same = before if before is not None and known is None and message.is_response else None
-            stamp = message.timestamp or (same.timestamp if same else ts)
-            usage = message.usage or (same.usage if same else None)
-            said.append((raw, replace(message, timestamp=stamp, usage=usage)))
-        self._said = said
+            known, before = said[place] if place < len(said) else (None, None)
+            if before is None:
+                message = read_message(raw)
+                said.append((raw, replace(message, timestamp=message.timestamp or ts)))
+            elif known is None or known != raw:
+                message = read_message(raw)
+                same = before if known is None and message.is_response else None
+                stamp = message.timestamp or (same.timestamp if same else ts)
+                usage = message.usage or (same.usage if same else None)
+                said[place] = raw, replace(message, timestamp=stamp, usage=usage)
+                self._changed(place)
+            place += 1
+        del said[place:]
+        self._changed(place)
 
     def add(self, message: Message) -> None:
         """Take an answer, or what a tool says; the next request may send it."""
@@ -48,18 +57,29 @@ class Talk:
     def compact(self, summary: str) -> None:
         """Forget all but a summary; without one the next request brings it."""
         self._said = []
+        self._changed(0)
         if summary:
             self.add(read_message({"role": "user", "content": summary}))
 
-    def fresh_prompts(self) -> tuple[str, ...]:
+    def fresh_prompts(self) -> list[str]:
         """What users have said since the last answer."""
-        messages = self.messages
-        last = next((n for n in range(len(messages) - 1, -1, -1) if messages[n].is_response), -1)
-        new = [message for message in messages[last + 1 :] if message.is_prompt]
-        return tuple(part.text for message in new for part in message.parts if part.kind == "user")
+        for _, message in self._said[self._heard :]:
+            if message.is_response:
+                self._prompts = []
+            elif message.is_prompt:
+                self._prompts += [part.text for part in message.parts if part.kind == "user"]
+        self._heard = len(self._said)
+        return list(self._prompts)
+
+    def _changed(self, place: int) -> None:
+        """Prompts are heard again from the last answer before a message that is another now."""
+        if place < self._heard:
+            last = next((n for n in range(place - 1, -1, -1) if self._said[n][1].is_response), 0)
+            self._heard, self._prompts = last, []
 
 
-def tool_answer(name: str, text: str, *, call_id: str | None, failed: bool, ts: str | None) -> Message:
+def tool_answer(name: str, output: Json, *, call_id: str | None, failed: bool, ts: str | None) -> Message:
     """Return what a tool says as a message."""
-    part = Part(kind="tool_return", text=text, name=name, call_id=call_id, failed=failed)
+    text, pictures = words_of(output)
+    part = Part(kind="tool_return", text=text, pictures=pictures, name=name, call_id=call_id, failed=failed)
     return Message(is_response=False, parts=(part,), timestamp=ts)

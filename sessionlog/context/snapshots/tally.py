@@ -11,6 +11,7 @@ from typing import Any
 from sessionlog.context.snapshots.messages import Part
 from sessionlog.context.snapshots.spelling import spell
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
+from sessionlog.context.xray.measure import IMAGE
 
 Count = Callable[[str], int]
 """Text → tokens: a tokenizer of the caller's own. What it gives is exact, unless it is a `TokenCount` that is not."""
@@ -40,6 +41,18 @@ class Tally:
 
     def part(self, part: Part) -> int:
         """Count a piece of a message as it is sent."""
+        return self._words(part) + self._pictures(part)
+
+    def bare(self, part: Part) -> int:
+        """Count what a piece of a message says, without what carries it."""
+        return self.text(part.text) + self._pictures(part)
+
+    def _pictures(self, part: Part) -> int:
+        """Pictures have one size, the X-ray's; it is a guess."""
+        self.estimated = self.estimated or bool(part.pictures)
+        return part.pictures * IMAGE
+
+    def _words(self, part: Part) -> int:
         if part.kind in ("user", "assistant"):
             return self.json({"role": part.kind, "content": [{"type": "text", "text": part.text}]})
         if part.kind == "tool_call":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 Json = Any
+_Found = tuple["Tool", Any]  # and its live definition, which filters are asked about
 
 _SCHEMAS = ("parameters_json_schema", "input_schema", "inputSchema", "parameters", "parameters_schema", "json_schema")
 _WRAPPED_DEPTH = 16
@@ -25,6 +26,8 @@ class Tool:
         is_async: Its function is a coroutine.
         requires_approval: A person must agree to each call.
         source_code: The text of its function, where that can be found.
+        is_certain: Whether the model is surely told of it, and in these words; False behind a filter that could not be
+            asked without a run.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Tool:
     is_async: bool = False
     requires_approval: bool = False
     source_code: str | None = None
+    is_certain: bool = True
 
     @property
     def definition(self) -> dict[str, Json]:
@@ -77,23 +81,88 @@ def tools_of_agent(agent: object) -> tuple[Tool, ...]:
     return tuple(seen.values())
 
 
-def tools_of_toolset(toolset: object, depth: int = _WRAPPED_DEPTH) -> Iterator[Tool]:
-    """Yield the tools that a toolset holds, or those around which it is wrapped."""
+def tools_of_toolset(toolset: object) -> Iterator[Tool]:
+    """Yield the tools that a toolset holds, or those around which it is wrapped, as the model is told of them."""
+    return (tool for tool, _ in _found(toolset, _WRAPPED_DEPTH))
+
+
+def _found(toolset: object, depth: int) -> Iterator[_Found]:
     held = next((h for name in ("tools", "_tools", "_cached_tools") if _items(h := getattr(toolset, name, None))), None)
     if held is not None:
-        yield from (_live(value, tool) for value in _items(held) if (tool := read_tool(value)) is not None)
+        for value in _items(held):
+            tool = read_tool(value)
+            if tool is not None:
+                yield _live(value, tool), _get(value, "tool_def") or tool
         return
     registry = getattr(toolset, "registry", None)
     ask = getattr(registry, "list_tools", None)
     if callable(ask) and not inspect.iscoroutinefunction(ask):
-        yield from (replace(tool, source_type="codemode") for tool in read_tools(_items(ask())))
-        return
-    if depth:
-        prefix = getattr(toolset, "prefix", None)
-        for inside in [getattr(toolset, "wrapped", None), *_items(getattr(toolset, "toolsets", None))]:
-            if inside is not None:
-                for tool in tools_of_toolset(inside, depth - 1):
-                    yield replace(tool, name=f"{prefix}_{tool.name}") if isinstance(prefix, str) and prefix else tool
+        yield from ((replace(tool, source_type="codemode"), tool) for tool in read_tools(_items(ask())))
+    elif depth:
+        insides = [getattr(toolset, "wrapped", None), *_items(getattr(toolset, "toolsets", None))]
+        inside = [found for one in insides if one is not None for found in _found(one, depth - 1)]
+        yield from _wrapped(toolset, inside)
+
+
+def _wrapped(toolset: object, inside: list[_Found]) -> list[_Found]:
+    """What a wrapper makes of the tools in it: other names, fewer tools, other words, a question before each call."""
+    prefix, names = getattr(toolset, "prefix", None), getattr(toolset, "name_map", None)
+    if isinstance(prefix, str) and prefix:
+        inside = [_called(found, f"{prefix}_{found[0].name}") for found in inside]
+    if isinstance(names, Mapping):
+        new = {old: name for name, old in names.items()}
+        inside = [_called(found, new.get(found[0].name, found[0].name)) for found in inside]
+    keeps, prepare = getattr(toolset, "filter_func", None), getattr(toolset, "prepare_func", None)
+    if callable(keeps):
+        inside = [found for one in inside for found in _kept(keeps, one)]
+    if callable(prepare):
+        inside = _prepared(prepare, inside)
+    if hasattr(toolset, "approval_required_func"):
+        inside = [(replace(tool, requires_approval=True), definition) for tool, definition in inside]
+    return inside
+
+
+def _called(found: _Found, name: str) -> _Found:
+    tool, definition = found
+    is_value = is_dataclass(definition) and not isinstance(definition, type)
+    return replace(tool, name=name), replace(definition, name=name) if is_value else definition
+
+
+def _kept(keeps: Callable[..., object], found: _Found) -> list[_Found]:
+    is_kept = _answer(keeps, found[1])
+    return [found] if is_kept is True else [_doubted(found)] if is_kept is None else []
+
+
+def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Found]:
+    made = _answer(prepare, [definition for _, definition in inside])
+    if not isinstance(made, list | tuple):
+        return [_doubted(found) for found in inside]
+    tools = {tool.name: tool for tool, _ in inside}
+    told = [(read, definition) for definition in made if (read := read_tool(definition)) is not None]
+    return [
+        (replace(tools[read.name], description=read.description, schema=read.schema), definition)
+        for read, definition in told
+        if read.name in tools
+    ]
+
+
+def _answer(ask: Callable[..., object], about: object) -> object:
+    """What a caller's function says of definitions; None where it needs a run, or must be awaited."""
+    if inspect.iscoroutinefunction(ask):
+        return None
+    try:
+        answer = ask(None, about)
+    except Exception:  # noqa: BLE001 - it looks at the run, in whatever way
+        return None
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if inspect.isawaitable(answer):
+        return None
+    return answer if isinstance(about, list) else bool(answer)
+
+
+def _doubted(found: _Found) -> _Found:
+    return replace(found[0], is_certain=False), found[1]
 
 
 async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, dict[str, Any]]]:
@@ -120,7 +189,9 @@ async def _asked(toolset: object) -> tuple[Tool, ...]:
 
 
 def _live(value: object, tool: Tool) -> Tool:
-    """Add what only the live object knows: its function."""
+    """Add what only the live object knows: its function, and whether it is made anew for each run."""
+    if callable(_get(value, "prepare")):
+        tool = replace(tool, is_certain=False)
     function = _get(value, "function", "_function")
     if not callable(function):
         return tool

@@ -13,15 +13,19 @@ from sessionlog.events.times import SECOND, parse_time
 def number_turns(messages: Iterable[Message]) -> list[int]:
     """Return the number of the turn of each message, from 1; 0 for what comes before the first prompt.
 
-    Prompts that follow each other without an answer between them are one.
+    Prompts that follow each other without an answer between them are one. What a tool says as a user, beside its result
+    and in the run that called it, is no prompt.
     """
     turn, open_for_prompt, numbers = 0, True, []
+    run: str | None = None
     for message in messages:
-        if message.is_prompt and open_for_prompt:
+        is_of_tool = message.has_results and message.run is not None and message.run == run
+        if message.is_prompt and open_for_prompt and not is_of_tool:
             turn += 1
             open_for_prompt = False
         elif message.is_response:
             open_for_prompt = True
+            run = message.run
         numbers.append(turn)
     return numbers
 

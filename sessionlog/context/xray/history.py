@@ -10,6 +10,9 @@ kept uncounted while they may be needed, up to `_KEPT` bytes; beyond that they a
 are sizes, short names and digests; of messages before the last `_LONGEST` only sums. Other requests than the one that
 was asked for are sized by their length, at that one's rate of bytes to tokens. So memory is bounded by what one request
 holds.
+
+A request that another follows without an answer was none; the last one may still be waiting for its. The very oldest
+logs tell answers only: then each stands for its request.
 """
 
 from __future__ import annotations
@@ -21,10 +24,9 @@ from typing import Any
 
 from sessionlog.context.xray.measure import Said, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
-from sessionlog.context.xray.requests import History, Usages, Window, name_results
+from sessionlog.context.xray.requests import History, Usages, Window, name_results, provider_of
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.tokens import read_usage
 
 Json = Any
 _KEPT = 2 << 20
@@ -82,10 +84,11 @@ class _Fold:
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
         self._heard: list[Said] = []  # since the last request, for requests that do not tell it
         self._thoughts: list[Said] = []
+        self._first_thought: int | None = None
         self._stale = self._since = 0
         self._is_told = True  # whether requests hold messages
         self._is_cut = False  # whether a compaction has told no summary yet
-        self._open = False
+        self._open = self._is_asked = False
         self._names: dict[str, str] = {}
         self._latest = ""  # who answered last: a request that is not answered may name nobody
         self._look: _Look | None = None
@@ -108,7 +111,7 @@ class _Fold:
             case "llm.request":
                 self._ask(event, data)
             case "llm.response":
-                self._answer(data)
+                self._answer(event, data)
             case "tool.call":
                 self._run(data)
             case "compaction.end":
@@ -139,13 +142,19 @@ class _Fold:
         else:
             self._replace([Said(one, self._model(data), placeholders=False) for one in messages])
         self._heard, self._thoughts, self._since, self._stale = [], [], 0, 0
+        if self._open:  # the one before was never answered, so it is none
+            self._sizes.pop()
+            self._usages.dropped()
         is_whole = self._is_told and not continues
         tools = data.get("tools")
         has_own = is_whole and bool(self._said) and self._said[0].role in ("system", "developer")
+        beside = data.get("system") or data.get("instructions")
+        if isinstance(beside, str) and beside:
+            self._system, has_own = [self._message("system", beside)], False
         head = [] if has_own else self._system
         self._sizes.append(self._size + sum(one.size for one in head) + (size_of(tools) if tools else 0))
         self._usages.asked()
-        self._open = True
+        self._open = self._is_asked = True
         number = len(self._sizes)
         if self._wanted in (None, number):
             window = Window(
@@ -164,8 +173,7 @@ class _Fold:
                 continue
             if role == "user":
                 made = [one for one in made if not one.is_thought]
-                if any(one.is_thought for one in self._said):
-                    self._replace([one for one in self._said if not one.is_thought])
+                self._forget_thoughts()
             if role == "system" and self._is_cut:  # what an agent hears first after a cut is what is left of before
                 self._is_cut = False
                 message = {**message, "role": "summary"}  # noqa: PLW2901 - the same message, named
@@ -173,8 +181,20 @@ class _Fold:
         self._is_cut = False
         return made
 
+    def _forget_thoughts(self) -> None:
+        """They are at the end: what was said before the first of them is not looked at."""
+        first, self._first_thought = self._first_thought, None
+        if first is None:
+            return
+        gone = [one for one in self._said[first:] if one.is_thought]
+        self._said = [*self._said[:first], *(one for one in self._said[first:] if not one.is_thought)]
+        self._size -= sum(one.size for one in gone)
+        self._uncounted -= sum(one.size for one in gone if not one.is_measured)
+
     def _extend(self, said: Iterable[Said]) -> None:
         for one in said:
+            if one.is_thought and self._first_thought is None:
+                self._first_thought = len(self._said)
             self._said.append(one)
             self._size += one.size
             self._uncounted += one.size
@@ -189,20 +209,23 @@ class _Fold:
             old = name_results(list(chain.from_iterable(pieces[:-_LONGEST])), self._names)
             size = sum(one.size for one in self._said[:-_LONGEST])
             self._said = [Summed(sum_up(old), size), *self._said[-_LONGEST:]]
+            self._first_thought = next((n for n, one in enumerate(self._said) if one.is_thought), None)
 
     def _replace(self, said: list[Said]) -> None:
-        self._said, self._size = said, sum(one.size for one in said)
+        self._said, self._size, self._first_thought = said, sum(one.size for one in said), None
         self._uncounted = sum(one.size for one in said if not one.is_measured)
 
-    def _answer(self, data: Mapping[str, Json]) -> None:
-        if not self._open or "agent" in data:
+    def _answer(self, event: Event, data: Mapping[str, Json]) -> None:
+        if "agent" in data:
             return  # a sub-agent's, or what wrote a summary: beside the conversation
+        if not self._is_asked:  # a log that tells answers only
+            self._ask(event, {})
+            self._is_asked = False
+        if not self._open:
+            return
         self._open = False
-        attempt = data.get("attempt")
-        provider = _word(attempt.get("provider_system")) if isinstance(attempt, Mapping) else ""
-        provider = provider or _word(data.get("provider")) or _word(self._start.get("provider"))
-        if data.get("quality") != "estimated":
-            self._usages.answered(read_usage(data.get("usage"))[0], provider)
+        provider = provider_of(data, self._start)
+        self._usages.heard(data, provider)
         self._latest = _word(data.get("model")) or self._latest
         if self._look is not None and self._look.window.number == len(self._sizes):
             self._look.answered(_word(data.get("model")), provider)
@@ -234,8 +257,9 @@ class _Fold:
     def _compact(self, data: Mapping[str, Json]) -> None:
         if data.get("success") is False or data.get("no_compaction"):
             return
-        if not self._compactions or self._compactions[-1] != len(self._sizes) + 1:
-            self._compactions.append(len(self._sizes) + 1)
+        number = len(self._sizes) + (0 if self._open else 1)
+        if not self._compactions or self._compactions[-1] != number:
+            self._compactions.append(number)
         summary = data.get("summary")
         self._is_cut = not (isinstance(summary, str) and summary)
         self._replace([] if self._is_cut else [self._message("summary", summary)])
@@ -254,7 +278,7 @@ class _Fold:
         tokens = 0 if window is None else total(window.pieces) + total(window.tools)
         estimates = (one * tokens // size if size else 0 for one in self._sizes)
         return History(
-            requests=len(self._sizes), window=window,
+            requests=len(self._sizes), window=window, is_waiting=self._open,
             samples=tuple(self._usages.samples(estimates, self._start)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
             problem_count=self._problem_count, problems=tuple(self._problems),

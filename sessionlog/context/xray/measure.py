@@ -31,6 +31,7 @@ _AROUND = 40  # bytes of JSON around a text
 _TARGET = 80
 _PICTURES = frozenset({"image", "image_url", "input_image", "media", "audio", "input_audio", "video"})
 _PAGES = frozenset({"document", "file", "input_file"})
+_BINARY = frozenset({"inlineData", "inline_data", "fileData", "file_data"})
 _THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "thought"})
 _SYSTEM = frozenset({"system", "developer"})
 _TEXT_KEYS = ("text", "thinking", "content", "input_text", "output_text")
@@ -119,7 +120,7 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
         return (_call(message, model),)
     if kind == "function_call_output":
         return (_result(message.get("call_id"), message.get("output"), model, placeholders=placeholders),)
-    content = message.get("content")
+    content = message["content"] if "content" in message else message.get("parts")
     if role in ("tool", "function"):
         name = _word(message.get("name")) or _word(message.get("tool_name"))
         return (_result(message.get("tool_call_id"), content, model, placeholders=placeholders, name=name),)
@@ -128,7 +129,7 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
     if isinstance(calls, list | tuple):
         made += [_call(call, model) for call in calls if isinstance(call, Mapping)]
     if content is None and not made:
-        rest = {key: value for key, value in message.items() if key not in {"role", "content", "tool_calls"}}
+        rest = {key: value for key, value in message.items() if key not in {"role", "content", "parts", "tool_calls"}}
         made = [_text(role, spelled(rest) if rest else "", model)]
     if not made:
         made = [_text(role, "", model)]
@@ -166,7 +167,13 @@ def _part(part: Json, role: str, model: str | None, *, placeholders: bool) -> It
         return
     kind = part.get("type")
     source = part.get("source")
-    if kind in ("tool_use", "function_call"):
+    called, returned = (part.get(key) for key in ("functionCall", "functionResponse"))  # Gemini's
+    if isinstance(called, Mapping):
+        yield _call(called, model)
+    elif isinstance(returned, Mapping):
+        name = _word(returned.get("name"))
+        yield _result(returned.get("id"), spelled(returned.get("response")), model, placeholders=False, name=name)
+    elif kind in ("tool_use", "function_call"):
         yield _call(part, model)
     elif kind == "tool_result":
         yield _result(part.get("tool_use_id"), part.get("content"), model, placeholders=placeholders)
@@ -175,7 +182,7 @@ def _part(part: Json, role: str, model: str | None, *, placeholders: bool) -> It
     elif kind in _PAGES and isinstance(source, Mapping) and isinstance(source.get("data"), str):
         data, is_text = source["data"], source.get("type") == "text"
         yield _text(role, data, model) if is_text else Piece(role=role, kind="image", tokens=IMAGE)
-    elif kind in _PICTURES or kind in _PAGES:
+    elif kind in _PICTURES or kind in _PAGES or not _BINARY.isdisjoint(part) or part.get("kind") == "binary":
         yield Piece(role=role, kind="image", tokens=IMAGE)
     else:
         text = next((part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)), None)

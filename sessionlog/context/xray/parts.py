@@ -11,14 +11,14 @@ What the log shows is an estimate; what the provider reported is a count. `fit` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sessionlog.context.xray.items import Item
 from sessionlog.context.xray.pieces import Piece
 
 KINDS = ("system", "tools", "history", "tool_results", "turn", "not_in_log")
 NOT_IN_LOG = "not in the log (system prompt, tools, overhead)"
+NO_PROMPT = "not in the log (system prompt, overhead)"
 NO_TOOLS = "not in the log (tools, overhead)"
 NOT_SENT = "not in the log (what the provider adds)"
 _ADDED = 1.25
@@ -106,42 +106,38 @@ def _name(kind: str, piece: Piece, system: str) -> str:
     return _NAMES.get(piece.kind) or piece.role
 
 
-def fit(
-    parts: Sequence[Part], items: Sequence[Item], size: int, *, is_whole: bool, has_prompt: bool
-) -> tuple[list[Part], list[Item]]:
-    """Return parts that sum to the size of the request, with their shares, and items that do.
+def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Piece], int]:
+    """Return pieces that fit the size of their request, and how much of it they lack.
 
-    Items keep the measure of the parts, and are sorted, the largest first. What has no size cannot be scaled.
+    Whatever is summed up of the pieces adds up to the same, for each is rounded once. What has no size cannot be
+    scaled.
 
     Args:
-        parts: As estimated.
-        items: As estimated; they sum to the same as the parts.
+        pieces: As estimated, tools among them.
         size: The size of the request: what the provider counted, else what it is taken to be.
         is_whole: Whether the log holds the whole prompt.
-        has_prompt: Whether it holds the system prompt at least.
     """
-    made, named = list(parts), list(items)
-    sizes, estimate = [part.tokens for part in made], sum(part.tokens for part in made)
+    sizes = [piece.tokens for piece in pieces]
+    estimate = sum(sizes)
     if estimate < size and not (is_whole and size <= estimate * _ADDED):
-        name = NOT_SENT if is_whole else NO_TOOLS if has_prompt else NOT_IN_LOG
-        rest = size - estimate
-        made.append(Part(kind="not_in_log", name=name, tokens=rest, count=0))
-        named.append(Item(kind="not_in_log", name=name, tokens=rest))
-        sizes.append(rest)
-    else:
-        sizes = apportion(sizes, size)
-        tokens = apportion([item.tokens for item in named], size)
-        named = [_resized(item, one) for item, one in zip(named, tokens, strict=True)]
-    whole = sum(sizes)
-    made = [
-        Part(kind=part.kind, name=part.name, tokens=size, count=part.count, share=size / whole if whole else 0.0)
-        for part, size in zip(made, sizes, strict=True)
-    ]
-    return made, sorted(named, key=lambda item: (-item.tokens, item.kind, item.name))
+        return list(pieces), size - estimate
+    if estimate == size:
+        return list(pieces), 0
+    scaled = zip(pieces, apportion(sizes, size), strict=True)
+    return [piece if piece.tokens == one else replace(piece, tokens=one) for piece, one in scaled], 0
 
 
-def _resized(item: Item, tokens: int) -> Item:
-    return Item(kind=item.kind, name=item.name, tokens=tokens, count=item.count)
+def name_missing(*, has_prompt: bool, has_tools: bool) -> str:
+    """What is to be called what a log lacks of a prompt: only where it has both, the provider adds it."""
+    if has_tools:
+        return NOT_SENT if has_prompt else NO_PROMPT
+    return NO_TOOLS if has_prompt else NOT_IN_LOG
+
+
+def share_out(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts with their shares."""
+    whole = sum(part.tokens for part in parts)
+    return tuple(replace(part, share=part.tokens / whole if whole else 0.0) for part in parts)
 
 
 def apportion(sizes: Sequence[int], whole: int) -> list[int]:

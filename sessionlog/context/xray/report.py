@@ -8,13 +8,14 @@ latest request had that was counted. It is the same number in `growth`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.windows import find_context_window
 from sessionlog.context.xray.history import fold_history
 from sessionlog.context.xray.items import Item, Repeat, find_repeats, list_items
-from sessionlog.context.xray.parts import Part, fit, make_parts, sort_pieces
+from sessionlog.context.xray.parts import Part, fit, make_parts, name_missing, share_out, sort_pieces
+from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
@@ -56,11 +57,11 @@ class ContextReport:
         session: The session's id.
         path: The log.
         request: The request's number, from 1.
-        requests: How many the session has.
+        requests: How many the log has.
         time_ns: When it was sent, UTC nanoseconds; None where that is not logged.
         model: Who was asked, "" where that is not logged.
         provider: Who served it, "" where that is not logged.
-        window_tokens: The size of the model's window, None where that is not known.
+        window_tokens: The size of the model's window, None where that is not known, or disproved by what was in it.
         parts: What fills it; their tokens sum to `total_tokens`.
         total_tokens: Prompt tokens: those reported, else those estimated.
         reported_tokens: What the provider counted (input, cache reads and writes), None where it did not tell.
@@ -71,6 +72,9 @@ class ContextReport:
         compactions: The requests before which history was cut.
         items: All things in the window, the largest first; they sum to `total_tokens`, too.
         repeats: What is in it several times, the costliest first, in the same measure.
+        is_waiting: Whether the log's last request has no answer, so that nobody counts it yet.
+        session_requests: How many requests the whole session has, its sub-agents' and other logs' among them, less
+            what another session counts; None where nobody asked.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
     """
@@ -94,12 +98,19 @@ class ContextReport:
     compactions: tuple[int, ...]
     items: tuple[Item, ...]
     repeats: tuple[Repeat, ...]
+    is_waiting: bool = False
+    session_requests: int | None = None
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
 
     @property
+    def is_answered(self) -> bool:
+        """Whether this request has an answer."""
+        return not self.is_waiting or self.request < self.requests
+
+    @property
     def window_share(self) -> float | None:
-        """The total as a share of the window; above 1 where the window was larger than is known."""
+        """The total as a share of the window."""
         return self.total_tokens / self.window_tokens if self.window_tokens else None
 
     @property
@@ -117,6 +128,8 @@ class ContextReport:
             "path": self.path,
             "request": self.request,
             "requests": self.requests,
+            "session_requests": self.session_requests,
+            "answered": self.is_answered,
             "time": None if self.time_ns is None else format_time(self.time_ns),
             "model": self.model or None,
             "provider": self.provider or None,
@@ -176,10 +189,15 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
     size = growth[window.number - 1].tokens
     system = "system prompt" if window.has_prompt else "system messages"
     kinds = sort_pieces(window.pieces)
-    estimated = make_parts(kinds, window.pieces, window.tools, system=system)
-    items = list_items(kinds, window.pieces, window.tools, system=system)
-    known = sum(part.tokens for part in estimated)
-    parts, items = fit(estimated, items, size, is_whole=window.is_whole, has_prompt=window.has_prompt)
+    fitted, missing = fit([*window.tools, *window.pieces], size, is_whole=window.is_whole)
+    tools, pieces = fitted[: len(window.tools)], fitted[len(window.tools) :]
+    parts = make_parts(kinds, pieces, tools, system=system)
+    items = list_items(kinds, pieces, tools, system=system)
+    if missing:
+        has_prompt = "system" in kinds if window.is_whole else window.has_prompt
+        name = name_missing(has_prompt=has_prompt, has_tools=bool(tools))
+        parts.append(Part(kind="not_in_log", name=name, tokens=missing, count=0))
+        items.append(Item(kind="not_in_log", name=name, tokens=missing))
     return ContextReport(
         source=log.source.id,
         session=session,
@@ -189,34 +207,27 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
         time_ns=window.time_ns,
         model=window.model,
         provider=window.provider,
-        window_tokens=_size_of(window),
-        parts=tuple(parts),
+        window_tokens=_size_of(window, size),
+        parts=share_out(parts),
         total_tokens=sum(part.tokens for part in parts),
         reported_tokens=sample.reported,
-        estimated_tokens=known,
+        estimated_tokens=total(window.pieces) + total(window.tools),
         cached_tokens=sample.cached,
         is_whole=window.is_whole,
         growth=growth,
         compactions=history.compactions,
-        items=tuple(items),
-        repeats=tuple(_fitted(find_repeats(kinds, window.pieces), parts, known)),
+        items=tuple(sorted(items, key=lambda item: (-item.tokens, item.kind, item.name))),
+        repeats=tuple(find_repeats(kinds, pieces)),
+        is_waiting=history.is_waiting,
         problem_count=history.problem_count,
         problems=history.problems,
     )
 
 
-def _size_of(window: Window) -> int | None:
-    """What the model takes in; an alias such as `opus` is known by who answered."""
+def _size_of(window: Window, held: int) -> int | None:
+    """What the model takes in; an alias such as `opus` is known by who answered. It is no less than what it held."""
     known = (find_context_window(name, window.provider) for name in (window.model, window.served) if name)
-    return next((size for size in known if size), None)
-
-
-def _fitted(repeats: Sequence[Repeat], parts: Sequence[Part], known: int) -> Iterator[Repeat]:
-    """Repeats in the measure of the parts."""
-    fitted = sum(part.tokens for part in parts if part.kind != "not_in_log")
-    for repeat in repeats:
-        tokens, spare = (size * fitted // known if known else 0 for size in (repeat.tokens, repeat.spare_tokens))
-        yield replace(repeat, tokens=tokens, spare_tokens=spare)
+    return next((size for size in known if size and size >= held), None)
 
 
 def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[Growth]:

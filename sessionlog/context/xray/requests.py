@@ -10,9 +10,11 @@ from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.tokens import TokenUsage, read_usage
 from sessionlog.sources.fizeau_dialect import normalise_usage
 from sessionlog.sources.native_records import is_native
+
+_NAME = 200  # characters; a longer name is damage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class History:
         window: The one that was asked for, or the last; None where there is no such request.
         samples: The size of each, in order.
         compactions: The requests before which history was cut.
+        is_waiting: Whether the last of them has no answer.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
     """
@@ -74,6 +77,7 @@ class History:
     window: Window | None
     samples: tuple[Sample, ...]
     compactions: tuple[int, ...]
+    is_waiting: bool = False
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
 
@@ -93,6 +97,15 @@ class Usages:
         """Begin the next request."""
         self._counts.extend((0, 0, 0))
         self._providers.append("")
+
+    def dropped(self) -> None:
+        """Forget the latest request: it was never answered."""
+        del self._counts[-3:], self._providers[-1]
+
+    def heard(self, data: Mapping[str, Any], provider: str) -> None:
+        """Take a response, the payload of its event; what an agent estimated itself was not counted by a provider."""
+        if data.get("quality") != "estimated":
+            self.answered(read_usage(data.get("usage"))[0], provider)
 
     def answered(self, usage: TokenUsage, provider: str) -> None:
         """Take the usage of the latest request; an empty one tells nothing."""
@@ -114,6 +127,14 @@ class Usages:
             yield Sample(
                 estimate=estimate, reported=usage.prompt if told else None, cached=usage.cache_read if told else None
             )
+
+
+def provider_of(data: Mapping[str, Any], start: Mapping[str, Any]) -> str:
+    """Who served a response, "" where neither it nor its session says."""
+    attempt = data.get("attempt")
+    system = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
+    named = (system, data.get("provider"), start.get("provider"))
+    return next((name[:_NAME] for name in named if isinstance(name, str) and name), "")
 
 
 def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piece]:

@@ -92,4 +92,4 @@ def said_unknown(budget, words):
     assert (bool(answer), left.amount) == (False, None)
     assert words in answer.reason
     assert words in left.reason
-    assert answer.reason.startswith("budget 'budget': what is left is not known: ")
+    assert answer.reason.startswith("what is left is not known: ")

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.ledger import moment
 from sessionlog.ledger.moment import moment_now
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import rebuild
@@ -262,4 +263,14 @@ def test_the_present_by_both_clocks():
     before, after = moment_now(), moment_now()
     assert before.boot == after.boot
     assert 0 <= after.boot_ns - before.boot_ns < 60 * SECOND
-    assert not before.boot or before.boot_ns > 0
+    assert before.boot_ns > 0
+
+
+def test_a_process_stands_for_a_boot_without_a_name(monkeypatch):
+    """What it sees itself is measured by a clock that nobody sets."""
+    monkeypatch.setattr(moment, "_known", [])
+    monkeypatch.setattr(moment, "_BOOT_ID", "/no/such/file")
+    before, after = moment_now(), moment_now()
+    assert before.boot == after.boot
+    assert before.boot.startswith("process-")
+    assert 0 <= after.boot_ns - before.boot_ns < 60 * SECOND

@@ -1,5 +1,6 @@
 """What is not known of a budget is not allowed, and says why; unless that is asked for."""
 
+import os
 import sqlite3
 
 import pytest
@@ -7,7 +8,10 @@ import pytest
 from sessionlog import files
 from sessionlog.analytics.budgets import book as budget_book
 from sessionlog.errors import LogNotReadable
+from sessionlog.events.times import format_time
 from tests.analytics.budgets.budget_world import said_unknown
+from tests.ledger.entries import SECOND
+from tests.sources.logs import answered, ended, start, write_log
 
 
 @pytest.fixture
@@ -59,7 +63,10 @@ def test_another_process_writes_for_too_long(world):
 def test_a_model_without_a_price(world):
     """A budget in dollars does not know what it cost; one in tokens does."""
     world.answer(model="mystery")
-    said_unknown(world.budget(usd=5), "there is no price for acme/mystery (requests: 1), so at least $0.00 was used")
+    said_unknown(
+        world.budget(usd=5),
+        "there is no price for acme/mystery (requests: 1), so at least $0.00 was used; `sessionlog pricing acme/mystery`",
+    )
     assert world.budget(tokens=5).allows(1)
     assert world.budget(usd=5, model="m").allows(1)
     yes = world.budget(usd=5, on_unknown="allow").allows(5)
@@ -71,7 +78,7 @@ def test_what_is_known_to_be_too_much(world):
     world.answer(model="mystery")
     world.answer("t", tokens=5)
     no = world.budget(usd=5, on_unknown="allow").allows(1)
-    assert (bool(no), no.reason) == (False, "budget 'budget': $5.00 used of $5.00 per 5h")
+    assert (bool(no), no.reason) == (False, "$5.00 used of $5.00 per 5h")
     assert world.budget(usd=5).remaining().amount == 0
 
 
@@ -93,3 +100,49 @@ def test_a_log_that_cannot_be_read_any_more(world, monkeypatch):
     assert other.allows(1)
     monkeypatch.undo()
     assert budget.remaining().amount == 2
+
+
+def test_a_log_that_could_never_be_read(world, monkeypatch):
+    """Whose it is nobody knows; once it can be read, all is known again."""
+    world.answer("t")
+    budget = world.budget(requests=5)
+    path = world.answer("u")
+    opened = files.open_log
+
+    def refuse(name):
+        if str(name) == str(path):
+            raise LogNotReadable(f"{name}: permission denied")
+        return opened(name)
+
+    monkeypatch.setattr(files, "open_log", refuse)
+    said_unknown(budget, f"{path} cannot be read (permission denied)")
+    monkeypatch.undo()
+    assert budget.remaining().amount == 3
+
+
+def test_a_response_that_told_no_usage(world):
+    """It has used something: neither dollars nor tokens are known then, and its model is not blamed."""
+    world.answer(tokens=0)
+    world.answer(tokens=1)
+    said_unknown(world.budget(usd=5), "1 response told no usage")
+    said_unknown(world.budget(tokens=5), "1 response told no usage")
+    assert "no price" not in world.budget(usd=5).allows(1).reason
+    assert world.budget(requests=5).allows(1)
+
+
+def test_a_response_without_a_time(world):
+    """May be of any time since its log was written to."""
+    path = world.home / ".local" / "state" / "sessionlog" / "sessions" / "s.jsonl"
+    write_log(path, start("", provider="acme", model="m"), answered("", model="m", usage={"input": 50}))
+    os.utime(path, ns=(world.wall_ns, world.wall_ns))
+    said_unknown(world.budget(usd=3), "the log says of 1 response no time")
+    os.utime(path, ns=(world.wall_ns - 6 * 3600 * SECOND,) * 2)
+    assert world.budget(usd=3).remaining().amount == 3
+
+
+def test_totals_without_a_price(world):
+    """Of a session's end, without a request."""
+    path = world.home / ".local" / "state" / "sessionlog" / "sessions" / "s.jsonl"
+    now = format_time(world.wall_ns)
+    write_log(path, start(now, provider="acme", model="mystery"), ended(now, tokens={"input": 5_000_000}))
+    said_unknown(world.budget(usd=3), "there is no price for acme/mystery")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.analytics.budgets.rules import EXAMPLE, parse_budget, parse_budgets
+from sessionlog.analytics.budgets.rules import EXAMPLE, parse_budget, parse_budgets, parse_each_budget
 from sessionlog.errors import InvalidSettings
 from sessionlog.settings import load_settings
 
@@ -102,7 +102,9 @@ def test_the_levels(levels, warn, stop):
         ({"usd": 1, "window": "99999999999w"}, "up to 100 years"),
         ({"usd": 1, "period": "year"}, "period must be one of hour, day, week, month; it is 'year'"),
         ({"usd": 1, "per": "day"}, "per must be 'session'"),
-        ({**DAILY, "modell": "x"}, "unknown key 'modell'; known are usd, tokens"),
+        ({**DAILY, "modell": "x"}, "unknown key 'modell' (did you mean 'model'?); known are usd, tokens"),
+        ({**DAILY, "dollars": 3}, "unknown key 'dollars' (did you mean 'usd'?); known are usd, tokens"),
+        ({**DAILY, "xyzzy": 3}, "unknown key 'xyzzy'; known are usd, tokens"),
         ({**DAILY, "model": []}, "model must be a text such as 'claude-*', or a list of them; it is []"),
         ({**DAILY, "model": [1]}, "model must be a text"),
         ({**DAILY, "meta": "x"}, "meta must be a table"),
@@ -118,6 +120,16 @@ def test_what_is_refused(table, words):
         parse_budgets({"daily": table})
     assert str(caught.value).startswith("[budgets.daily] ")
     assert words in str(caught.value)
+
+
+def test_one_mistake_leaves_the_others():
+    """The file and the budget are named."""
+    rules, flaws = parse_each_budget({"a": DAILY, "b": {"usd": 1}, "c": DAILY}, path="/c.toml")
+    assert [one.name for one in rules] == ["a", "c"]
+    assert list(flaws) == ["b"]
+    assert flaws["b"].startswith("/c.toml: [budgets.b] needs exactly one of per, window, period")
+    with pytest.raises(InvalidSettings, match=r"/c\.toml: \[budgets\.b\] needs"):
+        parse_budgets({"a": DAILY, "b": {"usd": 1}}, path="/c.toml")
 
 
 def test_a_name_is_needed():

@@ -191,6 +191,18 @@ def test_rolling_months_are_of_the_calendar():
     assert (found.start_ns, found.window_seconds) == (ns("2026-02-28T12:00:00+00:00"), 31 * 86_400)
 
 
+def test_rolling_months_reset_by_the_calendar():
+    """What was used on the last of January leaves the month after the last of February, with its first nanosecond."""
+    book = book_of(session("s", record(time_ns=ns("2026-01-31T12:00:00+00:00"))))
+    now = ns("2026-02-10T12:00:00+00:00")
+    found = state(book, requests=9, window="1mo", now_ns=now)
+    assert found.used == 1
+    after, before = (
+        state(book, requests=9, window="1mo", now_ns=found.resets_ns - back * SECOND).used for back in (0, 1)
+    )
+    assert (before, after) == (1, 0)
+
+
 def test_an_unknown_zone():
     """Is refused by name."""
     with pytest.raises(InvalidWindow, match="Nowhere"):
@@ -211,15 +223,43 @@ def of_sessions(*rows):
 
 
 def test_a_session_has_its_own():
-    """Of the running ones the one that has used most is shown; of none nothing is used."""
+    """Of those of the last ten minutes the one that has used most is shown, whether it is between turns or not."""
     book = of_sessions(("done", 9, False), ("one", 1, True), ("two", 2, True))
     names = dict(book.query("SELECT id, session FROM sessions", {}))
     worst = state(book, requests=3, per="session")
-    assert (worst.used, names[worst.session], worst.resets_ns, worst.window_seconds) == (2, "two", None, None)
+    assert (worst.used, names[worst.session], worst.resets_ns, worst.window_seconds) == (9, "done", None, None)
     for number, name in names.items():
         assert state(book, requests=3, per="session", session_id=number).used == {"done": 9, "one": 1, "two": 2}[name]
-    none = state(of_sessions(("done", 9, False)), requests=3, per="session")
-    assert (none.used, none.session, none.level) == (0, None, "ok")
+
+
+def test_no_session_goes_on():
+    """Then nothing is known of what a session has used, which is not 0."""
+    none = state(of_sessions(("done", 9, False)), now_ns=NOON + HOUR, requests=3, per="session")
+    assert (none.session, none.is_idle, none.level) == (None, True, "ok")
+    assert (none.to_dict()["used"], none.to_dict()["percent"]) == (None, None)
+
+
+def test_a_session_that_has_not_used_any_of_it_yet():
+    """What it has reserved is shown."""
+    book = book_of(session("s", record(model="other")))
+    [(number,)] = book.query("SELECT id FROM sessions", {})
+    rule = parse_budget("b", {"requests": 9, "per": "session", "model": "m"})
+    reserve(book.connection, book.query, rule.key("s"), "s", 7, THEN, Live())
+    found = state(book, requests=9, per="session", model="m", session_id=number)
+    assert (found.used, found.reserved, found.session, found.is_idle) == (0, 7, number, False)
+
+
+@pytest.mark.parametrize("value", [None, "x"])
+def test_metadata_without_a_value(value):
+    """Fits nothing, and breaks nothing."""
+    book = book_of(session("s", record(), metadata={"team": value}))
+    assert used(book, requests=9, window="5h", meta={"team": "*"}) == (value is not None)
+
+
+def test_use_without_a_request_and_without_a_price():
+    """Totals of a session's end may be all that is told: they are no less unknown."""
+    book = book_of(session("s", record(requests=0, provider="nobody", model="knows", input=5_000_000)))
+    assert state(book, usd=9, window="5h").unpriced == 1
 
 
 # --- how it goes on
@@ -246,6 +286,20 @@ def test_levels(count, level):
     found = state(book, requests=10, window="5h")
     assert (found.level, found.percent) == (level, count * 10)
     assert state(book, requests=20, window="5h", warn=40, stop=50).level == level
+
+
+# --- what is left
+
+
+def test_what_is_left():
+    """Of the stop level, neither used nor reserved; where a part has no price that is not known."""
+    book = book_of(session("s", record(cost_nano=2 * 10**9)))
+    found = state(book, usd=10, stop=50, window="5h")
+    assert (found.left, found.estimated, found.is_unknown) == (3, False, False)
+    assert state(book, usd=1, window="5h").left == 0
+    assert state(book_of(session("s", record(input=10**6, output=0))), usd=10, window="5h").estimated
+    unknown = state(book_of(session("s", record(provider="nobody", model="knows"))), usd=10, window="5h")
+    assert (unknown.left, unknown.is_unknown) == (None, True)
 
 
 # --- what is reserved

@@ -103,6 +103,19 @@ def test_all_is_the_sum_over_all_sessions():
     assert {"session", "usage.lastTurn", "context"} <= found["unavailable"].keys()
 
 
+@pytest.mark.parametrize(
+    ("row", "turns", "cost", "turn"),
+    [
+        ({}, 0, "list has none", "no prompt yet"), ({"input": 0, "output": 0, "failed": True}, None, "told", "do not tell"),
+    ],
+)  # fmt: skip
+def test_reasons_are_true(row, turns, cost, turn):
+    """No prompt is not no word of prompts, and no usage is not no price."""
+    why = status(book_of(session("s", record(provider="none", model="none", **row), turns=turns)))["unavailable"]
+    assert cost in why["usage.session.cost"]
+    assert turn in why["usage.lastTurn"]
+
+
 # --- which session
 
 
@@ -174,18 +187,17 @@ def test_a_log_of_sums_has_no_context():
 
 
 def test_every_null_has_a_reason_and_every_reason_a_null():
-    """Whatever is asked about; no plan and no task are kinds of their own."""
+    """Whatever is asked about."""
     books = [
         book_of(), book_of(session("s", record(provider="none", model="none"), start_ns=None)), limited(word()),
-        limited(word(resets_ns=NOW)), limited(word(minutes=None, resets_ns=None, name="odd")),
+        limited(word(resets_ns=NOW), word("secondary", 3.0, 10080, resets_ns=None, plan="pro")), limited(word(minutes=None, resets_ns=None, name="odd")),
         book_of(session("s", record(), metadata={"task": "x"}, project="/p", turns=1, last_turn_ns=NOON)),
     ]  # fmt: skip
     for book in books:
         for options in ({}, {"everything": True}, {"alone": True}):
             found = status(book, **options)
             why = found.pop("unavailable")
-            kinds = {place for place in nulls(found) if place.endswith((".plan", "byTask.task"))}
-            assert nulls(found) - kinds == why.keys()
+            assert nulls(found) == why.keys() - {"typical.ofThisTask"}
             assert all(why.values())
 
 

@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.budgets import stamp
+from sessionlog.analytics.status.fed import Fed
 from sessionlog.events.times import format_time
 from sessionlog.sources.protocol import LogScan
-from tests.analytics.status.statuses import NOW, limited, own, status, word
+from tests.analytics.status.statuses import HOUR, NOW, limited, own, status, word
 from tests.ledger.entries import NOON, book_of, record, session
 
 
@@ -15,7 +16,7 @@ def test_a_providers_windows_are_in_percent_and_say_who_says_so():
     words = [word(minutes=299), word("secondary", 97.0, 10080), word("gpt-5/primary", 1.0), word("monthly", 3.0, 43200)]
     budgets = status(limited(*words))["usage"]["budgets"]
     assert budgets["hourly"] == {
-        "used": 72.5, "limit": 100, "percent": 72.5, "unit": "percent", "windowSeconds": 17940,
+        "used": 72.5, "limit": 100, "percent": 72.5, "left": 27.5, "unit": "percent", "windowSeconds": 17940,
         "resetsAt": "2026-11-20T14:00:00.000000Z", "source": "codex: the provider's word",
         "said": "2026-11-20T12:00:00.000000Z", "name": "primary", "plan": None,
     }  # fmt: skip
@@ -67,6 +68,70 @@ def test_a_budget_of_ones_own_may_take_the_name_of_a_window_that_is_unknown():
     found = own(book_of(session("s", record())), '[weekly]\ntokens = 150\nwindow = "7d"\n')
     assert found["usage"]["budgets"]["weekly"]["unit"] == "tokens"
     assert "usage.budgets.weekly" not in found["unavailable"]
+
+
+SESSIONS = '[each]\nusd = 2\nper = "session"\n[mine]\ntokens = 99\nper = "session"\n[codex]\nusd = 2\nper = "session"\nsource = "codex"\n'
+OF_USE = ("used", "percent", "left", "level")
+
+
+def use(found, name):
+    """What is said of a budget."""
+    return tuple(found["usage"]["budgets"][name][field] for field in OF_USE)
+
+
+def test_a_sessions_budget_is_never_told_of_another_session():
+    """Of one that the ledger does not know only what its agent says of it."""
+    book = book_of(session("busy", record(cost_nano=12 * 10**9), status=None))
+    told = Fed({"session_id": "new", "cost": {"total_cost_usd": 0.5}})
+    found = own(book, SESSIONS, fed=told)
+    assert use(found, "each") == (0.5, 25.0, 1.5, "ok")
+    assert use(found, "mine") == use(found, "codex") == (None,) * 4
+    assert found["unavailable"]["usage.budgets.mine.used"] == "the ledger knows nothing of it yet"
+    assert use(own(book, SESSIONS, fed=Fed({"session_id": "new"})), "each") == (None,) * 4
+    assert use(own(book, SESSIONS, everything=True), "each") == (None,) * 4
+    assert use(own(book, SESSIONS, target="busy"), "each") == (12.0, 600.0, 0, "exceeded")
+
+
+def test_what_an_agent_says_of_its_session_comes_first():
+    """The line would tell two costs of one session else."""
+    book = book_of(session("s", record(cost_nano=10**9), source="claude-code"))
+    found = own(book, SESSIONS, fed=Fed({"session_id": "s", "cost": {"total_cost_usd": 1.8}}))
+    assert use(found, "each") == (1.8, 90.0, 0.2, "warn")
+    assert use(found, "mine")[0] == 15
+
+
+DAY = '[day]\nusd = 1\nperiod = "day"\n'
+
+
+def test_of_what_has_no_price_nothing_is_left_that_is_known():
+    """Nothing known at all is no 0 %; a part is at least so much, and the reason is that of `budget`."""
+    unpriced = record(provider="none", model="none")
+    nothing = own(book_of(session("s", unpriced)), DAY)
+    assert use(nothing, "day") == (0.0, None, None, None)
+    assert "there is no price for none/none (requests: 1), so at least" in nothing["unavailable"]["usage.budgets.day"]
+    part = own(book_of(session("s", unpriced, record(cost_nano=9 * 10**8))), DAY)
+    assert use(part, "day") == (0.9, 90.0, None, "warn")
+    assert part["usage"]["budgets"]["day"]["unknown"] == [part["unavailable"]["usage.budgets.day"]]
+    over = own(book_of(session("s", unpriced, record(cost_nano=2 * 10**9))), DAY)
+    assert use(over, "day") == (2.0, 200.0, 0, "exceeded")
+    assert over["unavailable"]["usage.budgets.day.runsOutAt"] == "it is used up"
+    assert over["typical"]["byTask"][0]["fits"] == 0
+
+
+def test_estimates_are_told_from_what_was_recorded():
+    """Of a budget in US dollars, in its time."""
+    for fields, estimated in (({}, True), ({"cost_nano": 5}, False)):
+        entry = own(book_of(session("s", record(**fields))), DAY)["usage"]["budgets"]["day"]
+        assert entry["estimated"] is estimated
+
+
+def test_when_a_window_starts_anew_is_not_made_up():
+    """The log did not say; that it is over by now is sure, though."""
+    found = status(limited(word(resets_ns=None)))
+    assert found["usage"]["budgets"]["hourly"]["resetsAt"] is None
+    assert found["usage"]["budgets"]["hourly"]["used"] == 72.5
+    later = status(limited(word(resets_ns=None)), now_ns=NOW + 5 * HOUR)
+    assert later["usage"]["budgets"]["hourly"]["used"] is None
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

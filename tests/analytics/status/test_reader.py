@@ -6,9 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sessionlog.analytics.budgets.report import report_budgets
+from sessionlog.analytics.budgets.rules import parse_budgets
 from sessionlog.analytics.status.reader import StatusQuestion, StatusReader, session_status
 from sessionlog.errors import InvalidSettings, LogNotReadable
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.pricing.book import PriceBook
+from sessionlog.settings import load_settings
 from sessionlog.testing import FixedClock
 from tests.analytics.status.statuses import MODEL, NOW, alone, answer, write
 from tests.ledger.entries import SECOND
@@ -115,6 +119,41 @@ def test_a_path_outside_all_places_is_read_by_itself(tmp_path):
         assert session_status(path=path, env=env).usage["session"]["requests"] == 2
 
 
+def test_budgets_are_not_asked_for_a_log_that_is_read_by_itself(tmp_path):
+    """They are about the machine, and the status says so."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    env = alone(tmp_path)
+    config = tmp_path / "home/.config/sessionlog/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[budgets.b]\nusd = 1\nperiod = "day"\n')
+    found = session_status(path=write(folder, "s-far"), env=env)
+    assert found.usage["budgets"] == {"hourly": None, "weekly": None}
+    assert "about this machine" in found.unavailable["usage.budgets"]
+
+
+def test_a_ledger_that_is_deleted_is_said_of_every_budget(agent, tmp_path):
+    """What was used before is not known any more: the sentence is the one of `budget`."""
+    log, env, _ = agent
+    config = tmp_path / "home/.config/sessionlog/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[budgets.b]\ntokens = 10_000\nwindow = "7d"\n')
+    ledger = tmp_path / "home/.local/share/sessionlog/ledger.sqlite"
+    now = datetime(2026, 11, 20, 10, 5, tzinfo=UTC)
+    rule = parse_budgets(load_settings(env).budgets)
+    asked = {"env": env, "zone": "UTC", "now": now}
+    assert report_budgets(str(ledger), rule, PriceBook.load(), **asked).unknown == []
+    assert session_status(env=env, now=now).usage["budgets"]["b"]["left"] == 10_000 - 110
+    for path in ledger.parent.iterdir():
+        path.unlink()
+    answer(log)
+    found = session_status(env=dict(env), tz="UTC", now=now)
+    entry = found.usage["budgets"]["b"]
+    assert (entry["used"], entry["left"], entry["level"]) == (220, None, None)
+    assert "deleted or replaced" in found.unavailable["usage.budgets.b"]
+    assert entry["unknown"] == list(report_budgets(str(ledger), rule, PriceBook.load(), **asked).budgets[0].gaps)
+
+
 def test_a_path_of_the_ledger_is_asked_there(agent):
     """It knows the other sessions, too."""
     _, env, folder = agent
@@ -130,11 +169,21 @@ def test_a_folder_is_asked_for_its_newest_session(agent):
     assert session_status(path=folder, env=env).usage["session"]["requests"] == 2
 
 
+def test_a_log_without_requests_is_a_status(agent):
+    """Somebody has begun: there are zeros."""
+    _, env, folder = agent
+    with SessionLogger(folder, "s-bare", clock=FixedClock("2026-11-20T10:00:00Z"), model=MODEL) as log:
+        log.emit("session.start", {})
+        log.emit("session.end", {"status": "success"})
+    found = session_status(path=folder / "s-bare.jsonl", env=env)
+    assert (found.usage["session"]["requests"], found.usage["session"]["totalTokens"]) == (0, 0)
+
+
 def test_a_log_without_a_session_is_an_error(agent):
     """It is there, and says nothing yet."""
     _, env, folder = agent
     (folder / "s-empty.jsonl").touch()
-    with pytest.raises(LogNotReadable, match="no session in it"):
+    with pytest.raises(LogNotReadable, match="no session in it; `sessionlog sessions` lists"):
         session_status(path=folder / "s-empty.jsonl", env=env)
 
 
@@ -147,7 +196,7 @@ def test_nothing_recorded_is_a_status(tmp_path):
 
 def test_a_session_that_is_not_there_is_an_error(agent):
     """A status of another one would be taken for its own."""
-    with pytest.raises(LogNotReadable, match="nobody"):
+    with pytest.raises(LogNotReadable, match=r"nobody: .*`sessionlog sessions` lists"):
         session_status("nobody", env=agent[1])
 
 
@@ -172,8 +221,12 @@ def test_settings_that_change_are_heard_within_a_second(agent, tmp_path):
     config.write_text('[budgets.b]\nusd = 1\nperiod = "day"\n')
     assert reader.read(NOW + SECOND).usage["budgets"]["b"]["limit"] == 1
     config.write_text("[budgets.b]\nusd = 1\n")
-    with pytest.raises(InvalidSettings, match=r"b"):
-        reader.read(NOW + 2 * SECOND)
+    found = reader.read(NOW + 2 * SECOND)
+    assert found.usage["session"]["requests"] == 1
+    assert found.unavailable["usage.budgets"].startswith(f"{config}: [budgets.b] needs exactly one")
+    config.write_text("[budgets.b\n")
+    with pytest.raises(InvalidSettings, match=r"config\.toml"):
+        reader.read(NOW + 3 * SECOND)
     reader.close()
 
 

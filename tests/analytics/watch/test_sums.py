@@ -36,7 +36,7 @@ def test_sums_are_those_of_usage_whatever_was_used_when(drawn, second):
         )
     )
     window = Window(start_ns=window_start(now_ns), now_ns=now_ns, filters={})
-    paces, _, of_future = paces_of(book.query, window)
+    paces, of_future = paces_of(book.query, window)
     span = UsageWindow(start_ns=window.start_ns, end_ns=now_ns)
     totals = fold_usage(book, Selection(window=span, by=(), filters={}, zone=UTC, now_ns=now_ns)).totals
     known = [pace.cost_nano for pace in paces.values() if pace.cost_nano is not None]

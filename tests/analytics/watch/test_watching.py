@@ -31,8 +31,8 @@ def test_a_running_session(machine):
     assert (one.source, one.session, one.model, one.project) == ("native", "s-1", MODEL, "/src/api")
     assert (one.turns, one.requests, one.tokens, one.cost_nano) == (1, 2, 30_820, SECOND)
     assert (one.context_tokens, one.context_window, one.context_percent) == (30_000, 200_000, 15.0)
-    assert (one.pace.requests, one.pace.tokens, one.pace.minutes) == (2, 30_820, 2.0)
-    assert (one.pace.tokens_per_minute, one.pace.cost_per_minute) == (15_410, 0.5)
+    assert (one.pace.requests, one.pace.tokens, one.pace.minutes) == (2, 30_820, 4.5)
+    assert (one.pace.tokens_per_minute, one.pace.cost_per_minute) == (30_820 / 4.5, 1 / 4.5)
     assert sum(one.pace.steps) == 30_820
     assert seen.totals == one.pace
 
@@ -47,7 +47,20 @@ def test_only_what_is_running_has_a_row(machine):
         later = watcher.look(NOON + 9 * MINUTE)
     assert [one.session for one in seen.sessions] == ["s-running"]
     assert (seen.totals.requests, seen.totals.tokens) == (2, 320)
+    assert seen.pace == seen.sessions[0].pace
     assert (later.sessions, later.totals.tokens, later.totals.cost_nano) == ((), 0, None)
+
+
+def test_the_pace_of_all_that_run_is_the_sum_of_theirs(machine):
+    """Of one window for all of them, however young they are."""
+    machine.write("s-old", 800, before=4 * MINUTE)
+    machine.write("s-young", 30, before=20 * SECOND)
+    machine.write("s-ended", 5000, before=MINUTE, end="success")
+    with machine.watcher() as watcher:
+        seen = watcher.look(NOON)
+    assert {one.pace.minutes for one in seen.sessions} == {seen.pace.minutes} == {4.5}
+    assert seen.pace.tokens == sum(one.pace.tokens for one in seen.sessions) == 850
+    assert seen.to_dict()["running"]["total_tokens"] == 850
 
 
 def test_a_session_ends_by_the_clock_alone(machine):
@@ -126,7 +139,7 @@ def test_what_did_not_change_is_not_asked_again(machine, monkeypatch):
         first = watcher.look(NOON)
         second = watcher.look(NOON + 20 * SECOND)
         assert len(asked) == 1
-        assert (first.totals.minutes, second.totals.minutes) == (1.0, 80 / 60)
+        assert (first.totals.minutes, second.totals.minutes) == (4.5, 4.5 + 20 / 60)
         watcher.look(NOON + 30 * SECOND)
         assert len(asked) == 2
 
@@ -163,6 +176,17 @@ def test_budgets_are_those_of_the_user(machine):
         again, _ = watcher.look(NOON).budgets
     assert (daily.name, daily.used, daily.percent, run.used) == ("daily", 0.5, 10.0, 1)
     assert again.used == 1.0
+
+
+def test_budgets_may_change_while_they_are_watched(machine):
+    """With a word on what cannot be used."""
+    machine.write("s-1", 100, before=MINUTE)
+    with machine.watcher() as watcher:
+        assert (watcher.look(NOON).budgets, watcher.look(NOON).notes) == ((), ())
+        watcher.budget_by(parse_budgets({"daily": {"usd": 5, "period": "day"}}), ["typo: no such key"])
+        seen = watcher.look(NOON)
+    assert [one.used for one in seen.budgets] == [0.5]
+    assert seen.notes == ("typo: no such key",)
 
 
 def codex_log(home, used, resets_ns):

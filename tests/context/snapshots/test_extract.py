@@ -17,6 +17,7 @@ from sessionlog.context import (
     extract_full_context_snapshot,
     get_model_context_window,
 )
+from sessionlog.context.xray import xray
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.stream import read_events
 from tests.context.talks import answer, ask, call, result, tool_loop, user
@@ -196,3 +197,59 @@ def test_the_parts_are_the_whole(talk):
     inside = [message.in_context for message in full.messages]
     assert inside == sorted(inside)
     assert full.total_tokens <= 12
+
+
+def logged(tmp_path, *, model="claude-opus-4-5", reported=144_500):
+    """The log of a session whose prompt is mostly not in it."""
+    events = [
+        ("session.start", {"v": 1, "model": model}),
+        ("llm.request", {"messages": [{"role": "user", "content": "go"}]}),
+        ("llm.response", {"content": "yes", "usage": {"input": 500, "cache_read": reported - 500, "output": 7}}),
+    ]
+    path = tmp_path / "s.jsonl"
+    lines = [
+        json.dumps({"session_id": "s", "seq": n, "type": kind, "ts": f"2026-11-21T10:00:0{n}Z", "data": data})
+        for n, (kind, data) in enumerate(events)
+    ]
+    path.write_text("\n".join([*lines, ""]), "utf-8")
+    return str(path)
+
+
+def test_the_fill_of_a_logged_window_is_what_the_provider_counted(tmp_path):
+    """As the X-ray has it; the parts stay estimates, and the difference is named."""
+    path = logged(tmp_path)
+    snapshot = extract_context_snapshot(log=path)
+    assert (snapshot.model_input_tokens, snapshot.model_output_tokens) == (144_500, 7)
+    assert snapshot.get_context_total() == xray(path).total_tokens == 144_500
+    assert snapshot.get_context_percentage() == pytest.approx(72.25)
+    assert snapshot.total_tokens < 100
+    assert snapshot.not_in_messages == 144_500 - snapshot.total_tokens
+    said = snapshot.to_dict()
+    assert (said["contextTokens"], said["contextPercentage"], said["notInMessages"], said["estimated"]) == (
+        144_500, pytest.approx(72.25), snapshot.not_in_messages, True
+    )  # fmt: skip
+    assert extract_context_snapshot(log=path, model_input_tokens=10).get_context_total() == 10
+    assert extract_context_snapshot(log=path, message_history=[]).model_input_tokens is None
+
+
+def test_a_window_that_nobody_knows_gives_no_percentage(tmp_path):
+    """The default is used for the method, and marked; a prompt that is larger than the window disproves it."""
+    path = logged(tmp_path, model="nonsense", reported=64_000)
+    snapshot = extract_context_snapshot(log=path)
+    assert (snapshot.context_window, snapshot.get_context_percentage()) == (DEFAULT_CONTEXT_WINDOW, 50.0)
+    said = snapshot.to_dict()
+    assert (said["contextWindowKnown"], said["contextPercentage"]) == (False, None)
+    assert extract_full_context_snapshot(log=path).to_dict()["tokenSummary"]["contextWindowKnown"] is False
+    given = extract_context_snapshot(log=path, context_window=100_000).to_dict()
+    assert (given["contextWindowKnown"], given["contextPercentage"]) == (True, 64.0)
+    assert extract_context_snapshot(log=path, context_window=50_000).to_dict()["contextPercentage"] is None
+
+
+def test_a_snapshot_is_a_csv_of_its_steps(tmp_path):
+    """One row for each request, in both sets of columns."""
+    snapshot = extract_context_snapshot(log=logged(tmp_path))
+    assert snapshot.to_csv().splitlines() == [
+        "Session_ID,Turn_ID,Step_Number,Tool_Name,Input_Tokens,Output_Tokens,Duration_ms,Timestamp",
+        "s,turn_01,1,Response,144500,7,1000,2026-11-21T10:00:02Z",
+    ]
+    assert "Duration_ms" not in snapshot.to_csv(durations=False)

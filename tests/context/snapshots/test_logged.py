@@ -26,8 +26,9 @@ def request(*messages, **more):
     return ("llm.request", {"messages": list(messages), **more})
 
 
-def response(content="", usage=(1, 1), **more):
-    return ("llm.response", {"content": content, "usage": {"input": usage[0], "output": usage[1]}, **more})
+def response(content="", usage=(1, 1), *, cache_read=0, **more):
+    counts = {"input": usage[0], "output": usage[1], "cache_read": cache_read}
+    return ("llm.response", {"content": content, "usage": counts, **more})
 
 
 def texts(found):
@@ -142,6 +143,46 @@ def test_the_dialect_of_the_original():
     assert session(START, event).steps[0].input_tokens == 1100
     assert session(("session.start", {"provider": "openai"}), event).steps[0].input_tokens == 600
     assert session(("session.start", {"provider": "anthropic"}), event).steps[0].input_tokens == 1100
+
+
+def test_a_provider_counts_in_one_way_all_session_long():
+    """One answer with more read than put in shows it, also of the answers before it and of another one's window."""
+    plain, telling = response("b", (600, 1), cache_read=500), response("c", (10, 1), cache_read=700)
+    start = ("session.start", {"provider": "openai"})
+    head = (start, request(said("user", "a")), plain, request(said("user", "b")))
+    assert session(*head).steps[0].input_tokens == 600
+    found = session(*head, telling)
+    assert [step.input_tokens for step in found.steps] == [1100, 710]
+    assert [message.usage.input_tokens for message in found.messages if message.usage] == [710]
+    assert [step.input_tokens for step in session(*head, telling, request=1).steps] == [1100]
+    other = session(*head, ("llm.response", telling[1] | {"attempt": {"provider_system": "acme"}}))
+    assert [step.input_tokens for step in other.steps] == [600, 710]
+
+
+def test_a_subagent_talks_elsewhere():
+    """What it says, uses and runs fills another window; what it used is told apart."""
+    calls = [{"id": "c1", "name": "task", "arguments": {}}]
+    mine = (START, request(said("user", "a")), response("", (50, 1), tool_calls=calls))
+    theirs = (
+        response("Found.", (9000, 60), agent="explore"),
+        ("tool.call", {"tool": "grep", "output": "x", "agent": "explore"}),
+    )
+    behind = (("tool.call", {"tool": "task", "id": "c1", "output": "done"}),)
+    found = session(*mine, *theirs, *behind)
+    alone = session(*mine, *behind)
+    assert texts(found) == texts(alone) == [("user", "a"), ("tool_call", "{}"), ("tool_return", "done")]
+    assert [(step.input_tokens, step.tool_names) for step in found.steps] == [(50, ("task",))]
+    assert (found.turns[0].input_tokens, found.turns[0].tool_names) == (50, ("task",))
+    assert (found.apart.input_tokens, found.apart.output_tokens, alone.apart.input_tokens) == (9000, 60, 0)
+
+
+def test_a_compaction_that_failed_is_none():
+    """One that does not say is a cut, one that says it failed or did nothing is not."""
+    head = (START, request(said("user", "a")), response("b"))
+    assert texts(session(*head, ("compaction.end", {"summary": "short"}))) == [("user", "short")]
+    for said_so in ({"success": False}, {"success": True, "no_compaction": True}):
+        kept = session(*head, ("compaction.end", {"summary": "short", **said_so}))
+        assert texts(kept) == [("user", "a"), ("assistant", "b")]
 
 
 @pytest.mark.parametrize("latency", [None, -1, float("nan"), float("inf"), True, "fast"])

@@ -97,6 +97,52 @@ def test_a_user_prompt_with_files():
     ]
 
 
+_PNG = b"\x89PNG" * 5000
+_STORED = {"data": "iVBO" * 5000, "media_type": "image/png", "kind": "binary"}
+_LIVE = SimpleNamespace(data=_PNG, media_type="image/png", kind="binary")
+_GEMINI = {"inlineData": {"mimeType": "image/png", "data": "iVBO" * 5000}}
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "pictures"),
+    [
+        (_LIVE, "[binary]", 1),
+        (_STORED, "[binary]", 1),
+        (_STORED | {"data": _PNG}, "[binary]", 1),
+        (["here", _LIVE, _STORED], "here\n[binary]\n[binary]", 2),
+        ({"img": _LIVE, "n": 1}, '{"img":"[binary]","n":1}', 1),
+        ({"img": [_STORED]}, '{"img":["[binary]"]}', 1),
+        ([_GEMINI], "[image]", 1),
+        ([{"type": "image", "source": {"type": "base64", "data": "iVBO"}}], "[image]", 1),
+        ([{"type": "input_image", "image_url": "data:image/png;base64,iVBO"}], "[input_image]", 1),
+        ([{"type": "document", "source": {"type": "text", "data": "Plain."}}], "Plain.", 0),
+        ([{"name": "a.py", "size": 3}], '[{"name":"a.py","size":3}]', 0),
+        ({"type": "image", "name": "a.png"}, '{"type":"image","name":"a.png"}', 0),
+        ({"raw": b"\x00" * 5000}, '{"raw":"[5000 bytes]"}', 0),
+    ],
+)  # fmt: skip
+def test_a_picture_is_named_never_spelled(content, text, pictures):
+    """In whatever shape and depth a user or a tool sends it: no base64 and no repr of bytes is taken for text."""
+    sent = (
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "content": content}]},
+        {"role": "tool", "content": content},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": content}]},
+    )
+    for message in sent:
+        (part,) = read_message(message).parts
+        assert (part.text, part.pictures) == (text, pictures)
+
+
+def test_pictures_beside_words():
+    """Each is a piece of its own in a provider's message, a part of the prompt in pydantic-ai's, and a whole answer."""
+    found = read_message({"role": "user", "parts": [{"text": "Look"}, _GEMINI]}).parts
+    assert [(part.text, part.pictures) for part in found] == [("Look", 0), ("[image]", 1)]
+    (prompt,) = read_message(ask(user(["Look", _LIVE]))).parts
+    assert (prompt.text, prompt.pictures) == ("Look\n[binary]", 1)
+    (made,) = read_message({"kind": "response", "parts": [{"part_kind": "file", "content": _STORED}]}).parts
+    assert (made.kind, made.text, made.pictures) == ("assistant", "[binary]", 1)
+
+
 def test_times_and_usage_are_kept():
     """A datetime or a text, of the message or of its last part; usage only of a response."""
     ts = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -108,6 +108,6 @@ def test_the_full_snapshot_sums_up():
     )
     assert full.to_dict()["tokenSummary"] == {
         "systemPrompts": 1, "tools": 2, "memory": 16, "history": 4, "current": 8, "total": 27, "contextWindow": 100,
-        "usagePercent": 27.0, "estimated": True,
+        "contextWindowKnown": True, "usagePercent": 27.0, "estimated": True,
     }  # fmt: skip
     assert FullContextSnapshot(agent_id="a", context_window=0).usage_percent == 0

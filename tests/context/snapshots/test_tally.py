@@ -7,6 +7,7 @@ import pytest
 from sessionlog.context import TokenCount
 from sessionlog.context.snapshots.messages import Part
 from sessionlog.context.snapshots.tally import Tally
+from sessionlog.context.xray.measure import IMAGE
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,17 @@ from sessionlog.context.snapshots.tally import Tally
 def test_a_part_is_counted_in_its_json(part, sent):
     """Texts inside a message, calls with all their arguments, results with what they answer."""
     assert Tally(len).part(part) == len(json.dumps(sent, ensure_ascii=False))
+
+
+@pytest.mark.parametrize("kind", ["user", "tool_return"])
+def test_a_picture_has_one_size(kind):
+    """That of the X-ray, whatever counts the words; it is a guess."""
+    tally = Tally(len)
+    plain = tally.part(Part(kind=kind, text="[binary]"))
+    assert not tally.estimated
+    assert tally.part(Part(kind=kind, text="[binary]", pictures=2)) == plain + 2 * IMAGE
+    assert tally.bare(Part(kind=kind, text="[binary]", pictures=2)) == len("[binary]") + 2 * IMAGE
+    assert tally.estimated
 
 
 def test_thinking_is_counted_bare():

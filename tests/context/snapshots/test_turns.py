@@ -1,5 +1,7 @@
 """A turn is a user prompt and everything until the next one."""
 
+from types import SimpleNamespace
+
 from sessionlog.context.snapshots.messages import read_messages
 from sessionlog.context.snapshots.turns import between_ms, fold_turns, number_turns, steps_of, turn_seconds
 from tests.context.talks import answer, ask, call, result, tool_loop, user
@@ -17,6 +19,18 @@ def test_a_prompt_opens_a_turn():
 def test_prompts_in_a_row_are_one():
     """What is said before the model answers is one prompt; what comes before any prompt is no turn."""
     assert turns(answer("Welcome"), ask(user("a")), ask(user("b")), answer("c"), ask(user("d"))) == [0, 1, 1, 1, 2]
+
+
+def test_a_prompt_beside_results_opens_a_turn():
+    """Where parts say themselves that it is a prompt; words that a tool adds to its result in the same run are none."""
+
+    def sent(run, reply):
+        return SimpleNamespace(kind="request", parts=[result("c", "x"), user("b")], run_id=run), answer(reply)
+
+    asked = SimpleNamespace(kind="response", parts=[call("read", "c")], run_id="1")
+    assert turns(ask(user("a")), asked, *sent(None, "y")) == [1, 1, 2, 2]
+    assert turns(ask(user("a")), asked, *sent("2", "y")) == [1, 1, 2, 2]
+    assert turns(ask(user("a")), asked, *sent("1", "y")) == [1, 1, 1, 1]
 
 
 def test_without_a_prompt_there_is_no_turn():

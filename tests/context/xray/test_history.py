@@ -149,7 +149,7 @@ def test_who_was_asked_and_who_answered():
 
 def test_other_requests_are_sized_at_the_rate_of_the_one_looked_at():
     """Their texts are not counted; in the same words they have the same size."""
-    items = [start(), ask(user("a" * 400)), ask(user("a" * 400)), ask(user("a" * 200))]
+    items = [start(), ask(user("a" * 400)), answer(), ask(user("a" * 400)), answer(), ask(user("a" * 200))]
     sizes = [sample.estimate for sample in fold_history(items).samples]
     assert sizes[0] == sizes[1]
     assert sizes[2] == 200
@@ -222,3 +222,48 @@ def test_odd_data_never_raises(events, own):
     found = fold_history([event(type_, **data) for type_, data in events], own=own)
     assert (found.window is None) == (found.requests == 0)
     assert len(found.samples) == found.requests
+
+
+def test_a_request_that_another_follows_without_an_answer_is_none():
+    """It was never sent, or its answer is a part of the next one; only the last may still wait."""
+    asked = [ask(), ask(said("", READ)), ask(result("c1", "abc"), earlier_messages=1)]
+    found = fold_history([start(), *asked, answer(prompt=20), ask(user("on"), earlier_messages=2)], own=False)
+    assert (found.requests, found.is_waiting, found.window.number) == (2, True, 2)
+    assert [sample.reported for sample in found.samples] == [20, None]
+    first = fold_history([start(), *asked, answer(prompt=20)], own=False, request=1)
+    assert (first.requests, first.is_waiting) == (1, False)
+    assert [piece.kind for piece in first.window.pieces] == ["text", "call", "result"]
+
+
+def test_answers_without_requests_stand_for_them():
+    """The oldest logs have no other events: what the provider counted is known, and what was said so far."""
+    items = [start(system_prompt="sys", prompt="go"), answer("yes", prompt=20), answer("no", prompt=30)]
+    found = fold_history(items)
+    assert [sample.reported for sample in found.samples] == [20, 30]
+    assert shown(found.window) == [("system", "text", 3), ("user", "text", 2), ("assistant", "text", 3)]
+    assert not found.window.is_whole
+
+
+def test_a_cut_while_a_request_waits_is_before_it():
+    """The request that follows takes its number."""
+    items = [start(), ask(user("go")), event("compaction.end", success=True, summary="short"), ask(user("go"))]
+    assert fold_history(items).compactions == (1,)
+
+
+def test_an_earlier_request_keeps_its_reasoning():
+    """What a later prompt drops was there before; sizes are those of what is left."""
+    items = [start(), ask(user("go")), answer("yes", reasoning="hmmm"), ask(said("yes"), earlier_messages=1), answer()]
+    later = [*items, ask(user("on"), earlier_messages=2)]
+    kinds = [kind for _, kind, _ in shown(fold_history(later, own=False, request=2).window)]
+    assert kinds == ["text", "reasoning", "text"]
+    last = fold_history(later, own=False)
+    assert [kind for _, kind, _ in shown(last.window)] == ["text"] * 3
+    without = [items[0], items[1], answer("yes"), *items[3:], later[-1]]
+    assert last.samples[-1].estimate == fold_history(without, own=False).samples[-1].estimate
+
+
+@pytest.mark.parametrize("key", ["system", "instructions"])
+def test_a_system_prompt_beside_the_messages_of_a_request_counts(key):
+    """Some providers take it there."""
+    found = fold_history([start(), ask(user("go"), **{key: "be brief"})]).window
+    assert shown(found) == [("system", "text", 8), ("user", "text", 2)]

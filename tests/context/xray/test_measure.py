@@ -44,7 +44,12 @@ def shown(message, **options):
         ("four", [("unknown", "text", 4)]),
         (None, [("unknown", "text", 4)]),
         ({"role": "user"}, [("user", "text", 0)]),
-        ({"role": "user", "parts": [1]}, [("user", "text", 13)]),
+        ({"role": "user", "parts": [1]}, [("user", "text", 1)]),
+        ({"role": "user", "parts": [{"text": "abc"}, {"inlineData": {"data": "A" * 9000}}]},
+         [("user", "text", 3), ("user", "image", IMAGE)]),
+        ({"role": "user", "content": [{"kind": "binary", "data": "A" * 9000}]}, [("user", "image", IMAGE)]),
+        ({"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]}, [("assistant", "call", 4)]),
+        ({"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": "abc"}}]}, [("tool", "result", 3)]),
     ],
 )  # fmt: skip
 def test_every_shape_is_understood(message, pieces):

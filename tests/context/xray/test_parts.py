@@ -4,8 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.context.xray.items import Item
-from sessionlog.context.xray.parts import NO_TOOLS, NOT_IN_LOG, NOT_SENT, Part, apportion, fit, make_parts, sort_pieces
+from sessionlog.context.xray.parts import (
+    NO_PROMPT,
+    NO_TOOLS,
+    NOT_IN_LOG,
+    NOT_SENT,
+    Part,
+    apportion,
+    fit,
+    make_parts,
+    name_missing,
+    share_out,
+    sort_pieces,
+)
 from sessionlog.context.xray.pieces import Piece
 
 
@@ -13,14 +24,9 @@ def piece(role, kind="text", tokens=1, **fields):
     return Piece(role=role, kind=kind, tokens=tokens, **fields)
 
 
-def part(tokens, name="x"):
-    return Part(kind="history", name=name, tokens=tokens, count=1)
-
-
-def fitted(sizes, size, *, is_whole=True, has_prompt=True):
-    parts = [part(one, str(n)) for n, one in enumerate(sizes)]
-    items = [Item(kind="history", name=str(n), tokens=one) for n, one in enumerate(sizes)]
-    return fit(parts, items, size, is_whole=is_whole, has_prompt=has_prompt)
+def fitted(sizes, size, *, is_whole=True):
+    pieces, missing = fit([piece("user", tokens=one) for one in sizes], size, is_whole=is_whole)
+    return [one.tokens for one in pieces], missing
 
 
 def test_the_turn_is_the_last_prompt_and_all_after_it():
@@ -59,42 +65,50 @@ def test_parts_are_sums_by_kind_and_name():
 
 def test_a_whole_prompt_is_scaled_to_the_count():
     """The difference is the estimate's error."""
-    parts, items = fitted([60, 40], 110)
-    assert [one.tokens for one in parts] == [66, 44]
-    assert [one.tokens for one in items] == [66, 44]
-    assert [one.share for one in parts] == [0.6, 0.4]
+    assert fitted([60, 40], 110) == ([66, 44], 0)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_is_lacking_is_not_spread(is_whole):
+    """Pieces that are known keep their estimates."""
+    assert fitted([60, 40], 300, is_whole=is_whole) == ([60, 40], 200)
 
 
 @pytest.mark.parametrize(
-    ("is_whole", "has_prompt", "name"), [(False, False, NOT_IN_LOG), (False, True, NO_TOOLS), (True, True, NOT_SENT)]
+    ("has_prompt", "has_tools", "name"),
+    [(False, False, NOT_IN_LOG), (True, False, NO_TOOLS), (False, True, NO_PROMPT), (True, True, NOT_SENT)],
 )
-def test_what_is_not_in_the_log_is_a_part_of_its_own(is_whole, has_prompt, name):
-    """Parts that are known keep their estimates."""
-    parts, items = fitted([60, 40], 300, is_whole=is_whole, has_prompt=has_prompt)
-    assert [(one.name, one.tokens) for one in parts] == [("0", 60), ("1", 40), (name, 200)]
-    assert items[0] == Item(kind="not_in_log", name=name, tokens=200)
+def test_what_is_lacking_has_the_name_of_what_may_be_it(has_prompt, has_tools, name):
+    """The provider is said to add it only where the log records both prompt and tools."""
+    assert name_missing(has_prompt=has_prompt, has_tools=has_tools) == name
 
 
 def test_nothing_is_larger_than_the_whole():
     """An estimate above the count is scaled down, whatever the log holds."""
     for is_whole in (False, True):
-        assert [one.tokens for one in fitted([60, 40], 10, is_whole=is_whole)[0]] == [6, 4]
+        assert fitted([60, 40], 10, is_whole=is_whole) == ([6, 4], 0)
 
 
 def test_an_estimate_that_is_right_is_left():
     """Nothing to fit."""
-    assert [one.tokens for one in fitted([60, 40], 100)[0]] == [60, 40]
-    assert fitted([], 0) == ([], [])
+    assert fitted([60, 40], 100) == ([60, 40], 0)
+    assert fitted([], 0) == ([], 0)
+
+
+def test_shares_are_of_the_whole():
+    """Of nothing there is none."""
+    parts = [Part(kind="turn", name="x", tokens=tokens, count=1) for tokens in (66, 44)]
+    assert [part.share for part in share_out(parts)] == [0.6, 0.4]
+    assert share_out([Part(kind="turn", name="x", tokens=0, count=1)])[0].share == 0
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 10**6), max_size=20), st.integers(0, 10**7), st.booleans())
-def test_parts_sum_to_the_total(sizes, size, is_whole):
-    """Always. None is negative, and items keep the same measure."""
-    parts, items = fitted(sizes, size, is_whole=is_whole)
-    assert sum(one.tokens for one in parts) == sum(one.tokens for one in items) == size
-    assert all(one.tokens >= 0 for one in [*parts, *items])
-    assert sum(one.share for one in parts) == pytest.approx(1 if size else 0)
+def test_pieces_sum_to_the_total(sizes, size, is_whole):
+    """Always, with what is lacking. None is negative."""
+    made, missing = fitted(sizes, size, is_whole=is_whole)
+    assert sum(made) + missing == size
+    assert all(one >= 0 for one in [*made, missing])
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -86,7 +86,17 @@ def test_a_request_that_is_not_there_is_refused(tmp_path, request_number):
 def test_a_log_without_requests_has_no_context(tmp_path):
     """It is told, not shown as empty."""
     with pytest.raises(LogNotReadable, match="no request to a model in it"):
-        xray(write(tmp_path, [start(), answer(prompt=9)]))
+        xray(write(tmp_path, [start(), answer(prompt=9, agent="scout")]))
+
+
+def test_a_log_of_answers_only_has_a_total(tmp_path):
+    """What the provider counted is known, whatever it was made of."""
+    report = xray(write(tmp_path, [start(prompt="go"), answer("yes", prompt=90), answer(prompt=120)]))
+    check(report)
+    assert (report.total_tokens, report.reported_tokens, [point.tokens for point in report.growth]) == (
+        120, 120, [90, 120]
+    )  # fmt: skip
+    assert report.parts[-1].name == "not in the log (system prompt, tools, overhead)"
 
 
 def test_a_session_is_found_by_its_id(tmp_path):
@@ -223,6 +233,35 @@ def test_parts_sum_to_the_total(tmp_path_factory, events, source):
             source=type(native)(**{name: getattr(native, name) for name in native.__slots__} | {"id": source}),
             path=path,
         )
-    requests = sum(one.type == "llm.request" for one in events)
-    for number in [None, *range(1, requests + 1)] if requests else []:
+    try:
+        last = xray(log)
+    except LogNotReadable:
+        assert not any(one.type in ("llm.request", "llm.response") for one in events)
+        return
+    for number in range(1, last.requests + 1):
         check(xray(log, request=number))
+
+
+def test_items_of_a_part_add_up_to_it(tmp_path):
+    """They are rounded once: a part that is one item is as large as that, also where the estimate is scaled."""
+    said_ = [system("Be brief. " * 37), user("go " * 41)]
+    for prompt in range(150, 175):
+        report = xray(write(tmp_path, [start(), ask(*said_), answer(prompt=prompt)], name=f"p{prompt}"))
+        check(report)
+        sizes = {kind: sum(part.tokens for part in report.parts if part.kind == kind) for kind in ("system", "turn")}
+        assert {item.kind: item.tokens for item in report.items} == sizes
+
+
+def test_a_window_that_held_more_is_not_the_models(tmp_path):
+    """More tokens than fit were counted, so it is unknown how many do."""
+    report = xray(write(tmp_path, [start(model="gpt-4"), ask(user("go")), answer(prompt=50_000)]))
+    assert (report.total_tokens, report.window_tokens, report.window_share) == (50_000, None, None)
+    fits = xray(write(tmp_path, [start(model="gpt-4"), ask(user("go")), answer(prompt=5_000)], name="fits"))
+    assert fits.window_tokens == 8192
+
+
+def test_a_request_that_waits_is_told(tmp_path):
+    """Of the last one only."""
+    path = write(tmp_path, [start(), ask(user("go")), answer(), ask(user("go"), user("on"))])
+    assert [xray(path, request=number).is_answered for number in (1, 2)] == [True, False]
+    assert xray(path).to_dict()["answered"] is False
