@@ -139,7 +139,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(VALUES)
 def test_json_is_written_as_the_standard_library_writes_it(value):
     """To the byte, but for DEL, which terminals may act on."""

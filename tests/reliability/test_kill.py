@@ -31,7 +31,7 @@ def folders(tmp_path, memory):
     return [tmp_path, memory]
 
 
-@pytest.mark.parametrize(("writers", "cycles"), [(1, 500), (3, 150)])
+@pytest.mark.parametrize(("writers", "cycles"), [(1, 300), (3, 100)])
 def test_acknowledged_events_survive_sigkill(folders, seed, writers, cycles):
     """However often writers of one file are killed, each acknowledged event is read back once and in order."""
     tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)

@@ -31,8 +31,8 @@ RUNS: dict[str, tuple[list[str], ...]] = {
     "blocks": (["--wide", "--gaps"], ["--json"], ["--csv"], ["--markdown", "--hours", "1"]),
     "routing-quality": ([], ["--json"], ["--csv"]),
     "replay": (["--plain"], ["--json"], ["--full", "--all-messages"]),
-    "status": ([], ["--json"], ["--line"]),
-    "context": (["--full"], ["--json"], ["--csv"]),
+    "status": ([], ["--json"]),
+    "context": (["--full"], ["--csv"]),
     "check": (["--notes", "--secrets"], ["--json", "--strict"]),
 }
 """Command → its variants, the one for people first."""

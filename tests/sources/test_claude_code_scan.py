@@ -192,7 +192,7 @@ def written(row, chance):
     return line + b"\n"
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(found=rows(), seed=st.integers(0, 2**32))
 def test_skipping_and_decoding_give_the_same_account(found, seed, tmp_path_factory):
     """Sessions, records, tools, problems and the state to go on are equal, whatever the rows look like."""

@@ -307,7 +307,7 @@ def test_a_stream_whose_turns_count_alone_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize("home", ["one-session", "fork-replay", "tools", "damaged-rows"], indirect=True)
 def test_a_scan_goes_on_from_anywhere(home):
     """And events agree with it, and damage never raises."""
-    assert check_source(SOURCE, home, cuts=120, damages=20) > 0
+    assert check_source(SOURCE, home, cuts=80, damages=20) > 0
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,7 @@ def as_sums(session):
     }
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(LINES, max_size=12).map(lambda lines: [as_line(start()), *lines]))
 def test_a_scan_equals_a_naive_fold_over_all_events(lines):
     """Whatever the events, their spelling and the torn lines before them: the lean scan finds the same sums and damage."""

@@ -158,7 +158,7 @@ ROWS = st.sampled_from(sorted(FIELDS)).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(ROWS, max_size=6))
 def test_nothing_in_a_log_can_act_on_a_terminal(rows):
     """Plain, wrapped or coloured: no character that acts, and no sequence but colours of our own."""
