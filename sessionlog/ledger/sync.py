@@ -189,8 +189,8 @@ class _Plan:
         if not (offset and same and grown) or row[_AT["missing"]] == UNREADABLE:
             return None
         named = problems_of(row[_AT["named"]])
-        if len(named) != row[_AT["problems"]]:
-            return None
+        if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
+            return None  # where a pack is damaged it is damaged for whoever goes on behind that place, too
         [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
         return Resume(offset=offset, line=row[_AT["line"]], state=json.loads(state[0][0])) if state else None
 

@@ -364,3 +364,17 @@ def test_what_is_left_to_read_is_a_jobs_size(home):
     home.append(CLAUDE, [("answer", 2, 3)])
     [grown] = jobs_of(home).values()
     assert (first.size, grown.size) == (before, home.at(CLAUDE).stat().st_size - before)
+
+
+def test_the_damage_of_a_packed_log_is_named_once(home):
+    """Behind it nothing goes on: who did would come upon the same damage, and name it again."""
+    packed = PATHS["codex"][2] + ".gz"
+    home.append(packed, [("count", 0, 1)])
+    whole = len(home.at(packed).read_bytes())
+    home.append(packed, [("call", 1, 3), ("count", 1, 8), ("call", 2, 8)])
+    behind = home.at(packed).read_bytes()[: whole + 60]
+    home.put(packed, behind, home.tick())
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    home.append(packed, [("count", 2, 3)])
+    assert jobs_of(home)[packed].resume is None
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
