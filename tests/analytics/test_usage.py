@@ -12,7 +12,7 @@ from tests.analytics.week import DATA, check_golden, fold, usage, week_report
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
 from tests.sources.logs import answered, ended, go_start, start, write_log
 
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 # --- the week

@@ -10,7 +10,7 @@ from sessionlog.ledger.lean import number_of
 from sessionlog.sources.record import Standing, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
-LAW = settings(max_examples=150, deadline=None, derandomize=True)
+LAW = settings(max_examples=80, deadline=None, derandomize=True)
 COLUMNS = """SELECT r.key, s.session, r.time_ns, r.standing, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
     r.failed, r.active_ms, l.model, l.quality, l.project, l.branch, l.agent
     FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id"""
