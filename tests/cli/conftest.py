@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sessionlog.cli import main
+from sessionlog.cli import main, warm
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
 
@@ -123,3 +123,24 @@ def config(home):
         return path
 
     return write
+
+
+@pytest.fixture
+def warmed(sessions, cli):
+    """The `sessions` of a test, after a first report."""
+    assert cli("usage").code == 0
+    return sessions
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """What the warm way was asked, and whether it answered."""
+    answers = []
+    answer = warm.answer
+
+    def watched(command, settings):
+        answers.append(answer(command, settings))
+        return answers[-1]
+
+    monkeypatch.setattr(warm, "answer", watched)
+    return answers

@@ -41,27 +41,6 @@ def sessions(home, record):
 
 
 @pytest.fixture
-def warmed(sessions, cli):
-    """The same, after a first report."""
-    assert cli("usage").code == 0
-    return sessions
-
-
-@pytest.fixture
-def taken(monkeypatch):
-    """What the warm way was asked, and whether it answered."""
-    answers = []
-    answer = warm.answer
-
-    def watched(command, settings):
-        answers.append(answer(command, settings))
-        return answers[-1]
-
-    monkeypatch.setattr(warm, "answer", watched)
-    return answers
-
-
-@pytest.fixture
 def tell(monkeypatch):
     """Be an agent that writes to the command's stdin."""
     streams = []

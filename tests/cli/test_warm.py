@@ -40,27 +40,6 @@ def sessions(home, record):
     return folder
 
 
-@pytest.fixture
-def warmed(sessions, cli):
-    """The same, after a first report."""
-    assert cli("usage").code == 0
-    return sessions
-
-
-@pytest.fixture
-def taken(monkeypatch):
-    """What the warm way was asked, and whether it answered."""
-    answers = []
-    answer = warm.answer
-
-    def watched(command, settings):
-        answers.append(answer(command, settings))
-        return answers[-1]
-
-    monkeypatch.setattr(warm, "answer", watched)
-    return answers
-
-
 def both(cli, monkeypatch, *words):
     """What both ways leave behind."""
     short = cli("usage", "--json", *words)
