@@ -12,6 +12,11 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
     ├── LedgerUnusable     (OSError)      a ledger that is damaged, another program's, or newer than this version
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
+    ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
+    │   └── MissingField   (KeyError)     a field without which it is none
+    ├── AgentError         (RuntimeError) an agent that failed; what was said so far is kept
+    ├── StaleSession       (RuntimeError) a stored session that somebody else has saved meanwhile
+    ├── SessionNotSaved    (OSError)      a store that did not take a session; the session itself has all
     └── MissingExtra       (ImportError)  an optional package; the message says what to install
 """
 
@@ -75,6 +80,38 @@ class LedgerUnusable(SessionLogError, OSError):
 
 class NotRecorded(SessionLogError, OSError):
     """An event that was not written, raised only by a logger with `on_error="raise"`."""
+
+
+class InvalidHistory(SessionLogError, ValueError):
+    """A saved session, a message or a log that is no valid conversation; the message says where and why."""
+
+
+class MissingField(InvalidHistory, KeyError):
+    """A saved session or message lacks a field."""
+
+    __str__ = Exception.__str__  # a KeyError quotes its message
+
+
+class AgentError(SessionLogError, RuntimeError):
+    """An agent that failed, or whose answer cannot be used. The cause is chained.
+
+    Attributes:
+        partial: The text that came before it failed; it is kept in the session, marked.
+        attempts: How often the model was asked.
+    """
+
+    def __init__(self, message: str, *, partial: str = "", attempts: int = 1) -> None:
+        super().__init__(message)
+        self.partial = partial
+        self.attempts = attempts
+
+
+class StaleSession(SessionLogError, RuntimeError):
+    """A stored session was saved by somebody else since it was loaded; saving would lose what they saved."""
+
+
+class SessionNotSaved(SessionLogError, OSError):
+    """A store did not take a session. The history in memory, and the log if there is one, have all of it."""
 
 
 class MissingExtra(SessionLogError, ImportError):

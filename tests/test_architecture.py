@@ -43,10 +43,13 @@ ORDER = (
 STAIRS = {
     "logger": {"files", "settings", "events", "errors"},
     "demo": {"logger", "events", "errors"},
-}
+    "conversation": {
+        "context", "sources", "archive", "reader", "logger", "files", "settings", "events", "errors",
+    },
+}  # fmt: skip
 """Rooms beside that order, with all that they may import."""
 
-USERS = {"logger": {"cli"}, "demo": {"cli"}}
+USERS = {"logger": {"cli"}, "demo": {"cli"}, "conversation": {"cli"}}
 """Rooms of the order that may import a room beside it."""
 
 DOORS = {"__init__", "__main__", "_version", "testing", "source_check"}

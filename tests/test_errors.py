@@ -15,6 +15,11 @@ BUILTINS = {
     "AmbiguousSession": LookupError,
     "LedgerUnusable": OSError,
     "NotRecorded": OSError,
+    "InvalidHistory": ValueError,
+    "MissingField": KeyError,
+    "AgentError": RuntimeError,
+    "StaleSession": RuntimeError,
+    "SessionNotSaved": OSError,
     "MissingExtra": ImportError,
 }
 
@@ -49,6 +54,11 @@ def test_an_ambiguous_session_names_the_candidates():
 def test_a_problem_names_its_place(line, text):
     """File and line, kind, detail; without a line the whole file is meant."""
     assert str(Problem(path="s.jsonl", line=line, offset=9, kind="not_json", detail="5 bytes are not JSON")) == text
+
+
+def test_a_missing_field_says_what_it_says():
+    """A KeyError would put its message in quotes."""
+    assert str(errors.MissingField("messages[3]: no 'role'")) == "messages[3]: no 'role'"
 
 
 def test_a_problem_without_words():

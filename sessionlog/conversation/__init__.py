@@ -1,0 +1,1 @@
+"""Sessions that remember: history, truncation, fork, stores, resume from a log."""

@@ -1,0 +1,215 @@
+"""Conversation: the history of one session, its estimate and its tokens, in memory.
+
+Nothing is weighed twice: the estimate is a sum that is kept. What is restored is read and checked whole before
+anything that is there changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sessionlog.conversation.history.estimate import estimate_tokens
+from sessionlog.conversation.history.message import Message, Role, ToolRequest
+from sessionlog.conversation.history.rules import check_history
+from sessionlog.conversation.history.saved import content_from_json, message_to_dict, messages_from, request_from_dict
+from sessionlog.conversation.history.settings import ConversationSettings
+from sessionlog.conversation.history.summary import Count
+from sessionlog.conversation.history.token_counter import TokenCounter
+from sessionlog.conversation.history.truncation import Truncation, truncate
+from sessionlog.errors import InvalidHistory, MissingField
+from sessionlog.events.times import format_time, parse_time
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Conversation:
+    """A history that is added to, cut and saved.
+
+    Attributes:
+        settings: Its budget and strategy.
+        token_counter: What its requests have used.
+    """
+
+    def __init__(
+        self,
+        settings: ConversationSettings | None = None,
+        *,
+        messages: Iterable[Message] = (),
+        count: Count | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Begin with a copy of some messages.
+
+        Args:
+            settings: None takes the defaults.
+            messages: A history to go on with.
+            count: Estimates the tokens of one message; None takes `estimate_tokens`.
+            clock: Gives nanoseconds since 1970.
+        """
+        self.settings = settings or ConversationSettings()
+        self.token_counter = TokenCounter()
+        self._count: Count = count or estimate_tokens
+        self._start_ns = clock()
+        self._messages: list[Message] = []
+        self._counts: list[int] = []
+        self._tokens = 0
+        self.replace_messages(messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history."""
+        return tuple(self._messages)
+
+    @property
+    def message_count(self) -> int:
+        """How many messages there are now."""
+        return len(self._messages)
+
+    @property
+    def estimated_tokens(self) -> int:
+        """An estimate of the history's tokens, without the system's text."""
+        return self._tokens
+
+    @property
+    def start_time(self) -> datetime:
+        """When the conversation began, UTC."""
+        return _EPOCH + timedelta(microseconds=self._start_ns // 1000)
+
+    def get_history(self) -> list[Message]:
+        """Return the history in a list of its own."""
+        return list(self._messages)
+
+    def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
+        """Add a message to the end and return it.
+
+        Args:
+            role: Who speaks, or a whole message, then without anything else.
+            content: A text, or a list of texts and pieces, as values or as JSON.
+            **extra: `tool_calls` (as values or as JSON), `tool_call_id`, `name` and `partial` are fields; anything
+                else is kept in the message's `extra`.
+
+        Raises:
+            InvalidHistory: It is no message; the history is as it was.
+        """
+        if isinstance(role, Message):
+            if content is not None or extra:
+                raise TypeError("a whole message is added without content and fields; dataclasses.replace changes one")
+            return self._append(role)
+        return self._append(_message(role, content, extra))
+
+    def pop_last_message(self) -> Message | None:
+        """Take the last message away and return it; None if there is none."""
+        if not self._messages:
+            return None
+        self._tokens -= self._counts.pop()
+        return self._messages.pop()
+
+    def clear_history(self) -> None:
+        """Forget all messages and what was used."""
+        self._set([], [])
+        self.token_counter = TokenCounter()
+
+    def replace_messages(self, messages: Iterable[Message]) -> None:
+        """Put another history in the place of this one; messages that were there are not weighed again.
+
+        Raises:
+            InvalidHistory: Something in it is no message; the history is as it was.
+        """
+        found = list(messages)
+        for n, message in enumerate(found):
+            if not isinstance(message, Message):
+                raise InvalidHistory(f"messages[{n}]: {type(message).__name__}; it is a Message")
+        known = {id(message): tokens for message, tokens in zip(self._messages, self._counts, strict=True)}
+        counts = [known[id(message)] if id(message) in known else self._count(message) for message in found]
+        self._set(found, counts)
+
+    def needs_truncation(self, system_estimate: int = 0) -> bool:
+        """Whether the estimate has reached the threshold.
+
+        Args:
+            system_estimate: Tokens that every request has besides the history.
+        """
+        threshold = self.settings.truncation_threshold * self.settings.max_conversation_tokens
+        return self._tokens + system_estimate >= threshold
+
+    def truncate_history(self, system_estimate: int = 0) -> Truncation:
+        """Cut the history if it has reached the threshold, and say what that did.
+
+        Args:
+            system_estimate: Tokens that every request has besides the history.
+
+        Raises:
+            InvalidHistory: The user's own strategy or summary gave what cannot be used. Whatever is raised, by them
+                too, the history is as it was.
+        """
+        cut = truncate(self._messages, self._counts, self.settings, count=self._count, system_estimate=system_estimate)
+        self._set(cut.messages, cut.counts)
+        return cut.truncation
+
+    def to_serializable(self) -> dict[str, Any]:
+        """Return all of it as a JSON value that `restore_from` takes; functions in the settings are left out."""
+        return {
+            "messages": [message_to_dict(message) for message in self._messages],
+            "token_usage": self.token_counter.to_dict(),
+            "start_time": format_time(self._start_ns),
+            "settings": self.settings.to_dict(),
+        }
+
+    def restore_from(self, data: Mapping[str, Any], *, settings: ConversationSettings | None = None) -> None:
+        """Become the conversation that was saved. Its tokens replace those counted here: they are not added.
+
+        Args:
+            data: What `to_serializable` gave. Without `token_usage` nothing is counted yet; without `start_time` or
+                `settings` those here stay.
+            settings: These instead of the saved ones.
+
+        Raises:
+            MissingField: There are no messages, or a field of one is missing.
+            InvalidHistory: It is no saved conversation; the message says where and why. Nothing here has changed.
+        """
+        if not isinstance(data, Mapping):
+            raise InvalidHistory(f"a saved conversation is an object, not {type(data).__name__}")
+        if "messages" not in data:
+            raise MissingField("no 'messages'; a saved conversation has them")
+        messages = list(messages_from(data["messages"]))
+        check_history(messages)
+        counter = TokenCounter.from_dict(data.get("token_usage"), "token_usage")
+        start_ns = _start(data["start_time"]) if data.get("start_time") is not None else self._start_ns
+        if settings is None:
+            saved = data.get("settings")
+            settings = self.settings if saved is None else self.settings.with_saved(saved)
+        self._set(messages, [self._count(message) for message in messages])
+        self.settings, self.token_counter, self._start_ns = settings, counter, start_ns
+
+    def _append(self, message: Message) -> Message:
+        tokens = self._count(message)
+        self._messages.append(message)
+        self._counts.append(tokens)
+        self._tokens += tokens
+        return message
+
+    def _set(self, messages: list[Message], counts: list[int]) -> None:
+        self._messages, self._counts, self._tokens = messages, counts, sum(counts)
+
+
+def _message(role: Role, content: Any, extra: dict[str, Any]) -> Message:
+    calls = extra.pop("tool_calls", None) or ()
+    if isinstance(calls, list | tuple):
+        calls = tuple(
+            call if isinstance(call, ToolRequest) else request_from_dict(call, f"tool_calls[{n}]")
+            for n, call in enumerate(calls)
+        )
+    known = {key: extra.pop(key, None) for key in ("tool_call_id", "name", "partial")}
+    more = extra.pop("extra", None) or {}
+    pieces = content_from_json(content) if isinstance(content, list | tuple) else content
+    return Message(role, pieces, tool_calls=calls, extra={**more, **extra}, **known)
+
+
+def _start(value: Any) -> int:
+    start_ns = parse_time(value)
+    if start_ns is None:
+        raise InvalidHistory(f"start_time: {value!r:.60} is no RFC 3339 time")
+    return start_ns

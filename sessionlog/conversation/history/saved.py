@@ -1,0 +1,243 @@
+"""A message as JSON and back, exactly: pictures by their bytes, and what nobody here knows as it was.
+
+Reading names the place of what is wrong (`messages[3].content[0]: …`) and takes the common spellings of providers as
+well. Nothing is shared between a message and its JSON: changing one never changes the other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.errors import InvalidHistory, MissingField
+
+Json = Any
+
+_FIELDS = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", "partial"})
+_CALL = frozenset({"id", "name", "arguments"})
+_KINDS = {
+    dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean",
+    type(None): "null",
+}  # fmt: skip
+
+
+def message_to_dict(message: Message, *, nulls: bool = False) -> dict[str, Json]:
+    """Make the JSON value of a message; bytes are base64.
+
+    Args:
+        message: The message.
+        nulls: Give `name`, `tool_call_id` and `tool_calls`, and a piece's `text` and `image_url`, also where they are
+            None. Without it what is not set is left out.
+    """
+    value: dict[str, Json] = {"role": message.role, "content": _content_to_json(message.content, nulls=nulls)}
+    for key in ("name", "tool_call_id"):
+        found = getattr(message, key)
+        if nulls or found is not None:
+            value[key] = found
+    if nulls or message.tool_calls:
+        value["tool_calls"] = [request_to_dict(call) for call in message.tool_calls] or None
+    if message.partial is not None:
+        value["partial"] = message.partial
+    value.update(copied(message.extra))
+    return value
+
+
+def message_from_dict(value: Json, place: str = "message") -> Message:
+    """Make the message of a JSON value.
+
+    Args:
+        value: As `message_to_dict` makes it, or as providers write messages.
+        place: Where it was found, for the error's words.
+
+    Raises:
+        MissingField: There is no role, or neither content nor tool calls.
+        InvalidHistory: Anything else that is no message.
+    """
+    _check_mapping(value, place, "a message")
+    if "role" not in value:
+        raise MissingField(f"{place}: no 'role'; a message has one")
+    calls = _list(value.get("tool_calls"), f"{place}.tool_calls", "tool calls")
+    if "content" not in value and not calls:
+        raise MissingField(f"{place}: no 'content'; a message has one unless it asks for tools")
+    content = content_from_json(value.get("content"), f"{place}.content")
+    requests = [request_from_dict(call, f"{place}.tool_calls[{n}]") for n, call in enumerate(calls)]
+    with _At(place):
+        texts = {key: value.get(key) for key in ("tool_call_id", "name", "partial")}
+        return Message(value["role"], content, tool_calls=tuple(requests), extra=_rest(value, _FIELDS), **texts)
+
+
+def messages_from(value: Json, place: str = "messages") -> tuple[Message, ...]:
+    """Make the messages of a list; see `message_from_dict`, whose errors it raises."""
+    if not isinstance(value, list | tuple):
+        raise InvalidHistory(f"{place}: {_kind(value)}; it is a list of messages")
+    return tuple(message_from_dict(item, f"{place}[{n}]") for n, item in enumerate(value))
+
+
+def request_to_dict(request: ToolRequest) -> dict[str, Json]:
+    """Make the JSON value of a tool call that is asked for."""
+    value = {"id": request.id, "name": request.name, "arguments": copied(request.arguments)}
+    value.update(copied(request.extra))
+    return value
+
+
+def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
+    """Make the tool call of a JSON value; arguments in a text of JSON become what they say, if that is an object.
+
+    Raises:
+        MissingField: There is no id or no name.
+        InvalidHistory: It is no tool call.
+    """
+    _check_mapping(value, place, "a tool call")
+    found = value
+    if isinstance(value.get("function"), Mapping):  # the spelling of OpenAI's chat completions
+        outer = {key: item for key, item in value.items() if key not in {"function", "type"}}
+        inner = dict(value["function"])
+        found = outer | inner | {"arguments": _parsed(inner.get("arguments"))}
+    for key in ("id", "name"):
+        if key not in found:
+            raise MissingField(f"{place}: no {key!r}; a tool call has one")
+    with _At(place):
+        return ToolRequest(found["id"], found["name"], copied(found.get("arguments", {})), extra=_rest(found, _CALL))
+
+
+def content_from_json(value: Json, place: str = "content") -> Content:
+    """Make the content of a message: a text, or a list of texts and pieces.
+
+    Raises:
+        InvalidHistory: It is neither.
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    pieces = _list(value, place, "pieces, or a text")
+    return tuple(_piece(item, f"{place}[{n}]") for n, item in enumerate(pieces))
+
+
+def copied(value: Json) -> Json:
+    """Copy a JSON value, so that nobody holds a part of somebody else's.
+
+    Raises:
+        InvalidHistory: It is nested deeper than Python goes, or in itself.
+    """
+    try:
+        return _copy(value)
+    except RecursionError:
+        raise InvalidHistory("a value in it is nested too deep") from None
+
+
+class _At:
+    """Puts the place in front of what the value's own constructor says."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InvalidHistory):
+            raise type(error)(f"{self._place}: {error}") from None
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(item) for item in value]
+    return value
+
+
+def _content_to_json(content: Content, *, nulls: bool) -> Json:
+    if isinstance(content, str):
+        return content
+    return [_piece_to_dict(piece, nulls=nulls) for piece in content]
+
+
+def _piece_to_dict(piece: ContentPart, *, nulls: bool) -> dict[str, Json]:
+    value: dict[str, Json] = {"type": piece.type}
+    for key in ("text", "image_url"):
+        found = getattr(piece, key)
+        if nulls or found is not None:
+            value[key] = found
+    if piece.data is not None:
+        value["data"] = base64.b64encode(piece.data).decode("ascii")
+    if piece.media_type is not None:
+        value["media_type"] = piece.media_type
+    value.update(copied(piece.extra))
+    return value
+
+
+def _piece(value: Json, place: str) -> ContentPart:
+    if isinstance(value, ContentPart):
+        return value
+    if isinstance(value, str):
+        return ContentPart.of_text(value)
+    _check_mapping(value, place, "a piece of content")
+    if "type" not in value:
+        raise MissingField(f"{place}: no 'type'; a piece of content has one, as 'text'")
+    found = _spelled(dict(value), place)
+    known = {"type", "text", "image_url", "media_type"}
+    data = None
+    if found.get("media_type") is not None:
+        known.add("data")  # without a media type, data is a word of the provider's own
+        data = _bytes(found.get("data"), place)
+    with _At(place):
+        texts = {key: found.get(key) for key in ("text", "image_url", "media_type")}
+        return ContentPart(type=found["type"], data=data, extra=_rest(found, known), **texts)
+
+
+def _spelled(value: dict[str, Json], place: str) -> dict[str, Json]:
+    """Spell a picture's address as this house does; OpenAI has it in an object, with more about the picture."""
+    url = value.get("image_url")
+    if not isinstance(url, Mapping):
+        return value
+    if not isinstance(url.get("url"), str):
+        raise InvalidHistory(f"{place}: image_url without its 'url', a text")
+    return {key: item for key, item in url.items() if key != "url"} | value | {"image_url": url["url"]}
+
+
+def _bytes(value: Json, place: str) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise InvalidHistory(f"{place}: data is not base64") from None
+
+
+def _parsed(arguments: Json) -> Json:
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return found if isinstance(found, dict) else arguments
+
+
+def _rest(value: Mapping[str, Json], known: frozenset[str] | set[str]) -> dict[str, Json]:
+    return {key: copied(item) for key, item in value.items() if key not in known}
+
+
+def _list(value: Json, place: str, what: str) -> list[Json] | tuple[Json, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise InvalidHistory(f"{place}: {_kind(value)}; it is a list of {what}")
+    return value
+
+
+def _check_mapping(value: Json, place: str, what: str) -> None:
+    if not isinstance(value, Mapping):
+        raise InvalidHistory(f"{place}: {_kind(value)}; {what} is an object")
+
+
+def _kind(value: Json) -> str:
+    return _KINDS.get(type(value)) or f"a {type(value).__name__}"

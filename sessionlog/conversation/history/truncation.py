@@ -1,0 +1,226 @@
+"""Truncation: a history that has grown too long is cut, oldest first, and stays a valid conversation.
+
+A history over its threshold is repaired, then whole units go, oldest first, until three quarters of the budget are not
+reached: a unit is an assistant's message with its tool results, or any other message. Never dropped are system
+messages, a first message of a person, the newest turn, calls that wait for their results, and the recent messages,
+grown to whole units. So what is left is valid, and cutting it again drops nothing. Every message is weighed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from operator import is_
+from typing import Any, NamedTuple, Self
+
+from sessionlog.conversation.history.message import Message
+from sessionlog.conversation.history.rules import groups, is_valid, last_turn, open_calls, repair
+from sessionlog.conversation.history.settings import ConversationSettings, Strategy
+from sessionlog.conversation.history.summary import Count, fitting, is_summary, summarised
+from sessionlog.errors import InvalidHistory
+
+_TARGET = 0.75
+_SUMMED_UP, _SUMMARY = 2, 10  # down to half of the budget, with a tenth for the summary: else each turn would bring one
+
+
+class Truncation(int):
+    """How many messages were dropped (an int), and what that did.
+
+    Attributes:
+        strategy: `drop_oldest`, `summarise`, or the name of the user's own function.
+        dropped: The messages that are gone, oldest first; tool results that lost their call among them.
+        tokens_before: The estimate before, with the system's.
+        tokens_after: The estimate after.
+        is_over_budget: It is still more than `max_conversation_tokens`: nothing more could be dropped.
+        warning: What somebody should know: it is still over budget, a summary was cut. None if there is nothing.
+    """
+
+    strategy: str
+    dropped: tuple[Message, ...]
+    tokens_before: int
+    tokens_after: int
+    is_over_budget: bool
+    warning: str | None
+
+    def __new__(
+        cls,
+        dropped: tuple[Message, ...] = (),
+        *,
+        strategy: str = "drop_oldest",
+        tokens_before: int = 0,
+        tokens_after: int = 0,
+        is_over_budget: bool = False,
+        warning: str | None = None,
+    ) -> Self:
+        """Make one; its number is how many were dropped."""
+        made = super().__new__(cls, len(dropped))
+        made.dropped, made.strategy, made.warning = dropped, strategy, warning
+        made.tokens_before, made.tokens_after, made.is_over_budget = tokens_before, tokens_after, is_over_budget
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (self.dropped,), {}  # the rest is in __dict__; int's own would give the number
+
+
+class Cut(NamedTuple):
+    """What a truncation leaves: the messages, the tokens of each, and what was done."""
+
+    messages: list[Message]
+    counts: list[int]
+    truncation: Truncation
+
+
+class _Left(NamedTuple):
+    messages: list[Message]
+    dropped: tuple[Message, ...]
+    warning: str | None = None
+
+
+def truncate(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    settings: ConversationSettings,
+    *,
+    count: Count,
+    system_estimate: int = 0,
+) -> Cut:
+    """Cut a history if it has reached the threshold; the one that is given is not changed.
+
+    Args:
+        messages: The history, valid or not.
+        counts: The tokens of each message.
+        settings: Budget, threshold and strategy.
+        count: Weighs messages that the truncation makes.
+        system_estimate: Tokens that every request has besides the history.
+
+    Raises:
+        InvalidHistory: What the user's own function or summary returns cannot be used. What they raise passes through.
+    """
+    before = system_estimate + sum(counts)
+    chosen, budget = settings.truncation_strategy, settings.max_conversation_tokens
+    left = _Left(list(messages), ())
+    after, left_counts = before, list(counts)
+    if before >= settings.truncation_threshold * budget:
+        known = {id(message): tokens for message, tokens in zip(messages, counts, strict=True)}
+
+        def weigh(message: Message) -> int:
+            tokens = known.get(id(message))
+            return count(message) if tokens is None else tokens
+
+        if callable(chosen):
+            left = _own(messages, chosen, settings)
+        else:
+            left = _Cutter(messages, settings, weigh, system_estimate).cut()
+        left_counts = [weigh(message) for message in left.messages]
+        after = system_estimate + sum(left_counts)
+    over = f"still over budget: {after:,} of {budget:,} tokens" if after > budget else None
+    return Cut(
+        left.messages,
+        left_counts,
+        Truncation(
+            left.dropped,
+            strategy=chosen if isinstance(chosen, str) else _name(chosen),
+            tokens_before=before,
+            tokens_after=after,
+            is_over_budget=after > budget,
+            warning="; ".join(filter(None, (left.warning, over))) or None,
+        ),
+    )
+
+
+class _Cutter:
+    """One truncation by `drop_oldest` or `summarise`."""
+
+    def __init__(
+        self, messages: Sequence[Message], settings: ConversationSettings, weigh: Count, system_estimate: int
+    ) -> None:
+        self._messages = messages
+        self._settings = settings
+        self._weigh = weigh
+        self._budget = settings.max_conversation_tokens
+        self._target = int(self._budget * _TARGET)
+        self._system = system_estimate
+        self._summary = settings.summary if settings.truncation_strategy == "summarise" else None
+
+    def cut(self) -> _Left:
+        """Return what is left; the history itself if no message can go."""
+        if len(self._messages) <= self._settings.truncation_keep_recent + 1:
+            return _Left(list(self._messages), ())
+        made = repair(self._messages)
+        origin = [n for n, message in enumerate(made) if message is not None]
+        history = [message for message in made if message is not None]
+        tokens = [self._weigh(message) for message in history]
+        units = self._chosen(history, tokens)
+        gone = {n for start, end in units for n in range(start, end)}
+        staying = {origin[n] for n in range(len(history)) if n not in gone}
+        dropped = tuple(message for n, message in enumerate(self._messages) if n not in staying)
+        if not dropped:
+            return _Left(list(self._messages), ())
+        left = [message for n, message in enumerate(history) if n not in gone]
+        if self._summary is None or not units:
+            return _Left(left, dropped)
+        text = summarised(self._summary, dropped)
+        stood_for = sum(self._weigh(message) for message in dropped)
+        room = min(stood_for, self._budget // _SUMMARY)
+        stand_in, warning = fitting(text, room, self._weigh)
+        left[units[0][0] : units[0][0]] = stand_in
+        return _Left(left, dropped, warning)
+
+    def _chosen(self, history: Sequence[Message], tokens: Sequence[int]) -> list[tuple[int, int]]:
+        """The units that go.
+
+        For a summary more goes than must, so that it is not needed again soon. It does not stand for an older summary
+        alone: each time at least one message that was said goes, so summing up comes to an end.
+        """
+        estimate = self._system + sum(tokens)
+        units: list[tuple[int, int]] = []
+        if estimate < self._target:
+            return units
+        goal = self._budget // _SUMMED_UP if self._summary is not None else self._target
+        is_worth_it = self._summary is None
+        for start, end in _droppable(history, self._settings.truncation_keep_recent):
+            if estimate < goal and is_worth_it:
+                break
+            units.append((start, end))
+            estimate -= sum(tokens[start:end])
+            is_worth_it = is_worth_it or not is_summary(history[start])
+        return units if is_worth_it else []
+
+
+def _droppable(history: Sequence[Message], keep_recent: int) -> Iterable[tuple[int, int]]:
+    """The units of a valid history that may go, oldest first."""
+    tail = min(len(history) - keep_recent, last_turn(history))
+    for start, end in groups(history):
+        is_first_word = start == 0 and history[0].role == "user" and not is_summary(history[0])
+        if end > tail or (end == len(history) and open_calls(history)):
+            return
+        if history[start].role != "system" and not is_first_word:
+            yield start, end
+
+
+def _own(messages: Sequence[Message], strategy: Strategy, settings: ConversationSettings) -> _Left:
+    """Let the user's function cut the repaired history, so that what is wrong with its result is its own doing."""
+    name, made = _name(strategy), repair(messages)
+    history = [message for message in made if message is not None]
+    found = strategy(tuple(history), settings)
+    if not isinstance(found, Sequence) or not all(isinstance(message, Message) for message in found):
+        raise InvalidHistory(f"{name} returned {type(found).__name__}; a truncation returns a list of Message")
+    left = list(found)
+    newest = last_turn(history)
+    if newest < len(history) and history[newest] not in left:
+        raise InvalidHistory(f"{name} dropped the newest message of a person; a truncation keeps it")
+    if not is_valid(left):
+        raise InvalidHistory(f"{name} left a tool call without its result, or a result without its call")
+    staying = Counter(map(id, left))  # one message may stand in a history twice
+    dropped = []
+    for message, mended in zip(messages, made, strict=True):
+        if staying[id(mended)]:
+            staying[id(mended)] -= 1
+        else:
+            dropped.append(message)
+    is_untouched = not dropped and len(left) == len(history) and all(map(is_, left, history))
+    return _Left(list(messages) if is_untouched else left, tuple(dropped))
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
