@@ -170,11 +170,9 @@ class AppendFile:
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
-        if size == 0:
-            if self.size or self._whole > 0:
-                raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
-            return line
-        if (not locked and fcntl is not None) or read_tail(self.fd, size, 1) != b"\n":
+        if size == 0 and (self.size or self._whole > 0):
+            raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
+        if size and ((not locked and fcntl is not None) or read_tail(self.fd, size, 1) != b"\n"):
             return b"\n" + line
         return line
 
@@ -242,6 +240,11 @@ def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> No
             if alone and os.fstat(fd).st_size == size + written:
                 os.ftruncate(fd, size)
         raise
+
+
+def unlock(fd: int) -> None:
+    """Give back a lock that was had, at once: a forked child may hold the descriptor for longer."""
+    fcntl.flock(fd, _UNLOCK)
 
 
 def sync(fd: int) -> None:
@@ -348,10 +351,9 @@ def remove_directory(path: str) -> None:
 
 def stat_path(path: str) -> os.stat_result | None:
     """Return the state of the file a path names, None when there is none."""
-    try:
+    with suppress(OSError, ValueError):
         return os.stat(path)
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def stat_open(file: BinaryIO) -> os.stat_result:
@@ -393,6 +395,5 @@ def read_small(path: str, limit: int = 1 << 20) -> bytes | None:
         return file.read(limit)
 
 
-def real_path(path: str) -> str:
-    """Return the absolute path with links resolved."""
-    return os.path.realpath(path)
+real_path = os.path.realpath
+"""Return the absolute path with links resolved."""

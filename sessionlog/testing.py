@@ -12,6 +12,12 @@ A source of your own is tried on logs of its agent:
 
     def test_my_source_keeps_its_promises():
         check_source(SOURCE, "tests/logs-of-my-agent")
+
+A session store of your own passes the tests that ours pass:
+
+    class TestMyStore(SessionStoreContract):
+        def make_store(self, tmp_path):
+            return MyStore(tmp_path / "sessions")
 """
 
 from __future__ import annotations
@@ -31,7 +37,10 @@ from sessionlog.logger.session_logger import SessionLogger
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+    from sessionlog.conversation.stores.contract import SessionStoreContract
     from sessionlog.sources.protocol import Source
+
+__all__ = ["FixedClock", "MemorySink", "SessionStoreContract", "check_source", "event_strategy"]
 
 _NOWHERE = os.path.join(os.sep, "memory")  # what paths and messages show; it is never looked at
 
@@ -87,6 +96,10 @@ class MemorySink(SessionLogger):
         options.setdefault("notify", self.notices.append)
         super().__init__(_NOWHERE, session_id, clock=clock or FixedClock(), **options)
         self._file = self._memory = _MemoryFile(_NOWHERE, f"{self.session_id}.jsonl", "os")
+
+    def sibling(self, session_id: str | None = None) -> MemorySink:
+        """Make another sink with the same options."""
+        return MemorySink(session_id or f"{self.session_id}-sibling", **self._options)
 
     @property
     def failure(self) -> OSError | None:
@@ -199,3 +212,11 @@ def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 
     from sessionlog.source_check import SourceCheck  # noqa: PLC0415 - drags in the reading half
 
     return SourceCheck(source, os.fspath(folder), cuts=cuts, damages=damages).run()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "SessionStoreContract":
+        raise AttributeError(f"module 'sessionlog.testing' has no attribute {name!r}")
+    from sessionlog.conversation.stores.contract import SessionStoreContract  # noqa: PLC0415 - only where it is used
+
+    return SessionStoreContract

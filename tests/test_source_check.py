@@ -1,6 +1,8 @@
 """check_source: a source that keeps its promises passes, and each broken promise fails by name."""
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,13 @@ from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.testing import check_source
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import row, story, write_scroll
+
+
+@pytest.fixture(autouse=True)
+def _copies_in_memory(monkeypatch):
+    """Where there is any: a log is written thousands of times."""
+    if os.access("/dev/shm", os.W_OK):
+        monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
 
 
 @pytest.fixture

@@ -136,3 +136,12 @@ class TestEventStrategy:
         monkeypatch.setitem(sys.modules, "hypothesis", None)
         with pytest.raises(MissingExtra, match="pip install hypothesis"):
             event_strategy()
+
+
+def test_a_sibling_of_a_sink_is_in_memory_too():
+    """Forks of a recorded session can be tested without a file."""
+    sink = MemorySink("a", work_dir="/p")
+    named, unnamed = sink.sibling("b"), sink.sibling()
+    named.emit("x", {})
+    assert ([event.session_id for event in named.events], unnamed.session_id) == (["b", "b"], "a-sibling")
+    assert named.events[0].data["work_dir"] == "/p"

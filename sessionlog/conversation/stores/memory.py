@@ -1,0 +1,88 @@
+"""MemoryStore: sessions for as long as the process lives; for tests, and for agents that need no more.
+
+It keeps JSON texts, not objects: what the other stores refuse or copy, it does too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from sessionlog.conversation.stores.json_text import check_key, from_json, to_json
+from sessionlog.conversation.stores.protocol import Saved
+from sessionlog.conversation.stores.versions import Versions
+
+
+class MemoryStore:
+    """Keeps sessions in memory. Threads may share it; a forked process goes on with a copy.
+
+    `len(store)` is the number of its sessions.
+    """
+
+    __slots__ = ("_last", "_lock", "_pid", "_sessions", "_versions")
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, tuple[int, str]] = {}
+        self._versions = Versions()
+        self._last = 0
+        self._lock = Lock()
+        self._pid = os.getpid()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __bool__(self) -> bool:
+        return True  # an empty store is a store
+
+    def save(self, session_id: str, data: Mapping[str, Any]) -> int:
+        """Keep a copy of a session; return its version.
+
+        Raises:
+            InvalidSessionId: Not a text, or empty.
+            InvalidHistory: There is something in it that is not JSON.
+            StaleSession: Somebody else has saved it since.
+        """
+        text = to_json(check_key(session_id), data)
+        with self._alone():
+            stored = self._sessions.get(session_id)
+            self._versions.check(session_id, data, stored and stored[0])
+            self._last += 1
+            self._sessions[session_id] = self._last, text
+            return self._versions.saved(session_id, data, self._last)
+
+    def load(self, session_id: str) -> Saved | None:
+        """Return a copy of a session, None if there is none of this id."""
+        stored = self._sessions.get(session_id)
+        if stored is None:
+            return None
+        return self._versions.loaded(session_id, from_json(stored[1], session_id), stored[0])
+
+    def delete(self, session_id: str) -> bool:
+        """Forget a session; whether there was one."""
+        with self._alone():
+            self._versions.forget(session_id)
+            return self._sessions.pop(session_id, None) is not None
+
+    def list_sessions(self) -> list[str]:
+        """Return the ids of all sessions, the most recently saved first."""
+        with self._alone():
+            return sorted(self._sessions, key=lambda session_id: -self._sessions[session_id][0])
+
+    def exists(self, session_id: str) -> bool:
+        """Whether there is a session of this id."""
+        return session_id in self._sessions
+
+    def clear(self) -> None:
+        """Forget all sessions."""
+        with self._alone():
+            for session_id in list(self._sessions):
+                self._versions.forget(session_id)
+            self._sessions.clear()
+
+    def _alone(self) -> Lock:
+        """The lock; another thread may have held it when this process was forked, and that thread is not here."""
+        if os.getpid() != self._pid:
+            self._lock, self._pid = Lock(), os.getpid()
+        return self._lock

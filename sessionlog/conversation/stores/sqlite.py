@@ -1,0 +1,232 @@
+"""SQLiteStore: sessions in one SQLite file that any number of processes and threads share.
+
+A save is one transaction that compares versions, so a lost update is an error. The order of saves is a counter's. There
+is one connection, used by one thread at a time and closed by `close`; none is carried across a fork, for SQLite's locks
+do not go with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Lock, RLock
+from typing import Any, Self
+from weakref import WeakSet
+
+from sessionlog import files
+from sessionlog.conversation.stores.json_text import check_key, from_json, to_json
+from sessionlog.conversation.stores.protocol import Saved
+from sessionlog.conversation.stores.sqlite_file import open_file
+from sessionlog.conversation.stores.versions import Versions
+from sessionlog.errors import InvalidHistory, LogNotReadable, SessionNotSaved
+from sessionlog.events.times import format_time
+
+WAIT_SECONDS = 10.0
+"""How long a save waits for others; each of theirs takes milliseconds."""
+
+_SAVE = """INSERT INTO sessions VALUES (:id, :data, :version, :now, :now) ON CONFLICT (session_id)
+    DO UPDATE SET data = :data, version = :version, updated_at = :now"""
+
+
+class SQLiteStore:
+    """Keeps sessions in a table `sessions(session_id, data, version, created_at, updated_at)`; `data` is JSON.
+
+    Close it, or use it in a `with`.
+
+    Args:
+        path: The file; made 0600, its folders 0700.
+        wait_seconds: How long another process's save is waited for.
+        clock: Nanoseconds since 1970, for the two times in a row; nothing depends on them.
+
+    Raises:
+        InvalidHistory: The file is no SQLite database, another program's, or a newer version's; it is left as it is.
+        SessionNotSaved: It can be neither made nor opened, or is a link.
+        ValueError: The path names no file; `MemoryStore` keeps sessions in memory.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] = "agent_sessions.db",
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._lock = RLock()
+        self._closed = False
+        name = os.fspath(path)
+        if not name or name.startswith(":"):
+            raise ValueError(f"{name!r} is no file; MemoryStore keeps sessions in memory")
+        self._path = os.path.abspath(name)
+        self._wait_seconds, self._clock = wait_seconds, clock
+        self._versions = Versions()
+        with self._open("not opened"):
+            pass
+        with _LISTING:
+            _OPEN.add(self)
+
+    @property
+    def path(self) -> str:
+        """The file, as an absolute path."""
+        return self._path
+
+    def save(self, session_id: str, data: Mapping[str, Any]) -> int:
+        """Keep a session; return its version.
+
+        Raises:
+            InvalidSessionId: Not a text, or empty.
+            InvalidHistory: There is something in it that is not JSON.
+            StaleSession: Somebody else has saved it since.
+            SessionNotSaved: It cannot be written; what was stored before is as it was.
+        """
+        text = to_json(check_key(session_id), data)
+        with self._writing("not saved") as connection:
+            row = connection.execute("SELECT version FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
+            self._versions.check(session_id, data, row and row[0])
+            [(version,)] = connection.execute("UPDATE counter SET last = last + 1 RETURNING last").fetchall()
+            self._versions.trying(session_id, data, version)
+            now = format_time(self._clock())
+            connection.execute(_SAVE, {"id": session_id, "data": text, "version": version, "now": now})
+        return self._versions.saved(session_id, data, version)
+
+    def load(self, session_id: str) -> Saved | None:
+        """Return a session, None if there is none of this id.
+
+        Raises:
+            InvalidHistory: What is stored is damaged; it is left as it is.
+            LogNotReadable: The file cannot be read.
+        """
+        rows = self._ask("SELECT data, version FROM sessions WHERE session_id = ?", check_key(session_id))
+        if not rows:
+            return None
+        [(text, version)] = rows
+        return self._versions.loaded(session_id, from_json(text, f"{self._path}: session {session_id!r}"), version)
+
+    def delete(self, session_id: str) -> bool:
+        """Forget a session; whether there was one."""
+        with self._writing("not deleted") as connection:
+            cursor = connection.execute("DELETE FROM sessions WHERE session_id = ?", (check_key(session_id),))
+            self._versions.forget(session_id)
+            return cursor.rowcount > 0
+
+    def list_sessions(self) -> list[str]:
+        """Return the ids of all sessions, the most recently saved first."""
+        return [session_id for (session_id,) in self._ask("SELECT session_id FROM sessions ORDER BY version DESC")]
+
+    def exists(self, session_id: str) -> bool:
+        """Whether there is a session of this id."""
+        return bool(self._ask("SELECT 1 FROM sessions WHERE session_id = ?", check_key(session_id)))
+
+    def clear(self) -> None:
+        """Forget all sessions."""
+        with self._writing("not cleared") as connection:
+            connection.execute("DELETE FROM sessions")
+        self._versions = Versions()
+
+    def vacuum(self) -> None:
+        """Give the room of what was deleted back, and take its text out of the file."""
+        with self._open("not vacuumed") as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the file; the store cannot be used any more. Closing twice is fine."""
+        with self._lock:
+            self._closed = True
+            self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:  # noqa: SIM105 - at exit even `suppress` may be gone
+            self._let_go()
+        except Exception:  # noqa: BLE001, S110 - the system closes then
+            pass
+
+    def _ask(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._open("not read", LogNotReadable) as connection:
+            return connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
+        """One transaction; nothing of it is left if it fails."""
+        with self._open(what) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _open(self, what: str, refusal: type[OSError] = SessionNotSaved) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread; what SQLite refuses is said by name."""
+        with self._lock:
+            if self._closed:
+                raise ValueError(f"{self._path}: this store is closed")
+            try:
+                yield self._connected()
+            except sqlite3.Error as error:
+                is_damaged = type(error) is sqlite3.DatabaseError or "decode" in str(error)
+                kind = InvalidHistory if is_damaged else refusal
+                raise kind(f"{self._path}: {what}: {error}; what was stored is as it was") from error
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection to the file that is at the path now: one that was deleted would take saves without a trace."""
+        if self._connection is not None and self._identity == _identity_of(self._path):
+            return self._connection
+        self._let_go()
+        self._connection = open_file(self._path, self._wait_seconds)
+        self._identity = _identity_of(self._path)
+        return self._connection
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _before_fork(self) -> None:
+        self._lock.acquire()
+        self._let_go()
+
+    def _after_fork(self) -> None:
+        self._lock.release()
+
+
+def _identity_of(path: str) -> tuple[int, int] | None:
+    status = files.stat_path(path)
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
+_OPEN: WeakSet[SQLiteStore] = WeakSet()
+_LISTING = Lock()
+_FORKING: list[SQLiteStore] = []
+
+
+def _before_fork() -> None:
+    """Close what is open: a child that opened the file again would find itself holding locks that it has not."""
+    _LISTING.acquire()
+    _FORKING[:] = list(_OPEN)
+    for store in _FORKING:
+        store._before_fork()  # noqa: SLF001 - this module's own
+
+
+def _after_fork() -> None:
+    while _FORKING:
+        _FORKING.pop()._after_fork()  # noqa: SLF001 - this module's own
+    _LISTING.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
