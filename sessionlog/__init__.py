@@ -2,8 +2,9 @@
 
 Record with `SessionLogger`; read back with `read_events`, `follow` and `replay`; measure with `aggregate_usage`,
 `aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`; ask what is left with `session_status` and
-`Budget`; what fills the window is `sessionlog.context`'s. Names are loaded when they are first used: an agent that only
-records pays for nothing else.
+`Budget`; what fills the window is `sessionlog.context`'s. Sessions that remember are `sessionlog.conversation`'s; its
+names can be had from here as well. Names are loaded when they are first used: an agent that only records pays for
+nothing else.
 """
 
 from __future__ import annotations
@@ -137,11 +138,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'sessionlog' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
 
+    home = _HOMES.get(name)
+    # rooms are asked for in this way too, by every `from sessionlog import files`, and must not load one another
+    if home is None and name[:1].isupper() and name in import_module("sessionlog.conversation").__all__:
+        home = "conversation"
+    if home is None:
+        raise AttributeError(f"module 'sessionlog' has no attribute {name!r}")
     value = getattr(import_module(f"sessionlog.{home}"), name)
     globals()[name] = value
     return value

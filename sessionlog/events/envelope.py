@@ -18,7 +18,7 @@ KNOWN_TYPES = frozenset(
     {
         "session.start", "session.end", "llm.request", "llm.response", "llm.delta", "tool.call", "override",
         "rejected_override", "routing_decision", "progress", "compaction.start", "compaction.end", "reasoning.stall",
-        "planning.turn", "model.download", "model.load", "log.gap",
+        "planning.turn", "model.download", "model.load", "log.gap", "history.add", "history.pop", "history.clear",
     }
 )  # fmt: skip
 """The event types this version has a payload or a rendering for; others pass through."""

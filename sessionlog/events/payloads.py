@@ -77,7 +77,10 @@ class Routing(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStart(Routing):
-    """session.start: who runs, where, with which prompt. `v` says that token classes are disjoint."""
+    """session.start: who runs, where, with which prompt. `v` says that token classes are disjoint.
+
+    `parent` is a fork's: the `session` that it was made of, the `path` of its log, and the `seq` where it left.
+    """
 
     v: int | None = None
     provider: str | None = None
@@ -87,6 +90,7 @@ class SessionStart(Routing):
     prompt: str | None = None
     system_prompt: str | None = None
     metadata: Mapping[str, Any] | None = None
+    parent: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +114,7 @@ class LLMRequest(Payload):
     """llm.request: the whole prompt as sent, and the sampling settings.
 
     Where `earlier_messages` is given, `messages` holds only what is new, behind so many that earlier requests held: so
-    are the requests made from other agents' logs.
+    are the requests of sessions, and those made from other agents' logs.
     """
 
     messages: tuple[Json, ...] | None = None
@@ -138,7 +142,8 @@ class LLMRequest(Payload):
 class LLMResponse(Payload):
     """llm.response: the answer, what it used and cost; a failure has `error` and little else.
 
-    `tool_calls` is a count (int) in logs of the oldest dialect.
+    `tool_calls` is a count (int) in logs of the oldest dialect. `partial` says why an answer is not whole (`cancelled`,
+    `failed`, `interrupted`); `message` is the answer where the other fields do not give all of it.
     """
 
     content: str | None = None
@@ -153,6 +158,8 @@ class LLMResponse(Payload):
     attempt_index: int | None = None
     error: str | None = None
     attempt: Mapping[str, Any] | None = None
+    partial: str | None = None
+    message: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +267,11 @@ class Progress(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(Payload):
-    """compaction.start and compaction.end: history was summarised to make room."""
+    """compaction.start and compaction.end: history was summarised or cut to make room.
+
+    Where `dropped` is given, only those messages went (half-open spans of indexes), and `added` stand in their place
+    (`{"at": index, "message"}`).
+    """
 
     messages_before: int | None = None
     messages_after: int | None = None
@@ -273,6 +284,30 @@ class Compaction(Payload):
     warning: str | None = None
     error: str | None = None
     no_compaction: bool | None = None
+    strategy: str | None = None
+    dropped: tuple[Json, ...] | None = None
+    added: tuple[Json, ...] | None = None
+
+
+UNREPEATED = ("fork", "restored", "long")
+"""Reasons of `history.add`: the next request does not say these messages again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryChange(Payload):
+    """history.add, history.pop and history.clear: a session's history was changed between requests.
+
+    Of what is added for a `reason` in `UNREPEATED` the next request repeats nothing; of what was `added` it repeats
+    all. `count` is how many messages were taken back, `usage` what a restored history has used, `state` how the turn
+    stands where no answer says it.
+    """
+
+    messages: tuple[Json, ...] | None = None
+    reason: str | None = None
+    parent: Mapping[str, Any] | None = None
+    usage: TokenUsage | None = None
+    count: int | None = None
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,4 +345,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     "compaction.end": Compaction,
     "reasoning.stall": ReasoningStall,
     "planning.turn": PlanningTurn,
+    "history.add": HistoryChange,
+    "history.pop": HistoryChange,
+    "history.clear": HistoryChange,
 }

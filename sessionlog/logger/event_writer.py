@@ -100,6 +100,11 @@ class EventWriter:
             self._totals = Totals()
         return self._totals
 
+    @property
+    def last_seq(self) -> int | None:
+        """The number of the last event that this logger wrote; None while it has written none."""
+        return self._encoder.seq - 1 if self._account.written else None
+
     def is_new(self) -> bool:
         """The session has no event yet, from us or anybody else."""
         return self._file.is_empty()

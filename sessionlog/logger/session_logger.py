@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
     from sessionlog.events.tokens import TokenUsage
     from sessionlog.logger.event_writer import Durability, OnError
+    from sessionlog.logger.totals import Totals
 
 Callback = Callable[..., bool]
 
@@ -95,9 +96,31 @@ class SessionLogger(EventWriter):
             clock=clock,
             notify=notify,
         )
+        self._options: dict[str, Any] = {
+            "durability": durability, "redact": redact, "on_error": on_error, "provider": provider, "model": model,
+            "work_dir": work_dir, "metadata": metadata, "max_event": max_event, "clock": clock, "notify": notify,
+        }  # fmt: skip
         self._started = monotonic_ns()
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
+
+    def sibling(self, session_id: str | None = None) -> SessionLogger:
+        """Make a logger for another session in the same folder, with the same options but its own prompt.
+
+        Raises:
+            InvalidSessionId: As for a new logger.
+        """
+        return SessionLogger(os.path.dirname(self.path), session_id, **self._options)
+
+    def begin_run(self, totals: Totals | None = None) -> None:
+        """Let the session go on after its end: the next `end` is written, and tells what is used from now on.
+
+        Args:
+            totals: What was used already since the last end, by a process that is gone.
+        """
+        self._ended = False
+        self._totals = totals
+        self._started = monotonic_ns()
 
     def callback(self) -> Callback:
         """Return a plain function for an agent loop: call it with an event, a mapping with `type`, or (type, data)."""
@@ -186,7 +209,7 @@ class SessionLogger(EventWriter):
         fields = {
             "status": status,
             "output": output,
-            "tokens": self.totals.usage.to_dict() if self.totals.responses else None,
+            "tokens": self.totals.usage.to_dict() if self.totals.counted else None,
             "cost_usd": self.totals.cost_usd,
             "duration_ms": (monotonic_ns() - self._started) // 1_000_000,
             "error": error,

@@ -10,12 +10,18 @@ from sessionlog.events.tokens import TokenUsage, read_usage
 
 
 class Totals:
-    """Running sums; a response without a cost makes the session's cost unknown, never smaller."""
+    """Running sums; a response without a cost makes the session's cost unknown, never smaller.
 
-    __slots__ = ("_cost_nano", "_costs_known", "responses", "usage")
+    Attributes:
+        responses: How many there were.
+        counted: Of these, how many told what they used.
+        usage: What those used.
+    """
+
+    __slots__ = ("_cost_nano", "_costs_known", "counted", "responses", "usage")
 
     def __init__(self) -> None:
-        self.responses = 0
+        self.responses = self.counted = 0
         self.usage = TokenUsage()
         self._cost_nano = 0
         self._costs_known = True
@@ -26,15 +32,16 @@ class Totals:
             return
         self.responses += 1
         logged = data.get("usage")
+        self.counted += logged is not None
         usage = logged if isinstance(logged, TokenUsage) else read_usage(logged)[0]
         self.usage += usage
         cost, _ = read_usd(data.get("cost_usd"))
         if cost is not None:
             self._cost_nano += cost
-        elif usage:
+        elif usage or (logged is None and not data.get("error")):
             self._costs_known = False
 
     @property
     def cost_usd(self) -> float | None:
-        """The sum of the recorded costs in US dollars; None when a response that used tokens had none."""
+        """The sum of the recorded costs in US dollars; None when a response that may have cost had none."""
         return usd(self._cost_nano) if self._costs_known and self.responses else None

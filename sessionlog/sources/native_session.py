@@ -296,6 +296,7 @@ class SessionScan:
             prompt=self._prompt,
             error=first_words(end.get("error")) or (self._error if status != "success" else ""),
             metadata={**_table(start.get("metadata")), **_table(end.get("metadata"))},
+            parent=_parent_of(start),
             turns=self.turns.count or int(bool(self._prompt)),
             last_turn_ns=self.turns.last_ns if self.turns.count else self._begin_ns if self._prompt else None,
             counted=self._is_counted(),
@@ -316,6 +317,11 @@ class SessionScan:
         if self._rejected and not self._ends:
             return False
         return self._start is not None or (not self._start_seen and any(end.data is not None for end in self._ends))
+
+
+def _parent_of(start: Mapping[str, Any]) -> str:
+    """The session that a fork was made of."""
+    return read_name(_table(start.get("parent")).get("session")) or ""
 
 
 def _table(value: Any) -> Mapping[str, Any]:

@@ -59,7 +59,7 @@ def is_json(state: Mapping[str, Any]) -> bool:
 def keep_start(start: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is asked of a session.start, as JSON: another one with the same answers."""
     kept: dict[str, Any] = {name: read_name(start.get(name)) for name in _START}
-    return kept | {name: start[name] for name in ("v", "work_dir", "metadata") if name in start}
+    return kept | {name: start[name] for name in ("v", "work_dir", "metadata", "parent") if name in start}
 
 
 def keep_end(end: RunEnd, *, is_open: bool) -> dict[str, Any]:

@@ -225,6 +225,13 @@ def test_an_end_that_the_agent_reports_is_the_end(log, form):
     assert end_of(log) == {"status": "budget_halted"}
 
 
+def test_an_end_after_answers_that_told_nothing(log):
+    """An agent that does not tell what it used has used something unknown, not nothing, and was not free."""
+    log.llm_response("a")
+    log.end()
+    assert not {"tokens", "cost_usd"} & set(end_of(log))
+
+
 def test_the_totals_of_an_end(log):
     """Token classes are disjoint and summed; a cost is known only if every response's is."""
     log.llm_response("a", usage={"input": 10, "output": 5, "cache_read": 100, "reasoning": 2}, cost_usd=0.1)
@@ -352,3 +359,38 @@ def test_a_plain_text_is_one_message():
     log = MemorySink()
     assert log.llm_request("hello")
     assert log.events[-1].data["messages"] == [{"role": "user", "content": "hello"}]
+
+
+def test_a_sibling_is_written_in_the_same_way(tmp_path):
+    """Another session in the same folder, with the same surroundings; it has its own id and no prompt."""
+    around = {"provider": "p", "model": "m", "work_dir": "/w", "metadata": {"k": 1}}
+    log = SessionLogger(tmp_path, "a", prompt="x", redact=lambda text: text.replace("low", "LOW"), **around)
+    other = log.sibling("b")
+    assert other.emit("x", {"text": "low"})
+    start, event = read_events(other.path)
+    assert (other.path, other.session_id) == (str(tmp_path / "b.jsonl"), "b")
+    assert start.data == {"v": 1, **around}
+    assert event.data == {"text": "LOW"}
+    assert log.sibling().session_id not in {"a", "b"}
+
+
+def test_a_session_that_goes_on_has_another_end(log):
+    """Each end tells what was used since the last one; without going on there is one end."""
+    log.llm_response("a", usage={"input": 3})
+    assert log.end()
+    assert not log.end()
+    log.begin_run()
+    log.llm_response("b", usage={"input": 4})
+    assert log.end()
+    assert [end.data["tokens"]["input"] for end in log.of_type("session.end")] == [3, 4]
+
+
+def test_the_last_number_is_known_once_something_was_written(tmp_path):
+    """A log that goes on is numbered on from what is there."""
+    log = SessionLogger(tmp_path, "s")
+    assert log.last_seq is None
+    log.emit("x")
+    assert log.last_seq == 1
+    again = SessionLogger(tmp_path, "s")
+    again.emit("x")
+    assert again.last_seq == 2

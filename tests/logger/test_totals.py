@@ -70,3 +70,9 @@ def test_a_usage_value_counts():
     totals = Totals()
     totals.add({"usage": TokenUsage(input=3, output=4), "cost_usd": 0.5})
     assert (totals.usage.total, totals.cost_usd) == (7, 0.5)
+
+
+def test_an_answer_that_told_nothing():
+    """It is no free one: what it cost is unknown, and it is not among those that told."""
+    sums = totals({"content": "hello"}, {"usage": USED, "cost_usd": 0.5})
+    assert (sums.responses, sums.counted, sums.cost_usd) == (2, 1, None)

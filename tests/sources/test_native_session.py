@@ -299,3 +299,18 @@ def test_a_response_without_an_object_is_an_empty_request(tmp_path, data):
     """The call was made; what it used is not known."""
     record = one_record(tmp_path, start(model="m"), event("llm.response", "10:00:02", data))
     assert (record.model, record.requests, record.usage.total, record.cost_nano) == ("m", 1, 0, None)
+
+
+def test_a_fork_names_its_parent(tmp_path):
+    """The session that it was made of; what it inherits is no turn of its own."""
+    old = [{"role": "user", "content": "old"}]
+    inherited = event("history.add", "10:00:00", {"reason": "fork", "messages": old})
+    first = asked(messages=[{"role": "user", "content": "new"}], earlier_messages=1)
+    fork = scanned(tmp_path, start(parent={"session": "p-1", "path": "/p-1.jsonl", "seq": 4}), inherited, first)
+    assert (fork.parent, fork.turns, fork.prompt) == ("p-1", 1, "new")
+
+
+@pytest.mark.parametrize("parent", ["p-1", {"session": 3}, {}, None, ["p-1"]])
+def test_a_parent_that_is_none(tmp_path, parent):
+    """A session without a parent is nobody's fork."""
+    assert scanned(tmp_path, start(parent=parent)).parent == ""

@@ -23,6 +23,7 @@ from sessionlog.context.usage import Counts, TurnUsage
 from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.times import SECOND
 from sessionlog.sources.find import log_at
 
@@ -144,8 +145,9 @@ class _Fold:
         elif event.type == "tool.call":
             self._tool(data, utc_time(event.ts))
         elif event.type == "compaction.end" and data.get("success") is not False and not data.get("no_compaction"):
-            self._compacted = True
-            self._talk.compact(text_of(data.get("summary")))
+            self._compact(data)
+        elif event.type.startswith("history."):
+            self._change(event.type, data, utc_time(event.ts))
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
             first, _ = self._spans.setdefault(max(self._turn, 1), (event.time_ns, event.time_ns))
             self._spans[max(self._turn, 1)] = (first, max(first, event.time_ns))
@@ -228,6 +230,28 @@ class _Fold:
             )
         )
         self._asked = None
+
+    def _compact(self, data: Mapping[str, Json]) -> None:
+        dropped, added = data.get("dropped"), data.get("added")
+        if isinstance(dropped, list | tuple):
+            self._talk.cut(dropped, added if isinstance(added, list | tuple) else ())
+            return
+        self._compacted = True
+        self._talk.compact(text_of(data.get("summary")))
+
+    def _change(self, type_: str, data: Mapping[str, Json], ts: str | None) -> None:
+        """Take a change of the history between requests."""
+        given, count = data.get("messages"), data.get("count")
+        if type_ == "history.clear":
+            self._talk.compact("")
+        elif type_ == "history.pop" and isinstance(count, int):
+            self._talk.take_back(count)
+        elif type_ == "history.add" and isinstance(given, list | tuple):
+            if data.get("reason") in UNREPEATED:
+                self._talk.inherit(given, ts)
+            else:
+                for one in given:
+                    self._talk.add(read_message(one))
 
     def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
         if "agent" in data:

@@ -25,6 +25,7 @@ class Talk:
         self._said: list[tuple[Json, Message]] = []
         self._prompts: list[str] = []
         self._heard = 0  # how many messages `_prompts` is made of
+        self._told = 0  # how many messages requests have sent
 
     @property
     def messages(self) -> list[Message]:
@@ -49,14 +50,41 @@ class Talk:
             place += 1
         del said[place:]
         self._changed(place)
+        self._told = place
+
+    def inherit(self, given: Iterable[Json], ts: str | None) -> None:
+        """Take messages that the next request does not repeat; nobody has said them just now."""
+        self.listen(given, self._told, ts)
+        self._heard, self._prompts = len(self._said), []
 
     def add(self, message: Message) -> None:
         """Take an answer, or what a tool says; the next request may send it."""
         self._said.append((None, message))
 
+    def take_back(self, count: int) -> None:
+        """Forget the last messages."""
+        del self._said[max(0, len(self._said) - count) :]
+        self._told = 0
+        self._changed(len(self._said))
+
+    def cut(self, dropped: Iterable[Json], added: Iterable[Json]) -> None:
+        """Forget some messages, by spans of their indexes, and put others in their place; odd spans mean nothing."""
+        gone: set[int] = set()
+        for span in dropped:
+            match span:
+                case [int(start), int(stop)]:
+                    gone.update(range(max(0, start), min(stop, len(self._said))))
+        self._said = [one for n, one in enumerate(self._said) if n not in gone]
+        for item in added:
+            match item:
+                case {"at": int(at), "message": message}:
+                    self._said.insert(at, (message, read_message(message)))
+        self._told, self._heard, self._prompts = 0, len(self._said), []
+
     def compact(self, summary: str) -> None:
         """Forget all but a summary; without one the next request brings it."""
         self._said = []
+        self._told = 0
         self._changed(0)
         if summary:
             self.add(read_message({"role": "user", "content": summary}))

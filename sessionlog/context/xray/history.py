@@ -22,11 +22,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from sessionlog.context.xray.measure import Said, Summed, measure_tools
+from sessionlog.context.xray.measure import HOW_TO_CALL, Said, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Usages, Window, name_results, provider_of
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.payloads import UNREPEATED
 
 Json = Any
 _KEPT = 2 << 20
@@ -116,6 +117,10 @@ class _Fold:
                 self._run(data)
             case "compaction.end":
                 self._compact(data)
+            case "history.add":
+                self._inherit(data)
+            case "history.pop" | "history.clear":  # what is left is said again
+                self._replace([])
 
     def _begin(self, data: Mapping[str, Json]) -> None:
         if self._start:
@@ -260,11 +265,21 @@ class _Fold:
         number = len(self._sizes) + (0 if self._open else 1)
         if not self._compactions or self._compactions[-1] != number:
             self._compactions.append(number)
+        if data.get("dropped") is not None:  # what is left is said again
+            self._replace([])
+            self._heard, self._thoughts = [], []
+            return
         summary = data.get("summary")
         self._is_cut = not (isinstance(summary, str) and summary)
         self._replace([] if self._is_cut else [self._message("summary", summary)])
         self._heard, self._thoughts = [], []
         self._stale = self._since
+
+    def _inherit(self, data: Mapping[str, Json]) -> None:
+        """Take what the next request leans on without saying it; what it says again is heard there."""
+        messages = data.get("messages")
+        if isinstance(messages, list | tuple) and data.get("reason") in UNREPEATED:
+            self._extend([Said(one, self._model(data), placeholders=not self._own) for one in messages])
 
     def _model(self, data: Mapping[str, Json]) -> str | None:
         start = self._start
@@ -275,8 +290,9 @@ class _Fold:
         """What was folded so far."""
         window = None if self._look is None else self._look.counted(self._names)
         size = 0 if window is None else self._sizes[window.number - 1]
-        tokens = 0 if window is None else total(window.pieces) + total(window.tools)
-        estimates = (one * tokens // size if size else 0 for one in self._sizes)
+        words = HOW_TO_CALL.tokens if window is not None and window.tools else 0  # of no bytes, so beside the rate
+        tokens = 0 if window is None else total(window.pieces) + total(window.tools) - words
+        estimates = (words + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
             requests=len(self._sizes), window=window, is_waiting=self._open,
             samples=tuple(self._usages.samples(estimates, self._start)),

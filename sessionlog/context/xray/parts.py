@@ -119,12 +119,18 @@ def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Pie
     """
     sizes = [piece.tokens for piece in pieces]
     estimate = sum(sizes)
-    if estimate < size and not (is_whole and size <= estimate * _ADDED):
-        return list(pieces), size - estimate
+    if missing := missing_of(estimate, size, is_whole=is_whole):
+        return list(pieces), missing
     if estimate == size:
         return list(pieces), 0
     scaled = zip(pieces, apportion(sizes, size), strict=True)
     return [piece if piece.tokens == one else replace(piece, tokens=one) for piece, one in scaled], 0
+
+
+def missing_of(estimate: int, size: int, *, is_whole: bool) -> int:
+    """Return how much of a request of this size is not in the log; 0 where the difference is the estimate's error."""
+    is_error = size <= estimate or (is_whole and size <= estimate * _ADDED)
+    return 0 if is_error else size - estimate
 
 
 def name_missing(*, has_prompt: bool, has_tools: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from sessionlog.context.windows import find_context_window
 from sessionlog.context.xray.history import fold_history
 from sessionlog.context.xray.items import Item, Repeat, find_repeats, list_items
-from sessionlog.context.xray.parts import Part, fit, make_parts, name_missing, share_out, sort_pieces
+from sessionlog.context.xray.parts import Part, fit, make_parts, missing_of, name_missing, share_out, sort_pieces
 from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
@@ -234,7 +234,7 @@ def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[Growth]:
     """The sizes in order. What the log does not hold is still there in a request that nobody counted."""
     missing = 0
     for number, sample in enumerate(samples, start=1):
-        if sample.reported is not None and not is_whole:
-            missing = max(0, sample.reported - sample.estimate)
+        if sample.reported is not None:
+            missing = missing_of(sample.estimate, sample.reported, is_whole=is_whole)
         tokens = sample.estimate + missing if sample.reported is None else sample.reported
         yield Growth(request=number, tokens=tokens, reported=sample.reported is not None)

@@ -13,7 +13,9 @@ from typing import Any
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import (
+    UNREPEATED,
     Compaction,
+    HistoryChange,
     LLMDelta,
     LLMRequest,
     LLMResponse,
@@ -48,7 +50,15 @@ from sessionlog.render.replay.messages import (
 )
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.pending import Pending
-from sessionlog.render.replay.remarks import asked_block, block_of, payload_of, problem_note, said_blocks, unknown_note
+from sessionlog.render.replay.remarks import (
+    asked_block,
+    block_of,
+    change_note,
+    payload_of,
+    problem_note,
+    said_blocks,
+    unknown_note,
+)
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
@@ -97,6 +107,9 @@ class _Fold:
             "llm.response": self._on_response,
             "tool.call": self._on_tool,
             "session.end": self._on_end,
+            "history.add": self._on_change,
+            "history.pop": self._on_change,
+            "history.clear": self._on_change,
         }
 
     def problem(self, problem: Problem) -> Iterator[Block]:
@@ -128,6 +141,8 @@ class _Fold:
             return  # its llm.response has just said it
         if isinstance(value, Compaction) and value.summary:
             self._memory.expect(said_keys("user", value.summary))
+        if isinstance(value, Compaction) and value.dropped is not None:
+            self._memory.begin_anew()
         yield block_of(event, value)
 
     def close(self) -> Iterator[Block]:
@@ -161,7 +176,7 @@ class _Fold:
         self._ended = False
         self._account.asked(request.model)
         listed = request.messages or ()
-        news = self._memory.news(listed, continued=bool(request.earlier_messages))
+        news = self._memory.news(listed, earlier=max(0, request.earlier_messages or 0))
         new = []
         for message in news.messages:
             rest, ran = self._take_replies(event, message)
@@ -175,6 +190,18 @@ class _Fold:
             yield Rewritten(type=event.type, time_ns=event.time_ns, left_out=news.left_out, kept=news.kept)
         shown = [read_message(value, place) for place, value in enumerate(listed)] if self._all_messages else new
         yield from said_blocks(event, shown, listed)
+
+    def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
+        """A history that changes between requests: told in a line, but what no request will say is shown."""
+        listed = change.messages or ()
+        if event.type in {"history.clear", "history.pop"}:
+            self._memory.begin_anew()
+        elif change.reason in UNREPEATED:
+            self._memory.inherit(listed)
+        if change.reason == "long":
+            yield from said_blocks(event, [read_message(value, place) for place, value in enumerate(listed)], listed)
+        else:
+            yield change_note(event, change)
 
     def _take_replies(self, event: Event, message: Message) -> tuple[Message | None, list[Block]]:
         """Split a message into the results of open calls and the rest."""
@@ -205,6 +232,7 @@ class _Fold:
         self._ended = False
         text = response.content or ""
         if error:
+            self._memory.expect(said_keys("assistant", text or streamed))
             yield Failed(type=event.type, time_ns=event.time_ns, error=error, text=text or streamed, served=served)
             return
         calls = read_calls(exact(event, "tool_calls"))
@@ -251,6 +279,8 @@ class _Fold:
     def _break_off(self, time_ns: int | None) -> Iterator[Block]:
         """Show a stream that no response closed."""
         partial = self._partial
+        if partial.text:
+            self._memory.expect(said_keys("assistant", partial.text))
         provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
         yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
         partial.clear()

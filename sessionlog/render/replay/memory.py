@@ -17,6 +17,7 @@ from sessionlog.render.replay.messages import Message, Reply, read_message, repl
 
 Json = Any
 _HISTORIES = 8  # conversations side by side in one log: the main one, titles, planning, sub-agents
+_LONGEST = 100_000  # messages of a history that grows piece by piece; one that is longer is shown anew
 _EXPECTED = 4096  # things shown that no request has repeated yet
 _MEANINGS = 20_000  # messages of which the spelling is known
 
@@ -43,7 +44,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._expected: Counter[bytes] = Counter()
-        self._histories: deque[tuple[bytes, ...]] = deque(maxlen=_HISTORIES)
+        self._histories: deque[list[bytes]] = deque(maxlen=_HISTORIES)
         self._meanings: dict[bytes, bytes] = {}
 
     def expect(self, keys: Sequence[bytes]) -> None:
@@ -52,15 +53,16 @@ class Memory:
         while len(self._expected) > _EXPECTED:
             del self._expected[next(iter(self._expected))]
 
-    def news(self, messages: Sequence[Json], *, continued: bool = False) -> News:
+    def news(self, messages: Sequence[Json], *, earlier: int = 0) -> News:
         """Return what of a request's messages has not been shown yet, and remember it as shown.
 
-        A `continued` request holds only what is new since the one before, as those made from other agents' logs do.
+        A request that goes on from `earlier` messages of the one before holds only what is new.
         """
-        if continued:
+        if earlier:
+            self.inherit(messages, earlier=earlier)
             unseen = (self._unseen(read_message(message, place)) for place, message in enumerate(messages))
             return News(messages=tuple(message for message in unseen if message is not None), left_out=0, kept=0)
-        identities = tuple(map(self._identity, messages))
+        identities = list(map(self._identity, messages))
         former, common = self._closest(identities)
         dropped = Counter(former[common:])
         new = []
@@ -75,6 +77,22 @@ class Memory:
         left_out = dropped.total()
         return News(messages=tuple(new), left_out=left_out, kept=len(former) - left_out)
 
+    def inherit(self, messages: Sequence[Json], *, earlier: int | None = None) -> None:
+        """Remember messages as shown, behind so many `earlier` ones of the latest history; None is behind all."""
+        if not self._histories:
+            self._histories.append([])
+        latest = self._histories[-1]
+        if earlier is not None and earlier < len(latest):
+            latest = self._histories[-1] = latest[:earlier]
+        if len(latest) + len(messages) <= _LONGEST:
+            latest.extend(map(self._identity, messages))
+        else:
+            self._histories[-1] = []
+
+    def begin_anew(self) -> None:
+        """The next messages are of a history of their own."""
+        self._histories.append([])
+
     def _identity(self, message: Json) -> bytes:
         """What a message means; reading it once for each of its spellings is enough."""
         spelled = spelling(message)
@@ -85,9 +103,9 @@ class Memory:
                 del self._meanings[next(iter(self._meanings))]
         return meaning
 
-    def _closest(self, identities: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], int]:
+    def _closest(self, identities: Sequence[bytes]) -> tuple[list[bytes], int]:
         """The remembered history with the longest common beginning, the latest of equals."""
-        best: tuple[bytes, ...] = self._histories[-1] if self._histories else ()
+        best = self._histories[-1] if self._histories else []
         longest = 0
         for history in self._histories:
             common = _common(history, identities)

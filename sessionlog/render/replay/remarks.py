@@ -11,6 +11,7 @@ from sessionlog.events.payload_json import read_payload
 from sessionlog.events.payloads import (
     PAYLOADS,
     Compaction,
+    HistoryChange,
     LLMRequest,
     Override,
     Payload,
@@ -76,6 +77,24 @@ def block_of(event: Event, value: Payload) -> Block:
             return Noted(type=kind, time_ns=when, word="stall", text=text, more=value.reasoning_tail or "")
         case _:
             return unknown_note(event)
+
+
+def change_note(event: Event, change: HistoryChange) -> Noted:
+    """A line for a history that was changed."""
+    count = change.count if event.type == "history.pop" else len(change.messages or ())
+    messages = "1 message" if count == 1 else f"{count or 0:,} messages"
+    parent = (change.parent or {}).get("session")
+    if event.type == "history.clear":
+        text = "cleared: what follows begins anew"
+    elif event.type == "history.pop":
+        text = f"{messages} taken back"
+    elif change.state and not count:
+        text = f"the turn was {change.state}"
+    elif change.reason == "fork":
+        text = f"{messages} inherited" + (f" from {parent}" if isinstance(parent, str) and parent else "")
+    else:
+        text = f"{messages} {'restored' if change.reason == 'restored' else 'added'}"
+    return Noted(type=event.type, time_ns=event.time_ns, word="history", text=text)
 
 
 def unknown_note(event: Event) -> Noted:

@@ -208,3 +208,30 @@ def test_a_path_that_is_no_log(tmp_path):
     """Is a mistake of the caller."""
     with pytest.raises(LogNotReadable):
         get_step_history(tmp_path / "nothing.jsonl")
+
+
+def test_a_fork_holds_what_it_inherits():
+    """Its first request leans on it; what is inherited is no turn of its own."""
+    add = ("history.add", {"reason": "fork", "messages": [said("user", "a"), said("assistant", "b")]})
+    found = session(START, add, request(said("user", "c"), earlier_messages=2), response("d"))
+    assert [text for _, text in texts(found)] == ["a", "b", "c", "d"]
+    assert [step.turn_id for step in found.steps] == [1]
+
+
+def test_changes_of_the_history_between_requests():
+    """Messages are added and taken back, and a history begins anew, before any request says so."""
+    head = (START, request(said("user", "a")), response("b"))
+    added = ("history.add", {"reason": "added", "messages": [said("user", "c")]})
+    assert [text for _, text in texts(session(*head, added))] == ["a", "b", "c"]
+    assert [text for _, text in texts(session(*head, added, ("history.pop", {"count": 2})))] == ["a"]
+    assert texts(session(*head, ("history.clear", {}))) == []
+
+
+def test_a_truncation_drops_only_what_it_says():
+    """The rest of the conversation stays; the prompt behind it is a turn."""
+    head = (START, request(said("user", "a")), response("b"))
+    cut = ("compaction.end", {"success": True, "dropped": [[0, 1]], "added": [{"at": 0, "message": said("user", "s")}]})
+    assert [text for _, text in texts(session(*head, cut))] == ["s", "b"]
+    found = session(*head, cut, request(said("user", "s"), said("assistant", "b"), said("user", "d")), response("e"))
+    assert [text for _, text in texts(found)] == ["s", "b", "d", "e"]
+    assert [step.turn_id for step in found.steps] == [1, 2]

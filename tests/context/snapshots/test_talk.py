@@ -40,3 +40,41 @@ def test_a_talk_is_what_was_said_last(moves):
         else:
             talk.compact(move[1])
     assert talk.fresh_prompts() == fresh(talk.messages)
+
+
+def words(talk):
+    """What is said."""
+    return [part.text for message in talk.messages for part in message.parts]
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def test_what_is_inherited_takes_the_place_of_what_was_only_heard():
+    """It stands behind what requests have sent; nobody has asked it just now."""
+    talk = Talk()
+    talk.listen([user("a")], 0, None)
+    talk.add(read_message({"role": "assistant", "content": "b"}))
+    talk.inherit([user("c"), user("d")], None)
+    assert words(talk) == ["a", "c", "d"]
+    assert talk.fresh_prompts() == []
+
+
+def test_the_last_messages_are_taken_back():
+    """More than there are is all of them."""
+    talk = Talk()
+    talk.listen([user("a"), user("b"), user("c")], 0, None)
+    talk.take_back(1)
+    assert words(talk) == ["a", "b"]
+    talk.take_back(9)
+    assert words(talk) == []
+
+
+def test_a_cut_drops_spans_and_puts_messages_in():
+    """Odd spans and odd messages mean nothing."""
+    talk = Talk()
+    talk.listen([user(text) for text in "abcde"], 0, None)
+    added = [{"at": 0, "message": user("x")}, {"at": "?"}, 7]
+    talk.cut([[1, 3], [4, 99], ["a"], None, [-5, 0]], added)
+    assert words(talk) == ["x", "a", "d"]

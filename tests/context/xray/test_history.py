@@ -156,6 +156,14 @@ def test_other_requests_are_sized_at_the_rate_of_the_one_looked_at():
     assert sizes[0] == pytest.approx(400, rel=0.1)
 
 
+def test_the_words_about_tools_are_of_one_size_in_every_request():
+    """They are in none of the bytes, so a short request has as many of them as a long one."""
+    tools = [{"name": "ls", "description": "List"}]
+    short, long = ask(user("a" * 400), tools=tools), ask(user("a" * 4_000), tools=tools)
+    alone = fold_history([start(), short]).samples[0].estimate
+    assert fold_history([start(), short, answer(), long]).samples[0].estimate == pytest.approx(alone, rel=0.1)
+
+
 def test_texts_are_let_go(monkeypatch):
     """Counted early or late, the window is the same; of what is very old only sums are left."""
     items = [start(), ask(user("go"))]
@@ -267,3 +275,23 @@ def test_a_system_prompt_beside_the_messages_of_a_request_counts(key):
     """Some providers take it there."""
     found = fold_history([start(), ask(user("go"), **{key: "be brief"})]).window
     assert shown(found) == [("system", "text", 8), ("user", "text", 2)]
+
+
+def test_what_a_fork_inherits_is_in_its_window():
+    """The first request leans on it; what was merely added is said by the request itself."""
+    items = [
+        start(), event("history.add", reason="fork", messages=[user("go"), said("yes")]),
+        event("history.add", reason="added", messages=[user("on")]), ask(user("on"), earlier_messages=2),
+    ]  # fmt: skip
+    assert shown(fold_history(items).window) == [
+        ("user", "text", 2), ("assistant", "text", 3), ("user", "text", 2)
+    ]  # fmt: skip
+
+
+def test_a_history_that_was_cleared_is_out_of_the_window():
+    """What is told ahead of the next request is all of it."""
+    items = [
+        start(), ask(user("go")), answer("yes"), event("history.clear"),
+        event("history.add", reason="long", messages=[user("on")]), ask(user("go"), earlier_messages=1),
+    ]  # fmt: skip
+    assert shown(fold_history(items).window) == [("user", "text", 2), ("user", "text", 2)]

@@ -13,6 +13,7 @@ from sessionlog.context.xray.parts import (
     apportion,
     fit,
     make_parts,
+    missing_of,
     name_missing,
     share_out,
     sort_pieces,
@@ -72,6 +73,15 @@ def test_a_whole_prompt_is_scaled_to_the_count():
 def test_what_is_lacking_is_not_spread(is_whole):
     """Pieces that are known keep their estimates."""
     assert fitted([60, 40], 300, is_whole=is_whole) == ([60, 40], 200)
+
+
+@pytest.mark.parametrize(
+    ("size", "is_whole", "missing"),
+    [(90, False, 0), (100, False, 0), (101, False, 1), (125, True, 0), (126, True, 26), (90, True, 0), (0, True, 0)],
+)
+def test_a_quarter_more_than_the_estimate_is_its_error_where_all_is_told(size, is_whole, missing):
+    """Beyond that, and where a part of the prompt is not told at all, the difference is something in the window."""
+    assert missing_of(100, size, is_whole=is_whole) == missing
 
 
 @pytest.mark.parametrize(

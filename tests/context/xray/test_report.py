@@ -124,6 +124,25 @@ def test_what_is_not_in_the_log_is_still_there_in_a_request_that_nobody_counted(
     assert (report.reported_tokens, report.parts[-1].kind) == (None, "not_in_log")
 
 
+def test_a_log_torn_in_its_last_answer_keeps_what_the_provider_adds(tmp_path):
+    """Our own requests hold whole prompts, and yet the provider may count much more: also in the one it never counted."""
+    items = [*SESSION[:2], answer("", prompt=9_000), *SESSION[3:5]]
+    whole = check(xray(write(tmp_path, [*items, answer("done", prompt=9_170)], name="whole")))
+    torn = check(xray(write(tmp_path, items, name="torn", tail=b'{"session_id":"s","seq":5,"type":"llm.resp')))
+    assert (whole.is_whole, torn.reported_tokens, torn.growth[1].reported) == (True, None, False)
+    assert torn.total_tokens == pytest.approx(whole.total_tokens, abs=15)
+    assert (torn.parts[-1].kind, torn.parts[-1].name) == (whole.parts[-1].kind, whole.parts[-1].name)
+
+
+def test_an_estimate_that_was_a_little_off_adds_nothing_to_later_requests(tmp_path):
+    """Where all of the prompt is told, a small difference is the estimate's error, not a thing in the window."""
+    first = xray(write(tmp_path, SESSION[:2], name="first")).total_tokens
+    items = [*SESSION[:2], answer("", prompt=first + first // 5), *SESSION[3:5]]
+    report = check(xray(write(tmp_path, items)))
+    assert report.total_tokens == report.estimated_tokens
+    assert "not_in_log" not in {part.kind for part in report.parts}
+
+
 def test_what_another_agents_log_does_not_hold_is_named(tmp_path):
     """System prompt and tools are the difference between the count and what can be seen."""
     rows = [

@@ -68,3 +68,34 @@ def test_memory_is_bounded(monkeypatch):
     assert len(known._expected) <= 10
     assert len(known._meanings) <= 10
     assert len(known._histories) <= memory._HISTORIES
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(MESSAGES, MESSAGES, MESSAGES)
+def test_a_whole_request_behind_those_that_go_on_brings_no_news(history, more, last):
+    """What was told piece by piece, or inherited, is known when a request tells all of it again."""
+    known = Memory()
+    known.inherit(history)
+    if more:
+        known.news(more, earlier=len(history) or 1)
+    news = known.news([*history, *more, *last])
+    assert [message.text for message in news.messages] == [message["content"] for message in last]
+    assert news.left_out == 0
+
+
+def test_a_history_that_begins_anew_leaves_nothing_out():
+    """What was before is no part of it, and still known."""
+    known = Memory()
+    known.news([{"role": "user", "content": "a"}])
+    known.begin_anew()
+    news = known.news([{"role": "user", "content": "b"}])
+    assert ([message.text for message in news.messages], news.left_out) == (["b"], 0)
+
+
+def test_a_history_that_grows_for_ever_is_forgotten(monkeypatch):
+    """Then a request that tells all of it is shown anew: memory is bounded."""
+    monkeypatch.setattr(memory, "_LONGEST", 3)
+    known, message = Memory(), {"role": "user", "content": "a"}
+    for n in range(9):
+        known.news([message], earlier=n)
+    assert max(map(len, known._histories)) <= 3

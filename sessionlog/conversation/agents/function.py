@@ -1,0 +1,153 @@
+"""A function as an agent: `f(messages, **options)`, plain, a generator, or async.
+
+It gets the history as a list of messages, with the system's text as the first one, and those options that its
+signature takes. It gives a text, a Message or a Reply; or, piece by piece, texts and what the model asks for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.conversation.turns.pieces import Ask, Asking, Piece, Reply, TextDelta, ToolCalled, ToolReturned
+from sessionlog.errors import AgentError
+
+_PASSED_ON = (ToolCalled, ToolReturned, Asking)
+
+
+class Function:
+    """Asks a function."""
+
+    runs_tools = False
+    provider: str | None = None
+
+    def __init__(self, function: Callable[..., Any], model: str | None = None) -> None:
+        self.model = model
+        self._function = function
+        self._takes = _options_of(function)
+        self.is_async = _is_async(function)
+
+    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+        """Call the function, and read what it gives as pieces."""
+        return self._answer_async(ask) if self.is_async else self._answer(ask)
+
+    def _answer(self, ask: Ask) -> Iterator[Piece]:
+        given = self._call(ask)
+        if inspect.isawaitable(given) or hasattr(given, "__anext__"):
+            if inspect.iscoroutine(given):
+                given.close()
+            raise AgentError("the function gave something to be awaited; define it with `async def`")
+        answer = _Answer()
+        if isinstance(given, Iterator):
+            try:
+                for piece in given:
+                    yield from answer.read(piece)
+            finally:
+                if inspect.isgenerator(given):
+                    given.close()
+        else:
+            yield from answer.read(given, whole=True)
+        yield from answer.rest()
+
+    async def _answer_async(self, ask: Ask) -> AsyncIterator[Piece]:
+        given = self._call(ask)
+        if inspect.isawaitable(given):
+            given = await given
+        answer = _Answer()
+        if isinstance(given, AsyncIterator):
+            try:
+                async for piece in given:
+                    for read in answer.read(piece):
+                        yield read
+            finally:
+                if inspect.isasyncgen(given):
+                    await given.aclose()
+        else:
+            for piece in given if isinstance(given, Iterator) else (given,):
+                for read in answer.read(piece, whole=piece is given):
+                    yield read
+        for read in answer.rest():
+            yield read
+
+    def _call(self, ask: Ask) -> Any:
+        messages = list(ask.messages)
+        if ask.system is not None:
+            messages.insert(0, Message.system(ask.system))
+        options = {"tools": list(ask.tools) or None, "schema": ask.schema, **ask.options}
+        given = {name: value for name, value in options.items() if value is not None}
+        if self._takes is not None:
+            given = {name: value for name, value in given.items() if name in self._takes}
+        return self._function(messages, **given)
+
+
+class _Answer:
+    """What a function has given since its last whole answer."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._calls: list[ToolRequest] = []
+        self._is_due = True
+
+    def read(self, given: Any, *, whole: bool = False) -> Iterator[Piece]:
+        """Turn one thing that was given into pieces."""
+        if isinstance(given, str) and whole:
+            given = Message.assistant(given)
+        if isinstance(given, Message):
+            given = Reply(message=given)
+        if isinstance(given, str):
+            given = TextDelta(given)
+        if isinstance(given, TextDelta):
+            self._texts.append(given.text)
+            yield given
+        elif isinstance(given, ToolRequest):
+            self._calls.append(given)
+        elif isinstance(given, Reply):
+            yield self._completed(given)
+        elif isinstance(given, _PASSED_ON):
+            yield given
+        else:
+            whole_is = "an answer is a text, a Message or a Reply, or an iterator of texts and pieces"
+            piece_is = "a piece is a text, a ToolRequest, a Message or a Reply"
+            raise AgentError(f"the function gave {_named(given)}; {whole_is if whole else piece_is}")
+
+    def rest(self) -> Iterator[Piece]:
+        """Make an answer of the pieces that came without one."""
+        if self._texts or self._calls or self._is_due:
+            yield self._completed(Reply(message=Message.assistant("")))
+
+    def _completed(self, reply: Reply) -> Reply:
+        """An answer with the texts and calls that came before it, as far as it has none itself."""
+        said = reply.message
+        if said.role == "assistant" and (self._texts or self._calls):
+            content = said.content or "".join(self._texts)
+            calls = said.tool_calls or tuple(self._calls)
+            reply = replace(reply, message=replace(said, content=content, tool_calls=calls))
+        self._texts, self._calls, self._is_due = [], [], False
+        return reply
+
+
+def _named(value: object) -> str:
+    shown = repr(value)
+    return "None" if value is None else f"{type(value).__name__} ({shown[:80]}{'…' if len(shown) > 80 else ''})"
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    called = [function, getattr(function, "__call__", None)]  # noqa: B004 - an object with an async __call__
+    return any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in called)
+
+
+def _options_of(function: Callable[..., Any]) -> set[str] | None:
+    """The options that a function takes by name; None is all."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature
+        return set()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return None
+    named = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+    return {one.name for one in parameters[1:] if one.kind in named}

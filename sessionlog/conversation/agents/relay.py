@@ -1,0 +1,80 @@
+"""An answer that comes bit by bit, passed on as pieces: once for clients that wait and for those that are awaited.
+
+A connection is open only while its answer is read: whoever stops listening closes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from sessionlog.conversation.turns.pieces import Piece, Reply
+
+_VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
+
+
+class Hearing(Protocol):
+    """Hears one answer."""
+
+    def hear(self, bit: Any) -> Iterable[Piece]:
+        """Take the next bit of the answer, and give what can be told of it."""
+        ...
+
+    def reply(self) -> Reply:
+        """Give the whole answer.
+
+        Raises:
+            ConnectionError: It is not whole.
+        """
+        ...
+
+
+def relay(opened: Callable[[], Any], hearing: Hearing, *, is_async: bool) -> Iterator[Piece] | AsyncIterator[Piece]:
+    """Open a stream, and pass on its pieces, the whole answer last."""
+    return _awaited(opened, hearing) if is_async else _waited(opened, hearing)
+
+
+def _waited(opened: Callable[[], Any], hearing: Hearing) -> Iterator[Piece]:
+    with opened() as stream:
+        for bit in stream:
+            yield from hearing.hear(bit)
+    yield hearing.reply()
+
+
+async def _awaited(opened: Callable[[], Any], hearing: Hearing) -> AsyncIterator[Piece]:
+    opening = opened()
+    async with await opening if inspect.isawaitable(opening) else opening as stream:
+        async for bit in stream:
+            for piece in hearing.hear(bit):
+                yield piece
+    yield hearing.reply()
+
+
+def fitted(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request as a client's method takes it: what it has no parameter for goes into the body as it is."""
+    parameters = inspect.signature(method).parameters
+    if "extra_body" not in parameters:
+        return dict(request)
+    given = {name: value for name, value in request.items() if name in parameters}
+    body = {name: value for name, value in request.items() if name not in parameters}
+    return given | ({"extra_body": {**(given.get("extra_body") or {}), **body}} if body else {})
+
+
+def vendor_of(address: object) -> str | None:
+    """Return who serves an address, as `openai` for api.openai.com; a machine without a domain by its own name."""
+    host = urlsplit(str(address or "")).hostname or ""
+    labels = host.split(".")
+    if len(labels) < 2 or _is_ip(host):
+        return host or None
+    return _VENDORS.get(labels[-2], labels[-2])
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""What a truncation does to a history, as a value: the messages that go, by index, and those that come, by place.
+
+Invariant: `apply_cut(before, *cut_of(before, after))` is `after`, whatever made it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from sessionlog.conversation.history.message import Message
+from sessionlog.conversation.history.saved import message_to_dict
+from sessionlog.conversation.history.summary import is_summary
+from sessionlog.conversation.history.truncation import Truncation
+
+_T = TypeVar("_T")
+Span = tuple[int, int]
+
+
+def cut_of(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Span], list[tuple[int, Message]]]:
+    """Return the half-open spans of indexes that are dropped, and what is added: (index in `after`, message).
+
+    Messages are known again as the very objects, in their order; anything else is dropped and added.
+    """
+    places: dict[int, list[int]] = defaultdict(list)
+    for n in range(len(before) - 1, -1, -1):
+        places[id(before[n])].append(n)
+    kept: list[int] = []
+    added: list[tuple[int, Message]] = []
+    for at, message in enumerate(after):
+        found = places.get(id(message), [])
+        while found and kept and found[-1] <= kept[-1]:
+            found.pop()
+        if found:
+            kept.append(found.pop())
+        else:
+            added.append((at, message))
+    return list(_gaps(kept, len(before))), added
+
+
+def spell_cut(before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> dict[str, Any]:
+    """Return the payload of the `compaction.end` that tells a truncation; None stands for what is not to be said."""
+    dropped, added = cut_of(before, after)
+    return {
+        "success": True,
+        "strategy": truncation.strategy,
+        "messages_before": len(before),
+        "messages_after": len(after),
+        "tokens_before": truncation.tokens_before,
+        "tokens_after": truncation.tokens_after,
+        "no_compaction": None if dropped or added else True,
+        "summary": next((message.text for _, message in added if is_summary(message)), None),
+        "dropped": [list(span) for span in dropped],
+        "added": [{"at": at, "message": message_to_dict(message)} for at, message in added],
+        "warning": "still over budget: nothing more can be dropped" if truncation.is_over_budget else None,
+    }
+
+
+def apply_cut(before: Sequence[_T], dropped: Iterable[Sequence[int]], added: Iterable[tuple[int, _T]]) -> list[_T]:
+    """Return what is left of a history, and what was put into it.
+
+    Raises:
+        ValueError: A span or a place that is not in this history.
+    """
+    left: list[_T] = []
+    end = 0
+    for start, stop in dropped:
+        if not end <= start <= stop <= len(before):
+            raise ValueError(f"messages {start} to {stop} of {len(before)} cannot be dropped")
+        left.extend(before[end:start])
+        end = stop
+    left.extend(before[end:])
+    for at, message in added:
+        if not 0 <= at <= len(left):
+            raise ValueError(f"no message can be put at {at} of {len(left)}")
+        left.insert(at, message)
+    return left
+
+
+def _gaps(kept: Iterable[int], length: int) -> Iterable[Span]:
+    end = 0
+    for n in [*kept, length]:
+        if n > end:
+            yield end, n
+        end = n + 1

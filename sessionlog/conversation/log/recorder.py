@@ -1,0 +1,338 @@
+"""Recorder: what a session writes into its log, so that the log alone can tell the session again.
+
+The rule is one of position: after an `llm.request` the history is the first `earlier_messages` messages of the one
+before (none where it does not say) and then its `messages`. A request holds all that is new since the last one, answers
+and tool results included; what happens between requests is said by events of its own. Where the history does not go on
+from what was told (it was cut, cleared, or taken back), the next request is whole.
+
+Invariant: the recorder counts only what is in the file. An event that was not written changes nothing here, so the next
+request makes good for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.conversation.history.saved import message_to_dict
+from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.conversation.log.cut import spell_cut
+from sessionlog.conversation.log.spelling import (
+    answer_of,
+    pieces_of,
+    plain_only,
+    result_of,
+    size_of,
+    spell_answer,
+    spell_result,
+    spell_tool,
+)
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import describe
+
+if TYPE_CHECKING:
+    from sessionlog.conversation.log.remember import Remembered
+
+Json = Any
+LONG = 4 << 20
+"""Characters of messages in one event; more are told in several, for readers decode lines of 8 MiB."""
+
+
+class Recorder:
+    """Writes one session's events. Every method does nothing without a logger.
+
+    None of them raises, except for a logger that was asked to (`on_error="raise"`).
+    """
+
+    def __init__(self, logger: SessionLogger | None) -> None:
+        self._logger = logger
+        self._said: list[Message] = []  # what the log gives, read back now
+        self._told = 0  # of these, how many the next request need not repeat
+        self._is_cut = True  # the log knows that it is to be told all
+        self._pieces: list[str] = []  # of an answer that is not whole yet
+        self._logged_system: str | None = None
+        self._system: str | None = None
+        self._inherited: dict[int, Message] = {}  # from a parent, and so no turns of this session
+        self._has_ended = False
+        self._last_seq: int | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The log's file."""
+        return None if self._logger is None else self._logger.path
+
+    @property
+    def session_id(self) -> str | None:
+        """The log's session."""
+        return None if self._logger is None else self._logger.session_id
+
+    def begin(
+        self,
+        *,
+        system: str | None,
+        parent: Mapping[str, Json] | None = None,
+        inherited: Sequence[Message] = (),
+        usage: TokenUsage | None = None,
+    ) -> None:
+        """Write session.start, and what a session begins with.
+
+        Args:
+            system: The system's text.
+            parent: Of a fork `{"session", "path", "seq"}`: where it leaves its parent.
+            inherited: The history that it begins with.
+            usage: What that history has used, where it counts as this session's own.
+        """
+        self._system = system
+        if self._logger is None:
+            return
+        if self._logger.is_new():
+            start = _given({"system_prompt": system or None, "parent": dict(parent) if parent else None})
+            if self._emit("session.start", start):
+                self._logged_system = system
+        if inherited:
+            reason = "fork" if parent else "restored"
+            more = _given({"parent": dict(parent) if parent else None, "usage": usage.to_dict() if usage else None})
+            self._inherited = {id(message): message for message in inherited} if parent else {}
+            self._add(inherited, reason, is_told=True, **more)
+
+    def go_on(self, remembered: Remembered, *, system: str | None = None) -> None:
+        """Go on with the log that was remembered; nothing is written yet."""
+        self._said, self._told, self._is_cut = list(remembered.messages), remembered.told, False
+        self._logged_system, self._last_seq = remembered.system, remembered.last_seq
+        self._system = remembered.system if system is None else system
+        if self._logger is not None:
+            self._logger.begin_run(copy(remembered.run))
+
+    def request(
+        self,
+        history: Sequence[Message],
+        *,
+        model: str | None = None,
+        provider: str | None = None,
+        tools: Sequence[Any] = (),
+        attempt: int = 1,
+        options: Mapping[str, Json] | None = None,
+    ) -> None:
+        """Write that an agent is asked: what of the history is new, the tools, and the options that are JSON."""
+        if self._logger is None:
+            return
+        if self._has_ended:
+            self._logger.begin_run()
+            self._has_ended = False
+        self._pieces = []
+        told = self._tell_ahead(history)
+        fields = {
+            "model": model,
+            "provider": provider,
+            **plain_only(options or {}),
+            "system": (self._system or "") if self._system != self._logged_system else None,
+            "tools": [spell_tool(tool) for tool in tools] or None,
+            "attempt_index": attempt if attempt > 1 else None,
+            "messages": [message_to_dict(message) for message in history[told:]],
+            "earlier_messages": told or None,  # the last: scans look for it at a line's end
+        }
+        if self._emit("llm.request", _given(fields)):
+            self._said = list(history)
+            self._told, self._is_cut = len(self._said), False
+            self._logged_system = self._system
+
+    def delta(self, text: str) -> None:
+        """Write a piece of the answer, before anybody is shown it."""
+        if self._emit("llm.delta", {"content": text}):
+            self._pieces.append(text)
+
+    def response(
+        self,
+        message: Message | None,
+        *,
+        usage: TokenUsage | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        cost_usd: float | None = None,
+        latency_ms: float | None = None,
+        finish_reason: str | None = None,
+        error: str | BaseException | None = None,
+        partial: str | None = None,
+        attempt: int = 1,
+    ) -> None:
+        """Write the answer, whole or `partial`; or that there was none, and why.
+
+        Without a message, the pieces of text that were written stand for it, if there are any.
+        """
+        if message is not None and partial is not None:
+            message = replace(message, partial=partial)
+        given = {
+            **({"partial": partial} if message is None else spell_answer(message)),
+            "usage": None if usage is None else usage.to_dict(),
+            "cost_usd": cost_usd,
+            "latency_ms": latency_ms,
+            "model": model,
+            "attempt": {"provider_system": provider} if provider else None,
+            "attempt_index": attempt if attempt > 1 else None,
+            "finish_reason": finish_reason,
+            "error": describe(error) if isinstance(error, BaseException) else error,
+        }
+        fields, said = _given(given), "".join(self._pieces)
+        if message is not None and answer_of(fields, said) != message:
+            fields["message"] = message_to_dict(message)
+        if self._emit("llm.response", fields):
+            self._hear(message or answer_of(fields, said))
+            self._pieces = []
+
+    def tool(
+        self,
+        request: ToolRequest,
+        message: Message,
+        *,
+        duration_ms: float | None = None,
+        error: str | BaseException | None = None,
+    ) -> None:
+        """Write a tool's run and what it said."""
+        given = {
+            **spell_result(request, message),
+            "duration_ms": None if duration_ms is None else round(duration_ms, 3),
+            "error": describe(error) if isinstance(error, BaseException) else error,
+        }
+        fields = _given(given)
+        if result_of(fields, request) != message:
+            fields["message"] = message_to_dict(message)
+        if self._emit("tool.call", fields):
+            self._hear(message)
+
+    def added(self, messages: Sequence[Message]) -> None:
+        """Write messages that were put into the history between requests."""
+        self._settle()
+        self._add(messages, "added")
+
+    def popped(self, count: int) -> None:
+        """Write that the last `count` messages were taken back."""
+        self._settle()
+        if count > 0 and self._emit("history.pop", {"count": count}):
+            del self._said[max(0, len(self._said) - count) :]
+            self._told, self._is_cut = 0, True
+
+    def cleared(self) -> None:
+        """Write that the history begins anew."""
+        self._settle()
+        if self._emit("history.clear", {}):
+            self._said, self._told, self._is_cut = [], 0, True
+
+    def truncated(self, before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> None:
+        """Write what was dropped of the history, and what stands in its place."""
+        self._settle()
+        if self._logger is None or (not truncation.is_over_budget and list(before) == list(after)):
+            return
+        self.sync(before)
+        fields = spell_cut(before, after, truncation)
+        if self._emit("compaction.end", _given(fields)) and not fields["no_compaction"]:
+            self._said, self._told, self._is_cut = list(after), 0, True
+
+    def sync(self, history: Sequence[Message], *, state: str | None = None) -> None:
+        """Write what the log does not tell yet of a history that was changed in another way.
+
+        Args:
+            history: The history now.
+            state: How the turn stands, where no answer says it: `cancelled` or `failed` between two requests.
+        """
+        self._settle()
+        if self._logger is None:
+            return
+        common = 0
+        for known, message in zip(self._said, history, strict=False):
+            if known != message:
+                break
+            common += 1
+        if common < len(self._said):
+            self.popped(len(self._said) - common)
+        if common == len(self._said):
+            self._add(history[common:], "added")
+        if state is not None:
+            self._emit("history.add", {"reason": "added", "messages": [], "state": state})
+
+    def end(self, status: str, *, output: str | None = None, error: str | BaseException | None = None) -> None:
+        """Write session.end with the totals since the last one. The session may go on all the same."""
+        self._settle("cancelled" if status == "cancelled" else "failed" if status == "error" else "interrupted")
+        if self._logger is not None:
+            said = describe(error) if isinstance(error, BaseException) else error
+            self._has_ended = self._logger.end(status, output=output, error=said) or self._has_ended
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._logger is not None:
+            self._logger.close()
+
+    def sibling(self, session_id: str | None = None) -> Recorder:
+        """Make a recorder for another session in the same folder, written in the same way.
+
+        Raises:
+            ValueError: There is a log of that session already.
+            InvalidSessionId: It is no id for a file.
+        """
+        if self._logger is None:
+            return Recorder(None)
+        logger = self._logger.sibling(session_id)
+        if not logger.is_new():
+            raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
+        return Recorder(logger)
+
+    def parent(self) -> dict[str, Json] | None:
+        """Return what a fork made now says of its parent; None without a log."""
+        if self._logger is None:
+            return None
+        written = self._logger.last_seq
+        seq = self._last_seq if written is None else written
+        return {"session": self._logger.session_id, "path": self._logger.path, "seq": seq}
+
+    def _emit(self, type_: str, data: Mapping[str, Json]) -> bool:
+        return self._logger is not None and self._logger.emit(type_, dict(data))
+
+    def _add(self, messages: Sequence[Message], reason: str, *, is_told: bool = False, **more: Json) -> None:
+        """Write messages; the next request need not repeat those that are told by it."""
+        for chunk in pieces_of(messages, LONG):
+            spelled = [message_to_dict(message) for message in chunk]
+            if not self._emit("history.add", {"reason": reason, **more, "messages": spelled}):
+                return
+            if is_told:
+                del self._said[self._told :]
+                self._told, self._is_cut = self._told + len(chunk), False
+            self._said.extend(chunk)
+            more = {}
+
+    def _tell_ahead(self, history: Sequence[Message]) -> int:
+        """Tell of a history what its request shall not: what is not its own, and what is too long for one event.
+
+        Returns how many messages the request need not repeat.
+        """
+        told = self._told if self._said[: self._told] == list(history[: self._told]) else 0
+        own = told
+        while own < len(history) - 1 and id(history[own]) in self._inherited:
+            own += 1
+        is_long = sum(map(size_of, history[own:])) > LONG
+        if own == told and not is_long:
+            return told
+        if not told and not self._is_cut:
+            if not self._emit("history.clear", {}):
+                return 0
+            self._said, self._told, self._is_cut = [], 0, True
+        self._add(history[told:own], "fork", is_told=True)
+        if is_long:
+            self._add(history[self._told : -1], "long", is_told=True)
+        return self._told
+
+    def _hear(self, message: Message | None) -> None:
+        if message is not None:
+            self._said.append(message)
+
+    def _settle(self, why: str = "interrupted") -> None:
+        """Readers take the pieces of an answer that nothing finishes for an answer that is not whole."""
+        if self._pieces:
+            self._said.append(Message.assistant("".join(self._pieces), partial=why))
+            self._pieces = []
+
+
+def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,262 @@
+"""remember: a session read back from its log alone, after whatever happened to its process.
+
+Nothing is written to the log that is read. Texts are as the log has them: what was redacted when it was written stays
+redacted. A last line that a killed writer left unfinished is no damage, also where a later writer went on behind it;
+any other damage is refused by name, for nobody knows what stood there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sessionlog.archive.find import open_session
+from sessionlog.conversation.history.message import Message
+from sessionlog.conversation.history.rules import is_valid, repaired
+from sessionlog.conversation.log.fold import Fold, State
+from sessionlog.conversation.log.torn import is_unfinished
+from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
+from sessionlog.events.envelope import Event
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.ids import check_session_id
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.totals import Totals
+from sessionlog.reader.stream import EventStream, is_young
+from sessionlog.reader.unpack import open_unpacked
+from sessionlog.settings import session_directory
+from sessionlog.sources.native import SOURCE
+from sessionlog.sources.protocol import Env, Log
+
+Json = Any
+MAX_LINE = 64 << 20
+"""Bytes of a line that are decoded: an event may have half as many, and redaction may make it longer."""
+_PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A session as its log tells it.
+
+    Attributes:
+        path: The log.
+        source: The id of the agent that wrote it; `native` is ours.
+        session_id: The session.
+        messages: The history; a partial answer is marked.
+        system: The system's text.
+        usage: Tokens of all its answers.
+        requests: Answers without an error.
+        turns: How often an agent was asked to answer a user; what a fork inherits is not counted.
+        state: `new` (no turn yet), `complete`, `failed`, `cancelled`, or `interrupted` (a request without a whole
+            answer, or calls without a result, at the end).
+        parent: Of a fork `{"session", "path", "seq"}`.
+        start_time: When it began; None where the log has no times.
+        last_seq: The number of the last event that was read.
+        problems: Damage that was passed over, and what else is worth knowing.
+        told: How many messages the next request need not repeat.
+        run: What was used since the last session.end; None if nothing was.
+        closed: Why it cannot be gone on with; empty if it can.
+    """
+
+    path: str
+    source: str
+    session_id: str
+    messages: tuple[Message, ...]
+    system: str | None = None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    requests: int = 0
+    turns: int = 0
+    state: State = "new"
+    parent: Mapping[str, Json] | None = None
+    start_time: datetime | None = None
+    last_seq: int | None = None
+    problems: tuple[Problem, ...] = ()
+    told: int = 0
+    run: Totals | None = field(default=None, compare=False, repr=False)
+    closed: str = ""
+
+    def as_parent(self) -> dict[str, Json]:
+        """Return what a fork from here says of its parent."""
+        return {"session": self.session_id, "path": self.path, "seq": self.last_seq}
+
+
+def remember(
+    target: str | os.PathLike[str],
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    env: Env | None = None,
+    at: int | None = None,
+    skip_damage: bool = False,
+) -> Remembered:
+    """Read a session back from its log, packed and archived ones and those of other agents included.
+
+    Args:
+        target: A path, or a session id, its beginning or its end.
+        directory: The folder of our own sessions, instead of the usual one.
+        env: The environment, which says where logs are.
+        at: The number (`seq`) of the last event to read; None reads all.
+        skip_damage: Pass over what cannot be read, at the risk of a history with a hole.
+
+    Raises:
+        LogNotReadable: Nothing matches, or what does cannot be read.
+        AmbiguousSession: Several sessions match.
+        InvalidHistory: The log is damaged, holds what is no message, or lacks what it leans on.
+        LookupError: No event, or several, have the number `at`.
+    """
+    known: Env = os.environ if env is None else env
+    folder = session_directory(known) if directory is None else os.fspath(directory)
+    with open_session(os.fspath(target), folder, known) as (log, session_id, entry):
+        shown = log.path if entry is None else entry.path
+        found = _fold(log, shown, session_id, at, skip_damage=skip_damage)
+        return found if entry is None else replace(found, closed=_refusal(f"{shown} is in the archive only"))
+
+
+def remember_log(path: str, *, skip_damage: bool = False) -> Remembered:
+    """Read one of our own logs back; see `remember`."""
+    return _fold(Log(source=SOURCE, path=path), path, None, None, skip_damage=skip_damage)
+
+
+def open_log(remembered: Remembered, **options: Any) -> SessionLogger:
+    """Return a logger that goes on with the log that was remembered.
+
+    Args:
+        remembered: The session.
+        options: As for `SessionLogger`.
+
+    Raises:
+        InvalidHistory: The log is packed, archived or another agent's.
+    """
+    if remembered.closed:
+        raise InvalidHistory(remembered.closed)
+    path = os.path.realpath(remembered.path)
+    return SessionLogger(os.path.dirname(path), _stem(path), **options)
+
+
+def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_damage: bool) -> Remembered:
+    """Fold a log; `shown` is what its path is called where it was unpacked for the moment."""
+    is_native = log.source.id == SOURCE.id
+    fold, problems = Fold(own=is_native), list[Problem]()
+    found: list[str] = []  # where events with the number `at` are
+    for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
+        if at is not None and isinstance(item, Event) and item.seq == at:
+            found.append(place)
+        if found and found != [place]:
+            continue  # only to learn whether the number is one event's alone
+        if isinstance(item, Event):
+            fold.take(item, place)
+            problems += _gap(item, shown, place)
+        else:
+            _meet(item, problems, is_harmless=cut or skip_damage)
+    if at is not None and len(found) != 1:
+        raise LookupError(_not_one(shown, at, found))
+    named = session_id or next(iter(log.source.name_sessions(log.path)), "")
+    return replace(_result(shown, named, fold, problems), source=log.source.id, closed=_why_closed(log, fold))
+
+
+def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> Remembered:
+    messages, told = fold.messages(), fold.told
+    if messages and messages[0].role == "system" and messages[0].text == fold.system:
+        messages, told = messages[1:], 0  # said twice: it is the session's own system text
+    if not is_valid(messages):
+        detail = "tool calls and results that do not belong together were left out"
+        problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
+        messages, told = repaired(messages), 0
+    start = None if fold.start_ns is None else _EPOCH + timedelta(microseconds=fold.start_ns // 1000)
+    return Remembered(
+        path=path,
+        source=SOURCE.id,
+        session_id=session_id,
+        messages=tuple(messages),
+        system=fold.system,
+        usage=fold.usage,
+        requests=fold.requests,
+        turns=fold.turns,
+        state=fold.state,
+        parent=fold.parent,
+        start_time=start,
+        last_seq=fold.last_seq,
+        problems=tuple(problems),
+        told=told,
+        run=fold.run if fold.run.responses else None,
+    )
+
+
+def _read_native(path: str, shown: str) -> Iterator[tuple[Event | Problem, str, bool]]:
+    """The events and problems of a log of ours, where they stand, and whether a problem is an unfinished line."""
+    file, unpacked = open_unpacked(path)
+    stream = EventStream(shown, max_line=MAX_LINE)
+    start, before = 0, b""  # a line that may have begun an object over several lines is given up with the next
+    with file:
+        while piece := file.readline(MAX_LINE + 1):
+            for item in stream.take(piece):
+                torn = isinstance(item, Problem) and is_unfinished(item, before + piece, start - len(before))
+                yield item, f"{shown}:{stream.line}", torn
+            start, before = start + len(piece), piece
+        for item in stream.finish(young=is_young(path)):
+            torn = isinstance(item, Problem) and item.kind == "torn_tail"
+            yield item, f"{shown}:{stream.line + 1}", torn
+        if unpacked is not None and unpacked.failure is not None:
+            line, offset, detail = stream.line, stream.offset, unpacked.failure
+            problem = Problem(path=shown, line=line, offset=offset, kind="bad_compression", detail=detail)
+            yield problem, f"{shown}:{line}", False
+
+
+def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tuple[Event | Problem, str, bool]]:
+    for item in log.source.read(log.path, session_id):
+        place = f"{shown} event {item.seq}" if isinstance(item, Event) else shown
+        yield item, place, isinstance(item, Problem) and item.kind == "torn_tail"
+
+
+def _meet(problem: Problem, problems: list[Problem], *, is_harmless: bool) -> None:
+    if problem.severity == "damage" and not is_harmless:
+        raise InvalidHistory(
+            f"{problem}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
+            "over it, fork_from(…, at=SEQ) goes on from an event before it"
+        )
+    problems.append(problem)
+
+
+def _gap(event: Event, path: str, place: str) -> list[Problem]:
+    """What a `log.gap` says: events that were never written. It matters only where a request leans on them."""
+    if event.type != "log.gap":
+        return []
+    data = event.data if isinstance(event.data, Mapping) else {}
+    line = place.rpartition(":")[2]
+    detail = f"{data.get('events', 'some')} events were not recorded: {data.get('reason', 'unknown')}"
+    number = int(line) if line.isdigit() else 0
+    return [Problem(path=path, line=number, offset=0, kind="seq_gap", detail=detail, severity="info")]
+
+
+def _why_closed(log: Log, fold: Fold) -> str:
+    """Why a log cannot be appended to by a session; empty if it can."""
+    path = log.path
+    if log.source.id != SOURCE.id:
+        return _refusal(f"{path} is {log.source.id}'s own log")
+    if _PACKED.search(path):
+        return _refusal(f"{path} is packed and closed")
+    if not fold.is_ours and fold.last_seq is not None:
+        return _refusal(f"{path} was written by another program, which counts tokens in another way")
+    real = os.path.realpath(path)
+    try:
+        check_session_id(_stem(real))
+    except InvalidSessionId as error:
+        return _refusal(f"{path}: its name is no session's: {error}")
+    return "" if real.endswith(".jsonl") else _refusal(f"{path}: the name of a log ends in .jsonl")
+
+
+def _refusal(why: str) -> str:
+    return f"{why}; Session.fork_from starts a new session from it"
+
+
+def _not_one(path: str, at: int, found: list[str]) -> str:
+    if not found:
+        return f"{path}: no event has seq {at}"
+    return f"{path}: {len(found)} events have seq {at}: {', '.join(found[:8])}"
+
+
+def _stem(path: str) -> str:
+    return os.path.basename(path).removesuffix(".jsonl")

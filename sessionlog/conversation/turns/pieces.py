@@ -1,0 +1,117 @@
+"""Pieces: what an agent gives while it answers, and what a stream passes on.
+
+An agent gives, for each answer of its model, texts as they come and then one `Reply`; an agent that runs its tools
+itself gives a `ToolReturned` for each and goes on with the next answer. A stream passes on texts and tools, and
+ends with one `Done`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.events.tokens import TokenUsage
+
+if TYPE_CHECKING:
+    from sessionlog.conversation.turns.response import Response
+    from sessionlog.conversation.turns.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer's text."""
+
+    text: str
+    type: Literal["text_delta"] = "text_delta"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """A tool that the model has asked for is about to run."""
+
+    request: ToolRequest
+    type: Literal["tool_called"] = "tool_called"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    """What a tool has said.
+
+    Attributes:
+        request: The call.
+        message: The result as it enters the history, of role `tool`.
+        error: Why it failed, None if it did not.
+        duration_ms: How long it ran; None where nobody measured.
+    """
+
+    request: ToolRequest
+    message: Message
+    error: str | None = None
+    duration_ms: float | None = None
+    type: Literal["tool_returned"] = "tool_returned"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last piece of every stream."""
+
+    response: Response
+    type: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An agent that runs its tools itself asks its model again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One whole answer of a model.
+
+    Attributes:
+        message: What it said and asked for, of role `assistant`.
+        usage: Tokens in disjoint classes (input is what touched no cache); None where nobody says.
+        model: The model that answered.
+        provider: Who served it.
+        cost_usd: What it cost, if the provider says so; None is unknown.
+        finish_reason: Why it stopped, in the provider's word.
+        output: The structured answer, where the agent has parsed it itself.
+        has_output: Whether it has.
+    """
+
+    message: Message
+    usage: TokenUsage | None = None
+    model: str | None = None
+    provider: str | None = None
+    cost_usd: float | None = None
+    finish_reason: str | None = None
+    output: Any = None
+    has_output: bool = False
+
+
+Piece = TextDelta | Reply | ToolCalled | ToolReturned | Asking
+"""What an agent gives."""
+
+StreamPiece = TextDelta | ToolCalled | ToolReturned | Done
+"""What a stream passes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What an agent is asked.
+
+    Attributes:
+        messages: The history to answer, the newest last; without the session's own system text.
+        system: The session's system text.
+        tools: What may be called.
+        schema: What a structured answer has to be: a type, or a JSON schema; None for text.
+        options: `temperature`, `max_tokens`, `metadata` and the like, those that were given.
+    """
+
+    messages: Sequence[Message]
+    system: str | None = None
+    tools: Sequence[Tool] = ()
+    schema: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)

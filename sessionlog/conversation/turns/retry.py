@@ -1,0 +1,125 @@
+"""Which failures of a model call pass by themselves, and how long to wait: exponential backoff with jitter.
+
+The counting and waiting rules are tenacity's; nothing here sleeps. A provider that names a time is believed, up to the
+longest pause of the settings.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from sessionlog.conversation.history.settings import ConversationSettings
+
+_STATUS_NAMES = ("status_code", "status", "http_status", "code")
+_STATUSES = {408, 409, 425, 429}
+_NAMES = frozenset({
+    "APIConnectionError", "APITimeoutError", "ConnectError", "ConnectTimeout", "ReadError", "ReadTimeout",
+    "WriteError", "WriteTimeout", "PoolTimeout", "CloseError", "RemoteProtocolError", "ServerDisconnectedError",
+    "ClientConnectionError", "ClientOSError", "IncompleteRead", "ProtocolError", "ServiceUnavailable",
+})  # fmt: skip
+"""Errors of connections whose classes share no base, by the name of any of their classes."""
+_TYPES = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
+"""What Anthropic calls errors that it tells in the middle of an answer, whose status was 200."""
+
+
+class Attempts:
+    """The attempts at one request.
+
+    Args:
+        settings: How many, and how long between them.
+        jitter: A number in [0, 1), for tests.
+        now: Seconds since 1970, for tests.
+    """
+
+    def __init__(
+        self,
+        settings: ConversationSettings,
+        *,
+        jitter: Callable[[], float] = random.random,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings, self._jitter, self._now = settings, jitter, now
+        self.number = 1
+
+    def failed(self, error: Exception) -> float | None:
+        """Return the seconds until the next attempt, None when there is none; counts it."""
+        if self.number >= self._settings.retry_attempts or not is_transient(error):
+            return None
+        import tenacity  # noqa: PLC0415 - 30 ms, paid by the first failure
+
+        rules = self._settings
+        state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
+        state.attempt_number = self.number
+        wait = tenacity.wait_exponential(multiplier=rules.retry_initial_s, max=rules.retry_max_s)
+        asked = retry_after(error, self._now())
+        seconds = wait(state) + self._jitter() * rules.retry_jitter_s if asked is None else asked
+        self.number += 1
+        return min(seconds, rules.retry_max_s)
+
+
+def is_transient(error: BaseException) -> bool:
+    """It may pass by itself: a connection, a time-out, 408, 409, 425, 429, every 5xx; also where it caused another."""
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        status = _status(error)
+        if status is not None:
+            return status in _STATUSES or 500 <= status < 600
+        if getattr(error, "type", None) in _TYPES:
+            return True
+        if isinstance(error, ConnectionError | TimeoutError):
+            return True
+        if any(kind.__name__ in _NAMES for kind in type(error).__mro__):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
+    return False
+
+
+def retry_after(error: BaseException, now: float) -> float | None:
+    """Return the seconds that a provider asks for in its `Retry-After`, in seconds or as a date; None without one."""
+    for holder in (getattr(error, "response", None), error):
+        headers = getattr(holder, "headers", None)
+        if not isinstance(headers, Mapping):
+            continue
+        given = {str(name).lower(): value for name, value in headers.items()}
+        milliseconds = _number(given.get("retry-after-ms"))
+        if milliseconds is not None:
+            return milliseconds / 1000
+        if "retry-after" in given:
+            seconds = _number(given["retry-after"])
+            return _until(given["retry-after"], now) if seconds is None else seconds
+    return None
+
+
+def _status(error: BaseException) -> int | None:
+    body = getattr(error, "body", None)
+    told = [getattr(error, name, None) for name in _STATUS_NAMES]
+    told += [getattr(getattr(error, "response", None), name, None) for name in _STATUS_NAMES]
+    told += [body.get("code")] if isinstance(body, Mapping) else []  # of an error in the middle of an answer
+    return next((value for value in told if type(value) is int and 400 <= value < 600), None)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _until(date: Any, now: float) -> float | None:
+    try:
+        then = parsedate_to_datetime(str(date))
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, then.timestamp() - now)

@@ -1,0 +1,150 @@
+"""Tool: a function that a model may call. It stays the function that it was.
+
+    @tool
+    def read_file(path: str, limit: int = 100) -> str:
+        "Read the first lines of a file."
+
+Whatever happens inside is the call's result, an error too: a model can put right what it is told. Only what ends the
+program goes through.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.conversation.turns.tool_schema import enum_of, hints_of, schema_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a model may call.
+
+    Attributes:
+        name: What the model calls it.
+        description: What the model is told that it does.
+        parameters: JSON schema of its arguments.
+        function: The function itself; calling the tool calls it.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    function: Callable[..., Any] = field(repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, as before."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def is_async(self) -> bool:
+        """Its result has to be awaited."""
+        return inspect.iscoroutinefunction(self.function)
+
+    def run(self, arguments: Any) -> Any:
+        """Call the function with a model's arguments; an awaitable for an async one.
+
+        Raises:
+            TypeError: The arguments are not those that the function takes.
+        """
+        if not isinstance(arguments, Mapping):
+            raise TypeError(f"the arguments are no JSON object: {str(arguments)[:200]!r}")
+        hints = hints_of(self.function)
+        given = {name: _converted(hints.get(name), value) for name, value in arguments.items()}
+        try:
+            bound = inspect.signature(self.function).bind(**given)
+        except TypeError as error:
+            names = ", ".join(self.parameters["properties"]) or "no arguments"
+            raise TypeError(f"{self.name}: {error}; it takes {names}") from None
+        return self.function(*bound.args, **bound.kwargs)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(*, name: str | None = None, description: str | None = None) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a function a tool: its name, the first paragraph of its docstring, and its signature are what a model sees.
+
+    Args:
+        function: The function; without it, a decorator is returned.
+        name: Another name.
+        description: Another description.
+    """
+
+    def make(function: Callable[..., Any]) -> Tool:
+        if isinstance(function, Tool):
+            return function
+        if not callable(function):
+            raise TypeError(f"a tool is a function, not {type(function).__name__}")
+        said = inspect.cleandoc(getattr(function, "__doc__", None) or "").partition("\n\n")[0]
+        called = name or str(getattr(function, "__name__", type(function).__name__))
+        return Tool(called, description or " ".join(said.split()), schema_of(function), function)
+
+    return make if function is None else make(function)
+
+
+def tools_of(tools: Iterable[Callable[..., Any]]) -> tuple[Tool, ...]:
+    """Make every function a tool.
+
+    Raises:
+        ValueError: Two of them have the same name.
+    """
+    made = tuple(tool(one) for one in tools)
+    names = [one.name for one in made]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two tools are called {twice[0]!r}; give one another name with @tool(name=...)")
+    return made
+
+
+def call_tool(tools: Mapping[str, Tool], request: ToolRequest) -> Any:
+    """Run the tool that is asked for; an awaitable for an async one.
+
+    Raises:
+        LookupError: There is none of that name; the message names those that there are.
+    """
+    found = tools.get(request.name)
+    if found is None:
+        raise LookupError(f"there is no tool {request.name!r}; there are {', '.join(sorted(tools)) or 'none'}")
+    return found.run(request.arguments)
+
+
+def result_message(request: ToolRequest, result: Any) -> Message:
+    """Return the message that answers a call: a text or pieces as they are, anything else as JSON."""
+    return Message.tool(_content(result), request.id, name=request.name)
+
+
+def error_message(request: ToolRequest, error: str) -> Message:
+    """Return the message that tells a model what went wrong."""
+    return Message.tool(f"ERROR: {error}", request.id, name=request.name)
+
+
+def _content(result: Any) -> Content:
+    if isinstance(result, str):
+        return result
+    if isinstance(result, ContentPart):
+        return (result,)
+    if isinstance(result, list | tuple) and any(isinstance(part, ContentPart) for part in result):
+        return tuple(part if isinstance(part, ContentPart) else ContentPart.of_text(str(part)) for part in result)
+    return json.dumps(result, ensure_ascii=False, default=str)
+
+
+def _converted(hint: Any, value: Any) -> Any:
+    """A member of an Enum by its value; a value that is none is for the function to refuse."""
+    members = enum_of(hint)
+    if members is None or value is None:
+        return value
+    try:
+        return members(value)
+    except ValueError:
+        values = ", ".join(repr(member.value) for member in members)
+        raise TypeError(f"{value!r} is none of {values}") from None

@@ -1,0 +1,186 @@
+"""Turn: one question until its answer, as a generator of pieces and of things to do; it does no I/O and never waits.
+
+Wherever a turn is left, what was shown is kept: as a whole answer, or as one that is marked as partial. The user's
+message is kept in any case, and is saved before the agent is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from time import monotonic
+from typing import Any, Literal
+
+from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.conversation.history.rules import open_calls
+from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.conversation.turns.answering import Answering
+from sessionlog.conversation.turns.drive import Do, Steps
+from sessionlog.conversation.turns.line import Line
+from sessionlog.conversation.turns.pieces import Done, Reply, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.response import Response
+from sessionlog.conversation.turns.stop import Closed, Stop, Stopped
+from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
+from sessionlog.errors import AgentError, NotRecorded, SessionNotSaved, StaleSession
+from sessionlog.events.tokens import TokenUsage
+
+
+class Turn:
+    """One question.
+
+    Args:
+        line: The session's parts.
+        message: What the user says; None goes on without a word.
+        stop: Ends it from outside.
+        options: What the agent is given besides the history.
+        schema: What the answer has to be.
+    """
+
+    def __init__(
+        self, line: Line, message: Message | None, stop: Stop, options: Mapping[str, Any], schema: Any = None
+    ) -> None:
+        self._line, self._message = line, message
+        self.stop, self.schema = stop, schema
+        self._answering = Answering(line=line, stop=stop, options=options, schema=schema)
+        self._truncation: Truncation | None = None
+        self._partial: Message | None = None
+        self._is_prepared = False
+        self._first = 0
+
+    @property
+    def reply(self) -> Reply | None:
+        """The last whole answer."""
+        return self._answering.replies[-1] if self._answering.replies else None
+
+    def steps(self) -> Steps:
+        """Go through the turn; it ends with `Done`, unless the stream is closed before."""
+        started = monotonic()
+        save = Do(self._line.save, blocking=True, whole=True)
+        try:
+            yield from self._prepare(save)
+            try:
+                yield from self._rounds()
+                self._line.state = "complete"
+            except Stopped:
+                self._keep("cancelled")
+            yield save
+        except Closed:
+            self._keep("interrupted")
+            yield save
+            return
+        except Exception as error:
+            if not self._is_prepared or isinstance(error, SessionNotSaved | StaleSession):
+                raise
+            self._keep("failed", error)
+            failure = self._failure(error)
+            yield from self._save_beside(failure, save)
+            if failure is error:
+                raise
+            raise failure from error
+        except BaseException as error:
+            self._keep("cancelled", error)
+            if self._line.ends_on_interrupt:
+                self._line.recorder.end("cancelled")
+            yield from self._save_beside(error, save)
+            raise
+        yield Done(self._response(monotonic() - started))
+
+    def _prepare(self, save: Do) -> Steps:
+        """Bring the history up to the question, and save it; where that fails, nobody is asked and nothing is added."""
+        line, conversation = self._line, self._line.conversation
+        line.close_calls()
+        yield from self._truncate()
+        self._first = conversation.message_count
+        before, line.state = line.state, "interrupted"  # which is found if nothing is saved after this
+        try:
+            if self._message is not None:
+                conversation.add_message(self._message)
+            yield save
+        except Exception:
+            line.state = before
+            if conversation.message_count > self._first:
+                conversation.pop_last_message()
+            raise
+        self._is_prepared = True
+
+    def _truncate(self) -> Steps:
+        conversation, beside = self._line.conversation, self._line.beside()
+        if conversation.settings.auto_truncate and conversation.needs_truncation(beside):
+            before = conversation.messages
+            cut: Truncation = yield Do(lambda: conversation.truncate_history(beside), blocking=True, whole=True)
+            self._truncation = cut
+            self._line.recorder.truncated(before, conversation.messages, cut)
+
+    def _rounds(self) -> Steps:
+        """Ask, run the tools that are asked for, and ask again."""
+        agent, conversation = self._line.agent, self._line.conversation
+        most = conversation.settings.max_tool_rounds
+        for n in range(most + 1):
+            yield from self._answering.ask()
+            calls = open_calls(conversation.messages)
+            if not calls or not agent.tools or agent.runs_tools:
+                return
+            if n == most:
+                raise AgentError(f"the model asks for tools again and again; max_tool_rounds is {most}")
+            yield from self._run(calls)
+
+    def _run(self, calls: Sequence[ToolRequest]) -> Steps:
+        """Run tools; what goes wrong in one is its result."""
+        tools = {tool.name: tool for tool in self._line.agent.tools}
+        for request in calls:
+            yield ToolCalled(request)
+            self.stop.check()
+            started, error, found = monotonic(), None, tools.get(request.name)
+            do = Do(partial(call_tool, tools, request), blocking=found is not None and not found.is_async)
+            try:
+                message = result_message(request, (yield do))
+            except Exception as failure:  # noqa: BLE001 - a tool may raise anything, and the model is told
+                error = f"{type(failure).__name__}: {failure}".rstrip(": ")
+                message = error_message(request, error)
+            taken_ms = round((monotonic() - started) * 1000, 3)
+            yield self._answering.returned(ToolReturned(request, message, error=error, duration_ms=taken_ms))
+            self.stop.check()
+
+    def _keep(self, state: Literal["failed", "cancelled", "interrupted"], error: BaseException | None = None) -> None:
+        self._line.state = state
+        self._partial = self._answering.keep(state, error)
+
+    def _failure(self, error: Exception) -> Exception:
+        """What is raised for an error: an AgentError, unless it is of the log."""
+        if isinstance(error, NotRecorded):
+            return error
+        said, attempts = self._partial.text if self._partial else "", self._answering.attempt
+        if isinstance(error, AgentError):
+            error.partial, error.attempts = said, attempts
+            return error
+        times = f" after {attempts} attempts" if attempts > 1 else ""
+        kept = "what was said is kept in the session" if said else "the question is kept in the session"
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=said, attempts=attempts)
+
+    def _save_beside(self, error: BaseException, save: Do) -> Steps:
+        """Save while something worse is on its way."""
+        try:
+            yield save
+        except (SessionNotSaved, StaleSession) as failure:
+            error.add_note(f"the session could not be saved either: {failure}")
+
+    def _response(self, seconds: float) -> Response:
+        replies = self._answering.replies
+        usages = [reply.usage for reply in replies if reply.usage is not None]
+        costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
+        last = self.reply or Reply(message=Message.assistant(partial="cancelled"))
+        return Response(
+            message=self._partial or last.message,
+            messages=self._line.conversation.messages[self._first :],
+            usage=sum(usages, TokenUsage()) if usages else None,
+            usage_is_partial=len(usages) < len(replies),
+            cost_usd=sum(costs) if costs and len(costs) == len(replies) else None,
+            output=last.output,
+            model=last.model or self._line.agent.model,
+            finish_reason=last.finish_reason,
+            status="cancelled" if self._line.state == "cancelled" else "success",
+            requests=len(replies),
+            duration_ms=round(seconds * 1000, 3),
+            truncation=self._truncation,
+        )

@@ -1,0 +1,136 @@
+"""A tool is a function that a model may call; what goes wrong in it is a result."""
+
+from enum import Enum
+
+import pytest
+
+from sessionlog.conversation.history.message import ContentPart, ToolRequest
+from sessionlog.conversation.turns.tool import Tool, call_tool, error_message, result_message, tool, tools_of
+
+
+class Unit(Enum):
+    """Of a temperature."""
+
+    C = "celsius"
+    F = "fahrenheit"
+
+
+def weather(city: str, unit: Unit = Unit.C) -> str:
+    """Its description is below: it is one that runs over two lines."""
+    return f"{city} {unit.name}"
+
+
+weather.__doc__ = "Tell the weather\nof a city.\n\nIt is always fine."
+
+
+def test_a_tool_is_still_the_function():
+    """Calling it calls it, and its name, first paragraph and schema are what a model sees."""
+    made = tool(weather)
+    assert made("Bern") == "Bern C"
+    assert (made.name, made.description) == ("weather", "Tell the weather of a city.")
+    assert made.parameters["required"] == ["city"]
+    assert made.function is weather
+
+
+def test_a_tool_is_given_another_name_and_description():
+    """As a decorator with arguments."""
+
+    @tool(name="w", description="Weather.")
+    def any_function():
+        """Nobody reads this."""
+
+    assert (any_function.name, any_function.description) == ("w", "Weather.")
+    assert isinstance(any_function, Tool)
+
+
+def test_a_function_without_a_docstring_has_no_description():
+    """Nothing is invented."""
+    assert tool(lambda: 1).description == ""
+
+
+def test_what_is_no_function_is_no_tool():
+    """It is named."""
+    with pytest.raises(TypeError, match="not str"):
+        tool("ls")
+
+
+def test_a_tool_stays_one():
+    """It is not wrapped twice."""
+    made = tool(weather)
+    assert tools_of([made]) == (made,)
+
+
+def test_two_tools_of_one_name_are_refused():
+    """A model could not tell them apart."""
+    with pytest.raises(ValueError, match="two tools are called 'weather'"):
+        tools_of([weather, weather])
+
+
+def test_an_enum_gets_its_member():
+    """A model says the value."""
+    assert tool(weather).run({"city": "Bern", "unit": "fahrenheit"}) == "Bern F"
+
+
+def test_a_value_that_is_no_member_is_refused_with_those_that_are():
+    """So that a model can put it right."""
+    with pytest.raises(TypeError, match="'kelvin' is none of 'celsius', 'fahrenheit'"):
+        tool(weather).run({"city": "Bern", "unit": "kelvin"})
+
+
+@pytest.mark.parametrize("arguments", [{}, {"city": "Bern", "town": 1}])
+def test_other_arguments_are_refused_with_those_that_it_takes(arguments):
+    """Before the function is called."""
+    with pytest.raises(TypeError, match="it takes city, unit"):
+        tool(weather).run(arguments)
+
+
+@pytest.mark.parametrize("arguments", ["{not json", None, [1]])
+def test_arguments_that_are_no_object_are_refused(arguments):
+    """A model that writes broken JSON is told so."""
+    with pytest.raises(TypeError, match="no JSON object"):
+        tool(weather).run(arguments)
+
+
+def test_an_unknown_tool_names_the_known_ones():
+    """And says where there is none."""
+    known = {"b": tool(weather), "a": tool(weather)}
+    with pytest.raises(LookupError, match="no tool 'c'; there are a, b"):
+        call_tool(known, ToolRequest("1", "c"))
+    with pytest.raises(LookupError, match="there are none"):
+        call_tool({}, ToolRequest("1", "c"))
+
+
+def test_an_async_function_is_known_as_one():
+    """Its result has to be awaited."""
+
+    @tool
+    async def slow() -> str:
+        return ""
+
+    assert slow.is_async
+    assert not tool(weather).is_async
+
+
+PICTURE = ContentPart.of_image(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("result", "content"),
+    [
+        ("as it is", "as it is"),
+        ({"°": [1, None]}, '{"°": [1, null]}'),
+        (None, "null"),
+        (Unit, "\"<enum 'Unit'>\""),
+        (PICTURE, (PICTURE,)),
+        (["a picture:", PICTURE], (ContentPart.of_text("a picture:"), PICTURE)),
+    ],
+)
+def test_a_result_is_a_text_or_pieces(result, content):
+    """Anything else is written as JSON."""
+    message = result_message(ToolRequest("c1", "f"), result)
+    assert (message.role, message.content, message.tool_call_id, message.name) == ("tool", content, "c1", "f")
+
+
+def test_an_error_is_a_result():
+    """It says that it is one."""
+    assert error_message(ToolRequest("c1", "f"), "ValueError: no").text == "ERROR: ValueError: no"
