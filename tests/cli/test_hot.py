@@ -97,7 +97,7 @@ def parse(argv):
         return hot.parse(argv)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(well_formed())
 def test_what_is_well_formed_is_read_as_typer_reads_it(typers, argv):
     """Every setting has typer's value, and nothing of this kind is declined."""
@@ -106,7 +106,7 @@ def test_what_is_well_formed_is_read_as_typer_reads_it(typers, argv):
     assert parse(argv) == expected
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(messy())
 def test_what_is_odd_is_read_as_typer_reads_it_or_declined(typers, argv):
     """What the short way takes is never different, and what typer refuses it never takes."""

@@ -64,6 +64,7 @@ class Homes(RuleBasedStateMachine):
         self.inodes = {}  # path → which file it was then
         self.side = None  # what the side file said when the log beside it was read last
         self.other = None
+        self.known = self.expected = None  # what was scanned last in place of memory, and what it says
 
     @initialize(torn=st.booleans())
     def begin(self, torn):
@@ -252,6 +253,13 @@ class Homes(RuleBasedStateMachine):
         self.remember()
         if any(self.is_hidden(path) or (path.endswith(".gz") and path[:-3] in self.told) for path in self.told):
             return  # beside a log its packed copy is not looked at, in a home
+        known = frozenset(self.told.items()), self.side, id(self.prices), self.parser
+        if known != self.known:  # one look compares twice, and scans the same logs alike
+            self.known, self.expected = known, self.scan_of_memory()
+        assert without_parser(counted(answer)) == without_parser(counted(self.expected))
+
+    def scan_of_memory(self):
+        """What a scan says of a home in which every log is as it was read last."""
         away = self.home.folder.with_name("away")
         self.home.folder.rename(away)
         try:
@@ -266,7 +274,7 @@ class Homes(RuleBasedStateMachine):
         finally:
             self.home.remove_folder()
             away.rename(self.home.folder)
-        assert without_parser(counted(answer)) == without_parser(counted(expected))
+        return expected
 
     def remember(self, read=None):
         """Take what a sync has read, and let go of what had only moved."""
@@ -371,7 +379,7 @@ def run(examples, steps):
 
 def test_the_ledger_equals_a_full_scan():
     """Whatever happens to logs between two looks, the ledger says what a scan of all of them says."""
-    run(50, 25)
+    run(40, 25)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""No surroundings of the user's own, and an application that is built once."""
+"""No surroundings of the user's own, an application that is built once, and logs that are scanned once for all reports."""
 
 from functools import cache
 
@@ -6,6 +6,7 @@ import pytest
 import typer
 
 from sessionlog.cli import app
+from sessionlog.ledger import ask
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,3 +35,24 @@ def _plain_surroundings(monkeypatch, tmp_path):
     }  # fmt: skip
     for name, value in settings.items():
         monkeypatch.setenv(name, str(value))
+
+
+@pytest.fixture
+def scanned_once(monkeypatch):
+    """Scan logs for the first report of a test only, and give the others copies of its book: scans would be all alike.
+
+    What cannot be read is tried again by each, and so is what `replay`, `context` and `check` read in their own ways.
+    """
+    books = {}
+    load = ask.load_book
+
+    def load_or_copy(paths, prices, **how):
+        key = tuple(paths), prices.fingerprint
+        if key not in books:
+            books[key] = load(paths, prices, **how)
+        return books[key].copy()
+
+    monkeypatch.setattr(ask, "load_book", load_or_copy)
+    yield
+    for book in books.values():
+        book.close()

@@ -32,6 +32,7 @@ def named(tmp_path):
     return str(folder), paths
 
 
+@pytest.mark.usefixtures("scanned_once")
 def test_a_folder_of_hostile_names(named):
     """Reports over all of them name sessions and damaged files without obeying a name."""
     folder, paths = named
@@ -61,6 +62,7 @@ def test_a_session_is_found_by_a_hostile_prefix(named):
         judge(arguments, run(*arguments))
 
 
+@pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", packed())
 def test_packed_logs(name, tmp_path):
     """Whole ones are read; cut, flipped and mislabelled ones give what can be read of them, and a finding."""
@@ -108,6 +110,7 @@ def test_a_folder_of_traps(tmp_path):
             judge(arguments, run(*arguments))
 
 
+@pytest.mark.usefixtures("scanned_once")
 def test_all_logs_in_one_report(tmp_path):
     """Hostile keys side by side: rows, totals and findings of a folder that holds every small log."""
     for name, content in {**logs(), **byte_logs()}.items():

@@ -13,6 +13,8 @@ from pathlib import Path
 
 CASES = Path(__file__).parents[2] / "testdata" / "sources"
 LONG_AGO = 1_700_000_000
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where logs are written that a disk would be waited for; None for wherever temporary files are."""
 
 
 def all_cases():

@@ -310,14 +310,6 @@ def test_a_scan_goes_on_from_anywhere(home):
     assert check_source(SOURCE, home, cuts=80, damages=20) > 0
 
 
-@pytest.mark.parametrize(
-    "home", ["nulls-anywhere", "exec-streams", "outcomes", "sub-agents", "branch-orphan"], indirect=True
-)
-def test_odd_logs_keep_the_promises_too(home):
-    """At some places of each."""
-    assert check_source(SOURCE, home, cuts=30, damages=40) > 0
-
-
 def test_an_archive_that_nobody_can_unpack_is_named(tmp_path):
     """No rollouts found is not the same as one that cannot be read."""
     archive = tmp_path / f".codex/sessions/2026/11/10/rollout-2026-11-10T10-00-00-{A}.jsonl.zst"

@@ -163,7 +163,7 @@ LINES = st.one_of(
 
 
 @pytest.mark.parametrize("block", [1, 50, 700, BLOCK])
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(LINES, max_size=14).map(b"".join), st.sampled_from([300, LONG]), st.booleans())
 def test_both_lanes_give_the_same(block, content, max_line, one_spelling):
     """Records, tools, times, damage and where the reading ended: for any lines and any size of blocks."""
@@ -173,7 +173,7 @@ def test_both_lanes_give_the_same(block, content, max_line, one_spelling):
 
 
 @pytest.mark.parametrize("spell", [compact, spaced])
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(ITEMS, max_size=14))
 def test_both_lanes_give_the_same_of_whole_logs(spell, items):
     """The same where nothing is damaged and all is as one writer spells it."""

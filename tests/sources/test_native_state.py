@@ -151,30 +151,24 @@ TURNS = st.one_of(
 STARTS = st.builds(start, CLOCKS, provider=st.just("p"), model=NAMES, metadata=METADATA, prompt=NAMES)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     turns=st.lists(TURNS, max_size=14),
     begun=STARTS,
     late=st.integers(0, 3),
     spell=st.sampled_from(["compact", "spaced"]),
 )
-def test_sessions_go_on(tmp_path_factory, turns, begun, late, spell):
+def test_sessions_go_on(growing, turns, begun, late, spell):
     """Any session of ours: several runs, costs at any place, a start that comes late, calls that fail."""
     items = [*turns[:late], begun, *turns[late:]]
-    goes_on_everywhere(folder_of(tmp_path_factory), b"".join(map(SPELLINGS[spell], items)))
+    goes_on_everywhere(growing, b"".join(map(SPELLINGS[spell], items)))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(lines=st.lists(LINES, max_size=10), begun=st.sampled_from([start(), start(model="m"), go_start()]))
-def test_damaged_sessions_go_on(tmp_path_factory, lines, begun):
+def test_damaged_sessions_go_on(growing, lines, begun):
     """Torn, glued, spread over lines or no JSON at all; with numbers that are none."""
-    goes_on_everywhere(folder_of(tmp_path_factory), as_line(begun) + b"".join(lines))
-
-
-def folder_of(factory):
-    folder = factory.getbasetemp() / "growing"
-    folder.mkdir(exist_ok=True)
-    return folder
+    goes_on_everywhere(growing, as_line(begun) + b"".join(lines))
 
 
 # --- how much is read
@@ -270,3 +264,11 @@ def test_the_state_stays_small(tmp_path):
     few, many = (scan(tmp_path / "s.jsonl", b"".join(map(as_line, [start(), *TURN * n]))).resume for n in (2, 2000))
     assert isinstance(few, Resume)
     assert len(json.dumps(many.state)) < len(json.dumps(few.state)) + 100 < 2000
+
+
+def test_a_fork_that_goes_on_is_still_its_parents(tmp_path):
+    """What a resumed scan says of a session has its parent."""
+    content = b"".join(map(as_line, [start(parent={"session": "p-1", "seq": 4}), *TURN, *TURN]))
+    growing = goes_on_everywhere(tmp_path, content)
+    assert "parent='p-1'" in growing.scan(content)
+    assert growing.read[-1] > 0

@@ -288,7 +288,7 @@ def test_reading_beside_a_writer_leaves_no_trace(agent):
 
 def test_a_locked_database_is_reported(agent, monkeypatch):
     """A writer that lets nobody in: what was known of the log before is not replaced by nothing."""
-    monkeypatch.setattr(database, "WAIT_SECONDS", 0.0)
+    monkeypatch.setitem(database.open_database.__kwdefaults__, "wait_seconds", 0.0)
     path = agent((A, header(), answer(1)), wal=True)
     writer = sqlite3.connect(path)
     writer.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -248,7 +248,7 @@ def test_reading_leaves_no_trace(journal, tmp_path):
 
 def test_a_locked_database_is_reported(tmp_path, monkeypatch):
     """A writer that lets nobody in makes the log unreadable, by name."""
-    monkeypatch.setattr(database, "WAIT_SECONDS", 0.0)
+    monkeypatch.setitem(database.open_database.__kwdefaults__, "wait_seconds", 0.0)
     path = make_database(tmp_path / "opencode.db")
     writer = sqlite3.connect(path)
     writer.execute("PRAGMA locking_mode = EXCLUSIVE")
