@@ -51,9 +51,10 @@ def blocks(word):
 
 def test_the_python_blocks_run(surroundings, capsys):
     """Recording first; then the others tell what the first one recorded."""
-    [recording], [measuring] = blocks("SessionLogger"), blocks("aggregate_usage(")
+    [recording], [measuring] = blocks("with SessionLogger("), blocks("aggregate_usage(")
     [asking], [counting] = blocks("session_status()"), blocks("sessionlog.context")
-    assert set(CODE) == {recording, measuring, asking, counting}
+    [remembering], [keeping] = blocks("Session.resume"), blocks("RedisStore")
+    assert set(CODE) == {recording, remembering, keeping, measuring, asking, counting}
     exec(compile(recording, "README.md", "exec"), {})
     assert capsys.readouterr() == ("", "")
     [log] = surroundings.glob(".local/state/sessionlog/sessions/*.jsonl")
@@ -73,9 +74,20 @@ def test_the_python_blocks_run(surroundings, capsys):
     assert 4 <= counted["count"] <= 9
 
 
+def test_the_session_block_remembers(surroundings, capsys):
+    """Two turns, a fork, and the session again from its log."""
+    names = {}
+    exec(compile(blocks("Session.resume")[0], "README.md", "exec"), names)
+    told = capsys.readouterr().out
+    assert told == "My name is Alice. That was message 2.\nWhat's my name? That was message 4.\n"
+    assert [message.role for message in names["session"].messages] == ["user", "assistant"] * 2
+    assert len(names["plan_b"].messages) == 6
+    assert len(list(surroundings.glob(".local/state/sessionlog/sessions/*.jsonl"))) == 2
+
+
 def test_recording_costs_no_heavy_import(surroundings):
     """The first block, in a process of its own."""
-    [recording] = blocks("SessionLogger")
+    [recording] = blocks("with SessionLogger(")
     code = f"{recording}\nimport sys\nprint(*sorted(sys.modules))"
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ.copy(), timeout=60

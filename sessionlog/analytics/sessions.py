@@ -30,7 +30,7 @@ COLUMNS = (
     "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
     "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
     "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
-    "cost_is_partial", "counted", "archived",
+    "cost_is_partial", "counted", "archived", "parent",
 )  # fmt: skip
 """What JSON and CSV say of a session, in this order."""
 
@@ -38,7 +38,7 @@ _SQL = """
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
     COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),
     SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano),
-    MAX(r.unknown), s.counted, s.archived, s.id
+    MAX(r.unknown), s.counted, s.archived, s.parent, s.id
 FROM {tables}
 WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
 """
@@ -79,6 +79,7 @@ class SessionSummary:
         cost_is_partial: A part has neither.
         counted: Whether it counts in usage.
         archived: Its logs are gone; the ledger remembers it.
+        parent: Id of the session of the same source that it was forked from; empty for none.
     """
 
     source: str
@@ -106,6 +107,7 @@ class SessionSummary:
     cost_is_partial: bool
     counted: bool
     archived: bool = False
+    parent: str = ""
 
     @property
     def total_tokens(self) -> int:
@@ -149,6 +151,7 @@ class SessionSummary:
             "cost_is_partial": self.cost_is_partial,
             "counted": self.counted,
             "archived": self.archived,
+            "parent": self.parent,
         }
 
 
@@ -259,7 +262,7 @@ def _summary(row: tuple[Any, ...], models: tuple[str, ...]) -> SessionSummary:
         "source", "session", "path", "start_ns", "last_ns", "status", "project", "harness", "route", "duration_ms",
         "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
         "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano", "cost_is_partial", "counted",
-        "archived",
+        "archived", "parent",
     )  # fmt: skip
     values = dict(zip(names, row[:-1], strict=True))
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}

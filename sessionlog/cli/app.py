@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Word] = {
     "budget": Word("budget:budget", "Show what is left to spend, and check it."),
     "sources": Word("sources:sources", "List the agents whose logs are found here."),
     "replay": Word("replay:replay", "Show a session as a conversation."),
+    "diff": Word("diff:diff", "Compare two sessions, from where they part."),
     "context": Word("context:context", "Show what fills the context window, and what repeats."),
     "watch": Word("watch:watch", "Watch running sessions, their pace and what is left."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
@@ -41,6 +42,7 @@ COMMANDS: Mapping[str, Word] = {
     "ledger": Word("ledger:ledger", "Show, prove, rebuild and back up what is remembered."),
     "archive": Word("archive:archive", "Keep closed logs, so that they can be replayed later."),
     "pricing": Word("pricing:pricing", "Show what a model costs, and who says so."),
+    "chat": Word("chat:chat", "Talk with an agent, and record it."),
     "mcp": Word("mcp:mcp", "Answer agents' questions over MCP, on stdio."),
     "demo": Word("demo:demo", "Record a scripted run, and show every report on it."),
 }

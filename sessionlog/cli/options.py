@@ -117,6 +117,7 @@ SESSIONS = (
         "--limit", "limit", "number", "At most so many sessions, the newest.", "N", least=0,
         shown=f"{SESSIONS_SHOWN} in the table",
     ),
+    Option("--tree", "tree", "flag", "Forks below the session that they were forked from, in the table."),
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 

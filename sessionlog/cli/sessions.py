@@ -21,6 +21,7 @@ def sessions(
     status: list[str] | None,
     source: list[str] | None,
     limit: int | None,
+    tree: bool,
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
@@ -59,6 +60,6 @@ def sessions(
         found, form, left_out=found.hidden, thing="session",
         csv=partial(render_sessions_csv, found),
         markdown=partial(render_sessions_markdown, found, tz=where.zone, now=where.now),
-        table=partial(render_sessions, found, tz=where.zone, now=where.now, wide=wide, home=where.home),
+        table=partial(render_sessions, found, tz=where.zone, now=where.now, wide=wide, home=where.home, tree=tree),
     )  # fmt: skip
     r.end_report(found, where, empty=not found.sessions and not found.hidden, filters=filters, strict=strict)

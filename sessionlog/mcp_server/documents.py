@@ -99,6 +99,7 @@ class SessionRow(Sums):
     cost_is_partial: bool
     counted: bool
     archived: bool
+    parent: str
 
 
 class SessionsDocument(TypedDict):

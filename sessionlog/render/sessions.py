@@ -1,4 +1,8 @@
-"""How the list of sessions looks: a day's heading, then one line a session, newest first."""
+"""How the list of sessions looks: a day's heading, then one line a session, newest first.
+
+As a tree, forks are below their parents within each day, with branches before their time. A parent of another day, or
+one that is not in the list, is named above them: days keep their sums, and no fork loses where it came from.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, takewhile
 
+from sessionlog.analytics.session_tree import Branch, Key, grow_tree, key_of
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
@@ -46,35 +51,66 @@ _COLUMNS = (
 
 
 def render_sessions(
-    found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
+    found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = "", tree: bool = False
 ) -> Iterator[Line]:
-    """Yield the lines of the terminal view."""
+    """Yield the lines of the terminal view; `tree` with forks below their parents."""
     if not found.sessions:
         yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}")
         yield from _notes(found, ())
         return
-    rows = [_row(session, tz, home, wide=wide) for session in found.sessions]
-    table = fit_table(_COLUMNS, rows, width=width, wide=wide)
-    numbered = zip(found.sessions, table.lines[1:], strict=True)
+    days = [(day, list(group)) for day, group in groupby(found.sessions, key=lambda session: _day(session, tz))]
+    branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
+    rows = [_row(branch, tz, home, wide=wide) for day in branches for branch in day if branch.session is not None]
+    columns = (Column(title="TIME", name="time", right=False), *_COLUMNS[1:]) if tree else _COLUMNS
+    table = fit_table(columns, rows, width=width, wide=wide)
+    laid_out, known = iter(table.lines[1:]), _known(found) if tree else {}
     estimated = unpriced = False
-    for day, group in groupby(numbered, key=lambda pair: _day(pair[0], tz)):
-        sessions, lines = zip(*group, strict=True)
+    for (day, sessions), listed in zip(days, branches, strict=True):
         whole = [*sessions, *_rest_of_day(found, day, tz)]
         estimated = estimated or any(session.estimated_nano for session in whole)
         unpriced = unpriced or bool(_more(whole))
         yield _heading(whole, len(sessions), tz, now, max(table.width, 40))
-        yield from lines
+        for branch in listed:
+            yield _elsewhere(branch.key, known, tz, now) if branch.session is None else next(laid_out)
         yield Line()
     yield from _notes(found, table.hidden, estimated=estimated, unpriced=unpriced)
 
 
-def _row(session: SessionSummary, tz: str, home: str, *, wide: bool) -> list[Cell]:
+def _in_order(sessions: Sequence[SessionSummary]) -> list[Branch]:
+    return [Branch(key=key_of(session), session=session) for session in sessions]
+
+
+def _known(found: SessionList) -> dict[Key, SessionSummary]:
+    return {key_of(session): session for session in (*found.left_out, *reversed(found.sessions))}
+
+
+def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
+    """The line of a parent that is not in this day's list: its name, and what else is known of it."""
+    session = known.get(key)
+    words = [one_line(key[1], 60)]
+    if session is None:
+        words.append("not in this list")
+    else:
+        words += [] if session.start_ns is None else [stamp(session.start_ns, resolve_zone(tz), now=now)]
+        words += [f"“{one_line(session.prompt, 40)}”"] if session.prompt else []
+    return Line(" · ".join(words), "secondary")
+
+
+def _branch(lasts: Sequence[bool]) -> str:
+    """The lines before a fork."""
+    above = "".join("  " if last else "│ " for last in lasts[:-1])
+    return f"{above}{'└' if lasts[-1] else '├'} " if lasts else ""
+
+
+def _row(branch: Branch, tz: str, home: str, *, wide: bool) -> list[Cell]:
+    session = branch.session
+    assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
     more = f" +{len(session.models) - 1}" if len(session.models) > 1 else ""
     start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if wide else 80)
     return [
-        Cell(text=start, style="secondary"),
+        Cell(text=_branch(branch.lasts) + start, style="secondary"),
         Cell(text=mark, style=style),
         Cell(text=duration(session.duration_ms or None), style="secondary"),
         Cell(text=one_line(session.models[0] if session.models else "", 40) + more),

@@ -1,6 +1,7 @@
 """The list of sessions: one each, newest first, with the sums that usage has."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ KEYS = [
     "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
     "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
     "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
-    "cost_is_partial", "counted", "archived",
+    "cost_is_partial", "counted", "archived", "parent",
 ]  # fmt: skip
 
 
@@ -74,6 +75,7 @@ def test_one_session_in_full():
         "cost_is_partial": False,
         "counted": True,
         "archived": False,
+        "parent": "",
     }
 
 
@@ -229,3 +231,11 @@ def test_what_a_limit_leaves_out_is_at_hand():
     found, whole = week_sessions(limit=3), week_sessions()
     assert found.sessions + found.left_out == whole.sessions
     assert len(found.left_out) == found.hidden
+
+
+def test_a_fork_names_its_parent():
+    """As its log tells it, by the id of the session that it came from."""
+    folder = Path(__file__).parents[2] / "testdata" / "sources" / "codex" / "fork-of-a-fork"
+    first, second, third = reversed(listed(folder).sessions)
+    assert (first.parent, second.parent, third.parent) == ("", first.session, second.session)
+    assert [one["parent"] for one in listed(folder).to_dict()["sessions"]] == [third.parent, second.parent, ""]

@@ -20,8 +20,8 @@ from sessionlog.errors import (
     NotRecorded,
 )
 
-OF_NO_PATH = {"demo", "pricing", "sources", "sql", "ledger", "archive", "budget", "mcp", "watch"}
-"""Commands that are about this machine."""
+OF_NO_PATH = {"demo", "pricing", "sources", "sql", "ledger", "archive", "budget", "mcp", "watch", "diff", "chat"}
+"""Commands that are about this machine, about two logs, or about what is not said yet."""
 ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 HOSTILE = (
     "\x1b[31mred",
@@ -40,8 +40,9 @@ TAKES_TEXT = (
     ["usage", "--now", "{}"], ["usage", "--prices", "{}"], ["usage", "--limit", "{}"], ["usage", "--model", "{}"],
     ["sessions", "{}"], ["sessions", "--since", "{}"], ["check", "{}"], ["check", "--max-line", "{}"],
     ["routing-quality", "{}"], ["routing-quality", "--axis", "{}"], ["replay", "{}"], ["replay", "x", "--speed", "{}"],
+    ["diff", "{}", "{}"],
     ["replay", "x", "--dir", "{}"], ["pricing", "{}"], ["pricing", "x", "--provider", "{}"], ["pricing", "x", "--at", "{}"],
-    ["demo", "{}"],
+    ["demo", "{}"], ["chat", "{}"], ["chat", "{}:agent"], ["chat", "{}.py:agent"], ["chat", "--resume", "{}"],
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +134,26 @@ def test_a_log_without_data_ended_nobody_knows_how(cli, tmp_path):
     [line] = [line for line in cli("sessions", path, *NOW).out.splitlines() if "bench" in line]
     assert line.split()[1] == "·"
     assert "✘" not in line
+
+
+FORKS = Path(__file__).parents[2] / "testdata" / "sources" / "codex" / "fork-of-a-fork"
+
+
+def test_forks_stand_below_their_parents_in_a_tree(cli):
+    """In the table; a parent that a filter or the time leaves out is named."""
+    lines = cli("sessions", FORKS, "--tree", *NOW).out.splitlines()
+    assert [line.split("  ✔")[0].rstrip() for line in lines[1:4]] == ["10:00", "└ 11:00", "  └ 12:00"]
+    lines = cli("sessions", FORKS, "--tree", "--limit", "1", *NOW).out.splitlines()
+    assert lines[1].startswith("019a0010-0005-7000-8000-000000000005 · 10 Nov 11:00")
+    assert lines[2].startswith("└ 12:00")
+    lines = cli("sessions", FORKS, "--tree", "--since", "2026-11-10T11:30:00Z", *NOW).out.splitlines()
+    assert lines[1] == "019a0010-0005-7000-8000-000000000005 · not in this list"
+
+
+def test_programs_always_get_the_parent(cli):
+    """JSON and CSV have it, as a tree or not."""
+    listed = cli("sessions", FORKS, "--json").json["sessions"]
+    assert [one["parent"] for one in listed] == [*(one["session"] for one in listed[1:]), ""]
+    assert cli("sessions", FORKS, "--json", "--tree").json["sessions"] == listed
+    rows = csv.DictReader(io.StringIO(cli("sessions", FORKS, "--csv").out))
+    assert [row["parent"] for row in rows] == [one["parent"] for one in listed]

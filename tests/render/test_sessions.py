@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -199,6 +200,63 @@ def test_a_mark_of_another_day_is_not_borrowed():
     assert not [line for line in text if line.startswith("+")]
 
 
+# --- as a tree
+
+
+def tree(*sessions, **fields):
+    """The lines of the tree, from the time to the model and without blank ones."""
+    return [re.sub(r"\s+m\b.*", "", line) for line in lines(found(*sessions, **fields), tree=True) if line]
+
+
+def test_forks_stand_below_their_parents():
+    """The newest tree first, and in it the newest fork; lines lead from a fork up to its parent."""
+    noon = [summary(f"s{hour}", start_ns=NOON + hour * 3600 * SECOND, duration_ms=1000) for hour in range(6)]
+    forks = {1: "s0", 2: "s0", 3: "s1", 4: "s3"}
+    sessions = [replace(one, parent=forks.get(hour, "")) for hour, one in enumerate(noon)]
+    assert tree(*reversed(sessions))[1:] == [
+        "17:00        ✔  1.0 s",
+        "12:00        ✔  1.0 s",
+        "├ 14:00      ✔  1.0 s",
+        "└ 13:00      ✔  1.0 s",
+        "  └ 15:00    ✔  1.0 s",
+        "    └ 16:00  ✔  1.0 s",
+    ]
+
+
+def test_lines_of_generations_go_on_beside_later_siblings():
+    """`│` stands where a fork of an earlier generation is still to come."""
+    names = [("a", ""), ("b", "a"), ("c", "b"), ("d", "a")]
+    listed = [summary(name, start_ns=NOON - n * SECOND * 60, parent=parent) for n, (name, parent) in enumerate(names)]
+    assert [line.split("  ✔")[0].rstrip() for line in tree(*listed)[1:]] == ["12:00", "├ 11:59", "│ └ 11:58", "└ 11:57"]
+
+
+def test_a_parent_of_another_day_is_named():
+    """Days keep their sums: the parent stands in its own, and is named with its time above its forks."""
+    parent = summary("p", start_ns=NOON, prompt="begin here")
+    forks = [summary(name, start_ns=NOON + DAY, parent="p") for name in ("f", "g")]
+    text = tree(*forks, parent)
+    assert [line.split("  ")[0] for line in text] == [
+        "TODAY 21 Nov", "p · 20 Nov 12:00 · “begin here”", "├ 12:00", "└ 12:00", "YESTERDAY 20 Nov", "12:00",
+    ]  # fmt: skip
+
+
+def test_a_parent_that_is_not_listed_is_named():
+    """Beyond the limit with what is known of it, outside of the window by its id alone."""
+    fork, parent = summary("f", parent="p"), summary("p", start_ns=NOON - 60 * SECOND)
+    assert tree(fork, left_out=(parent,))[1] == "p · 20 Nov 11:59"
+    assert tree(fork)[1] == "p · not in this list"
+    assert tree(summary("f", parent=EVIL))[1].endswith(" · not in this list")
+    assert not CONTROLS.search("".join(tree(summary("f", parent=EVIL))))
+
+
+def test_deep_forks_leave_room_for_their_line():
+    """Of many generations only the nearest are drawn."""
+    chain = [summary(f"s{n}", start_ns=NOON - n * SECOND, parent=f"s{n - 1}" if n else "") for n in range(40)]
+    text = tree(*chain)
+    assert text[-1].startswith(f"{'  ' * 7}└ ")
+    assert len(text) == 41
+
+
 def test_an_empty_list_says_so():
     """No table, no columns to hide; damage is told all the same."""
     problem = Problem(path="a.jsonl", line=1, offset=0, kind="not_json", detail="?")
@@ -232,14 +290,15 @@ SUMMARIES = st.builds(
     input_tokens=st.integers(0, 2**63),
     known_nano=st.none() | st.integers(0, 2**63 - 1),
     cost_is_partial=st.booleans(),
+    parent=TEXTS,
 )
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.lists(SUMMARIES, min_size=1, max_size=4), st.integers(40, 200))
-def test_no_session_takes_more_than_a_line(sessions, width):
+@given(st.lists(SUMMARIES, min_size=1, max_size=4), st.integers(40, 200), st.booleans())
+def test_no_session_takes_more_than_a_line(sessions, width, tree):
     """Every session is one line that fits, whatever it is called; nothing of it acts on the terminal."""
-    table = [t for t in render_sessions(found(*sessions), width=width, tz="UTC", now=NOW) if t.no_wrap]
+    table = [t for t in render_sessions(found(*sessions), width=width, tz="UTC", now=NOW, tree=tree) if t.no_wrap]
     assert len(table) == len(sessions)
     assert max(cell_len(line.plain) for line in table) <= width
     assert not CONTROLS.search("".join(line.plain for line in table))

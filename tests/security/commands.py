@@ -11,6 +11,7 @@ import threading
 import tty
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NamedTuple
 
 from sessionlog.cli import main
@@ -19,6 +20,7 @@ from tests.security.vt import findings
 NOW = "2026-11-21T12:00:00Z"
 KEYS = "source,session,project,status,route,harness,response_model,hour,day,week,month,meta.team,provider,model"
 TOOL_KEYS = "source,session,project,status,agent,hour,day,week,month,server,tool"
+STORY = str(Path(__file__).parents[2] / "testdata" / "replay" / "story.jsonl")
 RUNS: dict[str, tuple[list[str], ...]] = {
     "usage": (["--wide", "--by", KEYS], ["--json"], ["--csv", "--by", KEYS], ["--markdown", "--by", KEYS]),
     "sessions": (["--wide"], ["--json"], ["--csv"], ["--markdown"]),
@@ -33,11 +35,12 @@ RUNS: dict[str, tuple[list[str], ...]] = {
     "replay": (["--plain"], ["--json"], ["--full", "--all-messages"]),
     "status": ([], ["--json"]),
     "context": (["--full"], ["--csv"]),
+    "diff": ([STORY, "--full"], [STORY, "--json"]),
     "check": (["--notes", "--secrets"], ["--json", "--strict"]),
 }
 """Command → its variants, the one for people first."""
 TIMED = frozenset({"usage", "sessions", "tools", "blocks", "routing-quality", "status"})
-OF_ONE_LOG = frozenset({"replay", "context"})
+OF_ONE_LOG = frozenset({"replay", "context", "diff"})
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?\Z")

@@ -12,7 +12,7 @@ from tests.security.hostile import EVIL, everywhere, logs
 from tests.security.vt import findings
 
 TEXTS = [name for name in logs() if name.startswith("text-")]
-SHOWN = ["usage", "sessions", "tools", "blocks", "routing-quality", "replay"]
+SHOWN = ["usage", "sessions", "tools", "blocks", "routing-quality", "replay", "diff"]
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def evil(tmp_path):
     return str(path)
 
 
+@pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_text_on_a_terminal(name, tmp_path):
     """Tables and conversations in colour carry no sequence of the log's."""

@@ -1,0 +1,1 @@
+"""Two sessions compared: where they part, and what it cost."""

@@ -1,0 +1,142 @@
+"""Align: which messages of two sessions are the same, by their digests, in bounded time.
+
+Whatever is said once in both stands firm, as far as the order is the same; what lies between is compared closely only
+where that is little work. Ten thousand messages on both sides take a moment, also where all are alike or none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from sessionlog.analytics.diff.heard import shared
+from sessionlog.analytics.diff.said import Said
+
+_CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
+_NEAR = 8  # messages
+_Kind = tuple[str, str, int]  # the role, the tool, and how many turns on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A message of both sides, or of one.
+
+    Attributes:
+        left: The left session's, None where it has none in this place.
+        right: The right session's.
+    """
+
+    left: Said | None = None
+    right: Said | None = None
+
+    @property
+    def kind(self) -> str:
+        """`same`, `changed`, `left` or `right`."""
+        if self.left is None or self.right is None:
+            return "left" if self.right is None else "right"
+        return "same" if self.left.digest == self.right.digest else "changed"
+
+
+def align(left: Sequence[Said], right: Sequence[Said]) -> list[Pair]:
+    """Return all messages of both sides in order, each beside the other's that is the same, or in its place."""
+    pairs: list[Pair] = []
+    done_left = done_right = 0
+    for start, other, size in [
+        *_matches([s.digest for s in left], [s.digest for s in right]),
+        (len(left), len(right), 0),
+    ]:
+        before = [side[done - 1].turn if done else 0 for side, done in ((left, done_left), (right, done_right))]
+        pairs += _gap(left[done_left:start], right[done_right:other], before)
+        pairs += [Pair(left=left[start + step], right=right[other + step]) for step in range(size)]
+        done_left, done_right = start + size, other + size
+    return pairs
+
+
+def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, int, int]]:
+    """Runs that are the same on both sides: where they begin, and how long they are."""
+    begin = shared(left, right)
+    end = shared(left[begin:][::-1], right[begin:][::-1])
+    last_left, last_right = len(left) - end, len(right) - end
+    found = [(0, 0, begin)]
+    place = begin, begin
+    for anchor in [*_anchors(left[begin:last_left], right[begin:last_right], begin), (last_left, last_right)]:
+        found += _close(left, right, place, anchor)
+        if anchor != (last_left, last_right):
+            found.append((*anchor, 1))
+        place = anchor[0] + 1, anchor[1] + 1
+    return [*found, (last_left, last_right, end)]
+
+
+def _anchors(left: Sequence[bytes], right: Sequence[bytes], offset: int) -> list[tuple[int, int]]:
+    """Messages that are there once on both sides: the longest chain of them in the same order."""
+    once = {digest for digest, count in Counter(left).items() if count == 1}
+    places = {digest: index for index, digest in enumerate(right) if digest in once}
+    single = {digest for digest, count in Counter(right).items() if count == 1}
+    pairs = [(index, places[digest]) for index, digest in enumerate(left) if digest in places and digest in single]
+    ends: list[int] = []
+    chains: list[tuple[int, int]] = []  # index of the pair, and of the chain before it
+    tops: list[int] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        chains.append((number, tops[length - 1] if length else -1))
+        ends[length : length + 1] = [place]
+        tops[length : length + 1] = [number]
+    chain: list[tuple[int, int]] = []
+    number = tops[-1] if tops else -1
+    while number >= 0:
+        chain.append((pairs[number][0] + offset, pairs[number][1] + offset))
+        number = chains[number][1]
+    return chain[::-1]
+
+
+def _close(
+    left: Sequence[bytes], right: Sequence[bytes], start: tuple[int, int], end: tuple[int, int]
+) -> Iterator[tuple[int, int, int]]:
+    """The same runs between two places that stand firm."""
+    one, other = left[start[0] : end[0]], right[start[1] : end[1]]
+    if not is_little_work(one, other):
+        return
+    for match in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks():
+        if match.size:
+            yield start[0] + match.a, start[1] + match.b, match.size
+
+
+def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
+    """Whether difflib is done with both in a moment: what is repeated on both sides costs it time."""
+    counts = Counter(right)
+    return sum(count * counts[value] for value, count in Counter(left).items()) <= _CLOSE
+
+
+def _gap(left: Sequence[Said], right: Sequence[Said], before: Sequence[int]) -> Iterator[Pair]:
+    """What is not the same: messages of the same kind beside each other, as far as both are as many turns on."""
+    one, other = (
+        [(said.role, said.tool, said.turn - turn) for said in side]
+        for side, turn in zip((left, right), before, strict=True)
+    )
+    done_left = done_right = 0
+    blocks = _kinds(one, other)
+    for start, place, size in [*blocks, (len(left), len(right), 0)]:
+        yield from (Pair(left=said) for said in left[done_left:start])
+        yield from (Pair(right=said) for said in right[done_right:place])
+        for step in range(size):
+            yield Pair(left=left[start + step], right=right[place + step])
+        done_left, done_right = start + size, place + size
+
+
+def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[tuple[int, int, int]]:
+    """Messages of the same kind, each with the next one there is: not far on, or where its turn begins."""
+    places: dict[_Kind, list[int]] = {}
+    for index, kind in enumerate(right):
+        places.setdefault(kind, []).append(index)
+    found: list[tuple[int, int, int]] = []
+    done = 0
+    for index, kind in enumerate(left):
+        there = places.get(kind, [])
+        at = bisect_left(there, done)
+        if at < len(there) and (there[at] - done <= _NEAR or right[there[at]][2] > right[done][2]):
+            found.append((index, there[at], 1))
+            done = there[at] + 1
+    return found

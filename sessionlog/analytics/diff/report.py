@@ -1,0 +1,236 @@
+"""Two sessions compared: where they part, what is different from there on, and what each cost.
+
+Sessions are equal if the same was said in them: the same system prompt, as far as both logs tell it, and the same
+messages in the same order. Model, time, tokens and cost are compared and shown, but do not make them different.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal
+
+from sessionlog.analytics.diff.align import Pair, align
+from sessionlog.analytics.diff.said import KEPT, Said
+from sessionlog.analytics.diff.side import OWN, Side, is_same_log, read_side
+from sessionlog.analytics.diff.tool_use import ToolUse
+from sessionlog.errors import Problem
+from sessionlog.ledger.sync import Progress
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.protocol import Log
+
+SCHEMA = "sessionlog.diff/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPair:
+    """How both sides used a tool.
+
+    Attributes:
+        tool: Its name.
+        left: The left session's calls; None where it never called it.
+        right: The right session's.
+    """
+
+    tool: str
+    left: ToolUse | None
+    right: ToolUse | None
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether it was called as often, and failed as often, on both sides; time is never the same."""
+        left, right = self.left or ToolUse(), self.right or ToolUse()
+        return (left.calls, left.errors) == (right.calls, right.errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        sides = {"left": self.left, "right": self.right}
+        return {"tool": self.tool} | {name: use and use.to_dict() for name, use in sides.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDiff:
+    """What is different between two sessions.
+
+    The document `sessionlog.diff/1` has, in this order:
+
+        schema, equal (the same was said), fork ("left" or "right" is a fork of the other one, "both" of a third; null)
+        left, right: source, session, path, parent, start, status, models, requests, failed_requests, the token classes
+            and total_tokens, known_cost_usd, estimated_cost_usd, cost_usd, cost_is_partial, duration_ms, error, turns,
+            messages, tool_calls, failed_tool_calls; null is unknown
+        changed: names of those figures, `system_prompt` and `offered_tools`, that differ
+        divergence: null where all messages are the same, else common (messages alike before it), left_message and
+            right_message (null at the end of a session), left_turn, right_turn
+        counts: of messages that are same, changed, left (only there), right
+        system_prompt: equal (null where one log does not tell it), left, right
+        offered_tools: left_only, right_only, changed: names
+        messages: those that differ, from the divergence on: kind (changed, left, right), left, right: message, turn,
+            role, tool, text, left_out (characters that are cut from it), calls, failed, partial; null for none
+        tools: tool, left, right: calls, errors, duration_ms
+        problems: count, first
+
+    Attributes:
+        left: The first session.
+        right: The second.
+        pairs: All messages of both, aligned.
+    """
+
+    left: Side
+    right: Side
+    pairs: tuple[Pair, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the same was said."""
+        return self.is_same_system is not False and all(pair.kind == "same" for pair in self.pairs)
+
+    @property
+    def is_same_system(self) -> bool | None:
+        """Whether both have the same system prompt; None where one log does not tell it."""
+        left, right = self.left.transcript.system, self.right.transcript.system
+        if any(not text and side.source not in OWN for text, side in ((left, self.left), (right, self.right))):
+            return None
+        return left.strip() == right.strip()
+
+    @property
+    def common(self) -> int:
+        """How many messages are the same before the sessions part."""
+        return next((index for index, pair in enumerate(self.pairs) if pair.kind != "same"), len(self.pairs))
+
+    @property
+    def rest(self) -> tuple[Pair, ...]:
+        """The messages from there on."""
+        return self.pairs[self.common :]
+
+    @property
+    def fork(self) -> str | None:
+        """Which side is a fork of the other: `left`, `right`, or `both` of the same third session."""
+        left, right = self.left, self.right
+        if left.source != right.source:
+            return None
+        if right.parent and right.parent == left.session:
+            return "right"
+        if left.parent and left.parent == right.session:
+            return "left"
+        return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
+
+    @property
+    def tools(self) -> tuple[ToolPair, ...]:
+        """Every tool that was called, by name."""
+        left, right = self.left.transcript.tools, self.right.transcript.tools
+        return tuple(
+            ToolPair(tool=name, left=left.get(name), right=right.get(name)) for name in sorted({*left, *right})
+        )  # fmt: skip
+
+    @property
+    def offered(self) -> dict[str, list[str]]:
+        """Tools that only one model was told of, or in other words; nothing where one log does not tell them."""
+        left, right = self.left.transcript.offered, self.right.transcript.offered
+        if not (left and right):
+            return {"left_only": [], "right_only": [], "changed": []}
+        return {
+            "left_only": sorted(left.keys() - right.keys()),
+            "right_only": sorted(right.keys() - left.keys()),
+            "changed": sorted(name for name in left.keys() & right.keys() if left[name] != right[name]),
+        }
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the figures that differ, where both are known."""
+        left, right = self.left.figures(), self.right.figures()
+        names = [
+            name for name in left
+            if name != "start" and None not in (left[name], right[name]) and left[name] != right[name]
+        ]  # fmt: skip
+        names += ["system_prompt"] if self.is_same_system is False else []
+        return (*names, *(["offered_tools"] if any(self.offered.values()) else []))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many messages are the same, changed, or on one side only."""
+        kinds = [pair.kind for pair in self.pairs]
+        return {kind: kinds.count(kind) for kind in ("same", "changed", "left", "right")}
+
+    @property
+    def problem_count(self) -> int:
+        """Damaged pieces of both logs."""
+        return sum(side.transcript.problem_count for side in (self.left, self.right))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The first of them."""
+        return (*self.left.transcript.problems, *self.right.transcript.problems)
+
+    def first(self, side: Literal["left", "right"]) -> Said | None:
+        """The first message of a side behind what is common; None at its end."""
+        both = ((pair.left if side == "left" else pair.right) for pair in self.rest)
+        return next((said for said in both if said is not None), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "schema": SCHEMA,
+            "equal": self.is_equal,
+            "fork": self.fork,
+            "left": self.left.to_dict(),
+            "right": self.right.to_dict(),
+            "changed": list(self.changed),
+            "divergence": self._divergence(),
+            "counts": self.counts,
+            "system_prompt": {
+                "equal": self.is_same_system,
+                "left": self.left.transcript.system or None,
+                "right": self.right.transcript.system or None,
+            },
+            "offered_tools": self.offered,
+            "messages": [_pair_json(pair) for pair in self.rest if pair.kind != "same"],
+            "tools": [tool.to_dict() for tool in self.tools],
+            "problems": {"count": self.problem_count, "first": [str(problem) for problem in self.problems[:10]]},
+        }
+
+    def _divergence(self) -> dict[str, Any] | None:
+        """Where they part, on each side: its first message that is not the same."""
+        if not self.rest:
+            return None
+        left, right = self.first("left"), self.first("right")
+        return {
+            "common": self.common,
+            "left_message": left and left.number,
+            "right_message": right and right.number,
+            "left_turn": left and left.turn,
+            "right_turn": right and right.turn,
+        }
+
+
+def _pair_json(pair: Pair) -> dict[str, Any]:
+    left, right = pair.left, pair.right
+    return {"kind": pair.kind, "left": left and left.to_dict(), "right": right and right.to_dict()}
+
+
+def diff_sessions(
+    left: tuple[Log, str | None],
+    right: tuple[Log, str | None],
+    *,
+    full: bool = False,
+    prices: PriceBook | None = None,
+    now: datetime | None = None,
+    progress: Progress | None = None,
+) -> SessionDiff:
+    """Compare two sessions of any agents.
+
+    Args:
+        left: A log, and which of its sessions; None for its first.
+        right: The other.
+        full: Keep all of every text, not only its first `KEPT` characters.
+        prices: For what records no cost; None for the list prices.
+        now: The present, which tells running from unfinished.
+        progress: Told how far the scans are.
+
+    Raises:
+        LogNotReadable: A log cannot be read.
+    """
+    read = partial(read_side, kept=None if full else KEPT, prices=prices, now=now, progress=progress)
+    one = read(*left)
+    other = one if is_same_log(left, right) else read(*right)
+    return SessionDiff(left=one, right=other, pairs=tuple(align(one.transcript.said, other.transcript.said)))

@@ -1,0 +1,119 @@
+"""A side: one of the two sessions that are compared, with its figures as `sessionlog sessions` counts them.
+
+Cost is recorded, else estimated at the record's date, else unknown, and unknown is never 0.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
+from sessionlog.analytics.sessions import SessionSummary, list_sessions
+from sessionlog.ledger.sync import Progress
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.protocol import Log
+
+OWN = ("native", "fizeau")
+"""Sources whose requests hold the whole conversation, and that tell every prompt and tool that there is."""
+
+_FIGURES = (
+    "start", "status", "models", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
+    "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
+    "cost_is_partial", "duration_ms", "error",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One session.
+
+    Attributes:
+        source: The id of the agent whose log it is.
+        session: The session's id.
+        path: Its log.
+        transcript: What was said in it.
+        summary: Its figures; None for a log of which no report can tell anything.
+    """
+
+    source: str
+    session: str
+    path: str
+    transcript: Transcript
+    summary: SessionSummary | None = None
+
+    @property
+    def parent(self) -> str:
+        """The session that it was forked from; empty for none."""
+        return "" if self.summary is None else self.summary.parent
+
+    @property
+    def tool_calls(self) -> int:
+        """How often it called tools."""
+        return sum(use.calls for use in self.transcript.tools.values())
+
+    @property
+    def failed_tool_calls(self) -> int:
+        """How many of those failed."""
+        return sum(use.errors for use in self.transcript.tools.values())
+
+    def figures(self) -> dict[str, Any]:
+        """Return what both sides are compared by, in JSON types; None for what is unknown."""
+        known = {} if self.summary is None else self.summary.to_dict()
+        return {
+            **{name: known.get(name) for name in _FIGURES},
+            "turns": self.transcript.turns,
+            "messages": len(self.transcript.said),
+            "tool_calls": self.tool_calls,
+            "failed_tool_calls": self.failed_tool_calls,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        named = {"source": self.source, "session": self.session, "path": self.path, "parent": self.parent or None}
+        return named | self.figures()
+
+
+def read_side(
+    log: Log,
+    session: str | None,
+    *,
+    kept: int | None,
+    prices: PriceBook | None = None,
+    now: datetime | None = None,
+    progress: Progress | None = None,
+) -> Side:
+    """Read a session: what was said in it, and its figures.
+
+    Args:
+        log: Its log.
+        session: Which of the log's sessions; None for the first.
+        kept: Characters that are kept of one text; None keeps all.
+        prices: For what records no cost; None for the list prices.
+        now: The present, which tells running from unfinished.
+        progress: Told how far the scan is.
+
+    Raises:
+        LogNotReadable: The log cannot be read.
+    """
+    own = log.source.id in OWN
+    transcript = fold_transcript(log.source.read(log.path, session), own=own, kept=kept)
+    name = session or next(iter(log.source.name_sessions(log.path)), "")
+    found = list_sessions([log.path], prices=prices, now=now, progress=progress)
+    listed = [one for one in found.sessions if one.session == name] or list(found.sessions)[:1]
+    summary = replace(listed[0], path=log.path) if listed else None
+    return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)
+
+
+def is_same_log(left: tuple[Log, str | None], right: tuple[Log, str | None]) -> bool:
+    """Whether both are the same session of the same file."""
+    same_file = os.path.realpath(left[0].path) == os.path.realpath(right[0].path)
+    return same_file and left[0].source.id == right[0].source.id and left[1] == right[1]
+
+
+def renamed(side: Side, path: str) -> Side:
+    """Return a side whose log is called otherwise: one of the archive is unpacked somewhere."""
+    summary = side.summary and replace(side.summary, path=path)
+    return replace(side, path=path, summary=summary)

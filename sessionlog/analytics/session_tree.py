@@ -1,0 +1,110 @@
+"""Forks below the session that they were forked from, as far as both are in one list.
+
+The invariant: every session of the list comes out once, whatever their parents are called: a parent that is not in
+the list stands there by its name alone, and sessions that name each other in a circle are none's forks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sessionlog.analytics.sessions import SessionSummary
+
+GENERATIONS = 8
+"""How many generations of forks are told apart by their place."""
+
+Key = tuple[str, str]
+"""Source and id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A place in the tree.
+
+    Attributes:
+        key: Whose it is.
+        session: The session; None for a parent that is not in the list.
+        lasts: For each generation down to this one, whether no sibling comes after it, of many the nearest ones; empty
+            for what is no fork here.
+    """
+
+    key: Key
+    session: SessionSummary | None
+    lasts: tuple[bool, ...] = ()
+
+
+def key_of(session: SessionSummary) -> Key:
+    """What a session is known by."""
+    return session.source, session.session
+
+
+def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
+    """Put forks below their parents; all else, and the forks of one parent, stay in the order of the list."""
+    places: dict[Key, int] = {}
+    for index, session in enumerate(sessions):
+        places.setdefault(key_of(session), index)
+    parents = [_parent(session) for session in sessions]
+    forks: dict[Key, list[int]] = {}
+    for index, parent in enumerate(parents):
+        if parent is not None:
+            forks.setdefault(parent, []).append(index)
+    circles = _circles(parents, places)
+    tree: list[Branch] = []
+    seen: set[int] = set()
+    for index, parent in enumerate(parents):
+        if index in seen or (parent in places and index not in circles):
+            continue
+        if parent is None or parent in places:
+            tree += _grown(index, sessions, places, forks, seen)
+            continue
+        tree.append(Branch(key=parent, session=None))
+        for fork in forks[parent]:
+            lasts = (fork == forks[parent][-1],)
+            tree += _grown(fork, sessions, places, forks, seen, lasts)
+    return tree
+
+
+def _parent(session: SessionSummary) -> Key | None:
+    known = session.parent and session.parent != session.session
+    return (session.source, session.parent) if known else None
+
+
+def _circles(parents: Sequence[Key | None], places: dict[Key, int]) -> set[int]:
+    """Sessions whose way up never ends."""
+    known: dict[int, bool] = {}
+    for start in range(len(parents)):
+        way, index, ends = [], start, True
+        while index not in known:
+            known[index] = False  # whoever comes here again goes round
+            way.append(index)
+            parent = parents[index]
+            if parent not in places:
+                break
+            index = places[parent]
+        else:
+            ends = known[index]
+        known.update(dict.fromkeys(way, ends))
+    return {index for index, ends in known.items() if not ends}
+
+
+def _grown(
+    root: int,
+    sessions: Sequence[SessionSummary],
+    places: dict[Key, int],
+    forks: dict[Key, list[int]],
+    seen: set[int],
+    lasts: tuple[bool, ...] = (),
+) -> Iterator[Branch]:
+    """A session and all below it; of several logs with one id the first has the forks."""
+    stack = [(root, lasts)]
+    while stack:
+        index, above = stack.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        session = sessions[index]
+        yield Branch(key=key_of(session), session=session, lasts=above)
+        below = forks.get(key_of(session), []) if places[key_of(session)] == index else []
+        left = [fork for fork in below if fork not in seen]
+        stack += [(fork, (*above[1 - GENERATIONS :], fork == left[-1])) for fork in reversed(left)]

@@ -1,0 +1,141 @@
+"""From `module:agent` or `path/to/file.py:agent` to the agent: imported from the current folder, as `python` would.
+
+What goes wrong is said with what was looked for, where, and what to do. The folder stays on the path while the chat
+lasts, because an agent may import its neighbours late.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import reduce
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any
+
+from sessionlog import files
+from sessionlog.cli.output import fail
+from sessionlog.conversation.agent import Agent
+
+FORMS = "name it as module:agent or path/to/file.py:agent"
+_SOME = 6
+
+
+@contextmanager
+def on_path(name: str) -> Iterator[None]:
+    """Put the folder where an agent is looked for on the path: the file's, else the current one."""
+    place = _place(name)
+    folder = os.path.dirname(os.path.abspath(place)) if _is_file(place) else os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def load_agent(name: str, *, model: str | None = None) -> Agent:
+    """Import an agent; leaves with exit code 2 and a sentence if it is not there, or is none.
+
+    Args:
+        name: `module:agent` or `path/to/file.py:agent`; what stands behind the colon may have dots.
+        model: The model that a client is to ask.
+    """
+    place, colon, attribute = name.rpartition(":")
+    if not (place and colon and attribute):
+        fail(f"{name!r} does not say which agent; {FORMS}")
+    module = _imported(place)
+    found = _found(module, place, attribute)
+    if isinstance(found, Agent):
+        if model is not None:
+            fail(f"--model is for a client or a function; {name} is an Agent, which has its own")
+        return found
+    try:
+        return Agent(found, model=model, name=attribute)
+    except (TypeError, ValueError) as error:
+        step = "" if model or "model=" not in str(error) else "; here that is --model NAME"
+        fail(f"{name}: {error}{step}")
+
+
+def absolute(name: str) -> str:
+    """Return an agent's name as it can be used from any folder, where that is possible."""
+    place, colon, attribute = name.rpartition(":")
+    return f"{os.path.abspath(place)}{colon}{attribute}" if colon and _is_file(place) else name
+
+
+def _place(name: str) -> str:
+    return name.rpartition(":")[0]
+
+
+def _is_file(place: str) -> bool:
+    return place.endswith(".py") or os.sep in place
+
+
+def _imported(place: str) -> ModuleType:
+    try:
+        return _file_module(place) if _is_file(place) else import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            fail(f"no module {error.name!r} in {os.getcwd()} or among what is installed; {FORMS}")
+        fail(f"{place} needs {error.name!r}, which is not installed here{_where(error, place)}")
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except SystemExit as error:
+        fail(f"{place} ended the program while it was imported (exit {error.code}); guard its start by __main__")
+    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises, also what is no Exception
+        fail(f"{place} cannot be imported: {type(error).__name__}: {error}{_where(error, place)}")
+
+
+def _file_module(place: str) -> ModuleType:
+    if files.stat_path(place) is None:
+        fail(f"{place}: no such file; {FORMS}")
+    stem = os.path.basename(place).removesuffix(".py")
+    name = stem if stem not in sys.modules else f"sessionlog_chat_{stem}"
+    spec = spec_from_file_location(name, os.path.abspath(place))
+    if spec is None or spec.loader is None:
+        fail(f"{place} is no Python file; {FORMS}")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _where(error: BaseException, place: str) -> str:
+    """The last line of the user's own code in a traceback."""
+    name = os.path.basename(place) if _is_file(place) else f"{place.rpartition('.')[2]}.py"
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if os.path.basename(path) == name or os.path.dirname(path).endswith(place.replace(".", os.sep)):
+            line = f"{path}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    if line is None and isinstance(error, SyntaxError) and error.filename:
+        line = f"{error.filename}:{error.lineno}"
+    return "" if line is None else f" ({line})"
+
+
+def _found(module: ModuleType, place: str, attribute: str) -> Any:
+    try:
+        return reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        own = [key for key, value in vars(module).items() if not key.startswith("_") and _may_answer(value, module)]
+        near = get_close_matches(attribute, own, n=1)
+        named = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(own[:_SOME])}" if own else FORMS
+        fail(f"{place} has no {attribute!r}; {named}")
+
+
+def _may_answer(value: Any, module: ModuleType) -> bool:
+    """It is something of the module's own, and not a class or an import."""
+    if isinstance(value, type | ModuleType) or getattr(value, "__module__", module.__name__) in {
+        "typing",
+        "__future__",
+    }:
+        return False
+    return not callable(value) or getattr(value, "__module__", None) == module.__name__ or hasattr(value, "answer")

@@ -1,0 +1,147 @@
+"""How a chat looks: who answers, tool calls on a line each, what a turn came to, and remarks of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.color import ColorSystem
+
+from sessionlog.events.money import NANO
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.render.cells import cell_len
+from sessionlog.render.console import THEME
+from sessionlog.render.escape import one_line
+from sessionlog.render.flow import INDENT
+from sessionlog.render.replay.blocks import Call, Cost
+from sessionlog.render.replay.figures import money, span_of_time, tokens
+from sessionlog.render.replay.layout_tools import called
+from sessionlog.render.replay.lines import (
+    PAGE,
+    Line,
+    Span,
+    body,
+    cells,
+    clipped,
+    joined,
+    packed,
+    rule,
+    shorten,
+    told,
+    words,
+)
+from sessionlog.render.replay.view import Limit, View
+
+_ALL = Limit()
+_LONG = Limit(chars=4000)
+_MESSAGE = Limit(chars=600, lines=6)
+_SHORT = 40
+
+
+def _within(text: str, limit: Limit) -> str:
+    """The beginning of a text, and how much was left out."""
+    shown, left = shorten(text, limit)
+    return f"{shown.rstrip()}\n… {left} (in the log)" if left else shown
+
+
+def opening(view: View, session_id: str, *facts: str) -> Iterator[Line]:
+    """The head of a chat: which session it is, and who answers."""
+    yield from rule(view, [words(session_id, "title", limit=80), *(words(fact, limit=60) for fact in facts if fact)])
+
+
+def speaker(view: View, name: str) -> Line:
+    """Who answers."""
+    return clipped((Span("◂ ", "model"), words(name, "model")), view.width)
+
+
+def asked(view: View, text: str) -> Iterator[Line]:
+    """What a person has said before."""
+    yield from told(view, (Span("you ▸", "you"),), _within(text, _LONG), _ALL)
+
+
+def answered(view: View, text: str) -> Iterator[Line]:
+    """What has been answered before."""
+    yield from body(view, _within(text, _LONG), _ALL, indent=INDENT)
+
+
+def tool_line(view: View, name: str, arguments: Any, figures: Sequence[Span] = ()) -> list[Line]:
+    """A tool call on one line: its name, its main argument, and figures, which go below where they do not fit."""
+    narrow = view if view.width is None else replace(view, width=view.width - 1)  # a full row cannot be written again
+    line = next(called(narrow, Call(name=name, arguments=arguments, given=True), figures))
+    is_whole = cells(line) >= cells((Span("  ⚙ "), words(name))) + cells(joined(figures)) + 2
+    return [line] if is_whole or not figures else [line, *tool_below(view, figures)]
+
+
+def tool_below(view: View, figures: Sequence[Span], name: str = "") -> list[Line]:
+    """What became of a tool call, below it; with its name where another's may stand above."""
+    figures = [Span(f"⇢ {one_line(name, _SHORT)}", "tool"), *figures] if name else figures
+    return [(Span("    "), *line) for line in packed(figures, None if view.width is None else view.width - 5)]
+
+
+def outcome(view: View, error: str | None, duration_ms: float | None, output: str) -> list[Span]:
+    """What became of a tool call, in few words."""
+    lines = output.strip().count("\n") + 1
+    figures = (
+        Span("") if error is None else words(f"✘ {error.strip()}", "failed", limit=_SHORT),
+        span_of_time(view, duration_ms),
+        Span(f"{lines} lines" if lines > 1 else "", "note"),
+    )
+    return [figure for figure in figures if figure.text]
+
+
+def turn_figures(
+    view: View, *, duration_ms: float, usage: TokenUsage | None, cost_usd: float | None, partial: bool = False
+) -> Iterator[Line]:
+    """What a turn took: time, tokens, money, as far as known; at the right edge, where the figures of tools are."""
+    cost = None if cost_usd is None else Cost(nano=round(cost_usd * NANO))
+    counts = list(tokens(view, usage))
+    if counts and partial:
+        counts[0] = Span(f"at least {counts[0].text}")
+    parts = (span_of_time(view, duration_ms), *counts, money(view, cost))
+    edge = None if view.width is None else min(view.width - 1, PAGE)
+    noted = [part._replace(style=part.style or "note") for part in parts]
+    for line in packed(noted, None if edge is None else edge - INDENT):
+        yield (Span(" " * max(INDENT, (edge or 0) - cells(line))), *line)
+
+
+def mark(view: View, text: str, style: str = "note", sign: str = "·") -> Iterator[Line]:
+    """A remark of our own, behind a sign."""
+    if sign:
+        yield from told(view, (Span(f"{' ' * INDENT}{sign}", style),), _within(text, _MESSAGE), _ALL)
+    else:
+        yield from body(view, _within(text, _MESSAGE), _ALL, indent=INDENT, style=style)
+
+
+def said_wrong(view: View, text: str) -> Iterator[Line]:
+    """Why a turn failed."""
+    yield from told(view, (Span(f"{' ' * INDENT}✘", "failed"),), _within(text, _MESSAGE), _ALL, "failed")
+
+
+def facts(view: View, rows: Sequence[tuple[str, str]], style: str = "note") -> Iterator[Line]:
+    """Names and what belongs to them, in two columns; the second is wrapped."""
+    indent = max((cell_len(one_line(name, _SHORT)) for name, _ in rows), default=0) + 2 + INDENT
+    for name, text in rows:
+        label = one_line(name, _SHORT)
+        head = Span(f"{' ' * INDENT}{label}{' ' * (indent - INDENT - cell_len(label))}", style)
+        for index, line in enumerate(body(view, _within(text, _MESSAGE), _ALL, indent=indent)):
+            yield line if index else (head, *line[1:])
+
+
+def prompt(*, first: bool, coloured: bool, unicode: bool, edited: bool) -> str:
+    """The text before what a person types.
+
+    Args:
+        first: It is the first line of a text.
+        coloured: The terminal shows colours.
+        unicode: It shows more than ASCII.
+        edited: An editor of lines has to know which part of it takes no room.
+    """
+    sign = ("▸" if unicode else ">") if first else ("┆" if unicode else ":")
+    text = f"you {sign}" if first else f"    {sign}"
+    if coloured:
+        style = THEME.styles["you"] if first else THEME.styles["note"]
+        begin, _, end = style.render("\0", color_system=ColorSystem.STANDARD).partition("\0")
+        hide, show = ("\1", "\2") if edited else ("", "")
+        text = f"{hide}{begin}{show}{text}{hide}{end}{show}"
+    return f"{text} "

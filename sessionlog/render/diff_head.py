@@ -1,0 +1,175 @@
+"""The head of a comparison: both sessions' figures beside each other, marked where they differ, and their tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sessionlog.analytics.diff.report import SessionDiff, ToolPair
+from sessionlog.analytics.diff.side import Side
+from sessionlog.analytics.diff.tool_use import ToolUse
+from sessionlog.render.escape import one_line
+from sessionlog.render.line import Line
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.table import Cell, Column, fit_table
+
+DIFFERS = "≠"
+_FIGURES = (
+    Column(title="", name="differs", right=False),
+    Column(title="", name="what", right=False),
+    Column(title="A", name="A", right=False, least=16),
+    Column(title="B", name="B", right=False, least=16),
+    Column(title="B − A", name="B − A", right=False, rank=1),
+)
+_TOOLS = (
+    Column(title="", name="differs", right=False),
+    Column(title="TOOL", name="tool", right=False, least=12),
+    Column(title="CALLS A", name="calls A"),
+    Column(title="CALLS B", name="calls B"),
+    Column(title="ERRORS A", name="errors A"),
+    Column(title="ERRORS B", name="errors B"),
+    Column(title="TIME A", name="time A", rank=1),
+    Column(title="TIME B", name="time B", rank=1),
+)
+_COUNTS = (
+    ("turns", "turns"), ("messages", "messages"), ("requests", "requests"), ("failed_requests", "failed requests"),
+)  # fmt: skip
+_TOKENS = (
+    ("input_tokens", "input"), ("cache_read_tokens", "cached"), ("cache_write_tokens", "cache written"),
+    ("output_tokens", "output"), ("reasoning_tokens", "reasoning"),
+)  # fmt: skip
+
+
+def figure_lines(diff: SessionDiff, width: int) -> Sequence[Line]:
+    """The table of figures; those that are nothing on both sides are left out."""
+    return fit_table(_FIGURES, list(_figures(diff)), width=width).lines
+
+
+def _figures(diff: SessionDiff) -> Iterator[list[Cell]]:
+    left, right = diff.left.figures(), diff.right.figures()
+    sides, both = (diff.left, diff.right), (left, right)
+    yield _row("session", [Cell(text=one_line(side.session, 60)) for side in sides], differs=False)
+    if diff.left.source != diff.right.source:
+        yield _row("agent", [Cell(text=side.source) for side in sides])
+    yield _row("model", [Cell(text=_models(one)) for one in both])
+    yield _row("status", [_status(one) for one in both])
+    for name, title in (*_COUNTS, *_TOKENS):
+        if left[name] or right[name]:
+            yield _row(title, [_cell(one[name], human_count) for one in both], _delta(left, right, name))
+    yield _row("cost", [_cost(side) for side in sides], _saved(diff), differs="cost_usd" in diff.changed)
+    spent = [_cell(one["duration_ms"] or None, duration) for one in both]
+    yield _row("time", spent, _delta(left, right, "duration_ms", duration))
+    if left["tool_calls"] or right["tool_calls"]:
+        calls = [Cell(text=_tool_calls(one)) for one in both]
+        yield _row("tool calls", calls, _delta(left, right, "tool_calls"))
+    if any(side.transcript.system for side in sides):
+        prompts = [_cell(len(side.transcript.system) or None, _characters) for side in sides]
+        yield _row("system prompt", prompts, differs=diff.is_same_system is False)
+    if any(diff.offered.values()):
+        tools = [Cell(text=_offered(diff.offered, side)) for side in ("left", "right")]
+        yield _row("tools offered", tools, differs=True)
+
+
+def _row(what: str, sides: Sequence[Cell], delta: str = "", *, differs: bool | None = None) -> list[Cell]:
+    left, right = sides
+    is_different = left.text != right.text if differs is None else differs
+    mark = DIFFERS if is_different else ""
+    return [Cell(text=mark, style="unfinished"), Cell(text=what, style="secondary"), left, right,
+            Cell(text=delta if is_different else "", style="secondary")]  # fmt: skip
+
+
+def _cell(value: Any, show: Callable[[Any], str]) -> Cell:
+    return Cell(text=UNKNOWN if value is None else show(value))
+
+
+def _characters(count: int) -> str:
+    return f"{count:,} characters"
+
+
+def _models(figures: Mapping[str, Any]) -> str:
+    models = figures["models"] or [UNKNOWN]
+    return one_line(models[0], 40) + (f" +{len(models) - 1}" if len(models) > 1 else "")
+
+
+def _status(figures: Mapping[str, Any]) -> Cell:
+    status = figures["status"] or UNKNOWN
+    is_failure = status not in ("success", "running", "unfinished", "cancelled", "unknown", UNKNOWN)
+    why = f": {one_line(figures['error'], 60)}" if is_failure and figures["error"] else ""
+    return Cell(text=one_line(status.replace("_", " "), 40) + why, style="failed" if is_failure else "")
+
+
+def _tool_calls(figures: Mapping[str, Any]) -> str:
+    failed = figures["failed_tool_calls"]
+    return human_count(figures["tool_calls"]) + (f", {human_count(failed)} failed" if failed else "")
+
+
+def _cost(side: Side) -> Cell:
+    figures = side.figures()
+    estimated = figures["estimated_cost_usd"] is not None and figures["estimated_cost_usd"] > 0
+    more = "+" if figures["cost_is_partial"] and figures["cost_usd"] is not None else ""
+    return Cell(text=usd(figures["cost_usd"], estimated=estimated) + more, style="estimated" if estimated else "")
+
+
+def _saved(diff: SessionDiff) -> str:
+    """What B costs more, where all of both costs is known."""
+    left, right = diff.left.figures(), diff.right.figures()
+    if None in (left["cost_usd"], right["cost_usd"]) or left["cost_is_partial"] or right["cost_is_partial"]:
+        return ""
+    more = right["cost_usd"] - left["cost_usd"]
+    estimated = bool(left["estimated_cost_usd"] or right["estimated_cost_usd"])
+    share = _share(left["cost_usd"], right["cost_usd"])
+    return f"{'~' if estimated else ''}{_sign(more)}{usd(abs(more))}{share}"
+
+
+def _delta(
+    left: Mapping[str, Any], right: Mapping[str, Any], name: str, show: Callable[[Any], str] = human_count
+) -> str:
+    one, other = left[name], right[name]
+    if one is None or other is None or one == other:
+        return ""
+    share = "" if name in dict(_COUNTS) or name == "tool_calls" else _share(one, other)
+    return f"{_sign(other - one)}{show(abs(other - one))}{share}"
+
+
+def _sign(value: float) -> str:
+    return "−" if value < 0 else "+"
+
+
+def _share(one: float, other: float) -> str:
+    """The change in percent, where it is one that is worth a word."""
+    if not one or not 0 < abs(share := round((other - one) / one * 100)) < 1000:
+        return ""
+    return f" ({_sign(share)}{abs(share)} %)"
+
+
+def _offered(offered: Mapping[str, Sequence[str]], side: str) -> str:
+    """Tools that only this side has; of those that are told in other words it is the right one that is new."""
+    only = [one_line(name, 40) for name in offered[f"{side}_only"][:3]]
+    more = len(offered[f"{side}_only"]) - len(only)
+    words = [f"only {', '.join(only)}{f' and {more} more' if more else ''}"] if only else []
+    if side == "right" and offered["changed"]:
+        words.append(f"{len(offered['changed'])} told otherwise: {', '.join(map(_short, offered['changed'][:3]))}")
+    return "; ".join(words) or UNKNOWN
+
+
+def _short(name: str) -> str:
+    return one_line(name, 40)
+
+
+def tool_lines(diff: SessionDiff, width: int, *, full: bool) -> Iterator[Line]:
+    """Tools that were called more or failed more on one side; `full` with the others."""
+    shown = [tool for tool in diff.tools if full or not tool.is_alike]
+    if shown:
+        yield Line()
+        yield from fit_table(_TOOLS, [_tool_row(tool) for tool in shown], width=width).lines
+        alike = len(diff.tools) - len(shown)
+        if alike:
+            yield Line(f"{alike} more used alike (--full)", "note")
+
+
+def _tool_row(tool: ToolPair) -> list[Cell]:
+    left, right = tool.left or ToolUse(), tool.right or ToolUse()
+    cells = [Cell(text="" if tool.is_alike else DIFFERS, style="unfinished"), Cell(text=one_line(tool.tool, 60))]
+    cells += [Cell(text=human_count(use.calls)) for use in (left, right)]
+    cells += [Cell(text=human_count(use.errors), style="failed" if use.errors else "") for use in (left, right)]
+    return [*cells, *(_cell(use.duration_ms, duration) for use in (left, right))]

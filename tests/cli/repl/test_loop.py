@@ -1,0 +1,211 @@
+"""The loop: lines in, turns and commands out; a chat that ends in any way has saved its session."""
+
+import json
+import signal
+
+import pytest
+
+from sessionlog import read_events
+from sessionlog.cli.output import Leave
+from sessionlog.cli.repl.faces import PlainFace
+from sessionlog.cli.repl.loop import talk
+
+
+class Script:
+    """Lines of a script; what is an exception is raised."""
+
+    is_empty = True
+
+    def __init__(self, *lines):
+        self.lines, self.closed = list(lines), False
+
+    def read(self):
+        if not self.lines:
+            raise EOFError
+        line = self.lines.pop(0)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+    def close(self):
+        self.closed = True
+
+
+class Personal(PlainFace):
+    """A person who is told as a pipe is."""
+
+    is_interactive = True
+
+
+def ends_of(chat):
+    """How the session ended, as its log says."""
+    return [event.data["status"] for event in read_events(chat.path) if event.type == "session.end"]
+
+
+def test_each_line_is_a_turn(chat, capsys):
+    """Blank ones are none; the session has ended well."""
+    talking, lines = chat(), Script("one", "", "  ", "two")
+    talk(talking, lines)
+    assert capsys.readouterr().out == "I heard 'one'.\nI heard 'two'.\n"
+    assert ends_of(talking) == ["success"]
+    assert lines.closed
+
+
+def test_a_text_may_begin_with_a_slash(chat, capsys):
+    """Typed twice; and one that has a slash further on is a text anyway."""
+    talk(chat(), Script("//etc/hosts", "a /quit", "///", " /quit"))
+    assert capsys.readouterr().out.splitlines() == [
+        "I heard '/etc/hosts'.", "I heard 'a /quit'.", "I heard '//'.", "I heard ' /quit'.",
+    ]  # fmt: skip
+
+
+def test_quit_ends_it(chat):
+    """What stands behind it is not read."""
+    lines = Script("/quit", "one")
+    talk(chat(), lines)
+    assert lines.lines == ["one"]
+
+
+def test_a_failed_turn_makes_the_exit_code_1(chat, capsys):
+    """For scripts; the lines after it are turns all the same."""
+    talking = chat()
+    with pytest.raises(Leave) as caught:
+        talk(talking, Script("fail now", "one"))
+    assert caught.value.code == 1
+    out, err = capsys.readouterr()
+    assert out == "I would \nI heard 'one'.\n"
+    assert r"the agent failed: ValueError: no such thing\x1b[2J; what was said is kept" in err
+    assert talking.session.history()[1].partial == "failed"
+
+
+def test_a_person_has_seen_it_fail(chat):
+    """And leaves with 0."""
+    talk(chat(Personal()), Script("fail now"))
+
+
+def test_an_answer_that_a_person_stops_is_kept(chat):
+    """The chat goes on, and the session has not ended by it."""
+    talking = chat(Personal())
+    talk(talking, Script("stop here", "one"))
+    history = talking.session.history()
+    assert [message.partial for message in history] == [None, "cancelled", None, None]
+    assert history[1].text == "one two "
+    assert ends_of(talking) == ["success"]
+
+
+def test_a_script_that_is_stopped_ends(chat):
+    """As Ctrl-C does with any program: what was said is kept, and the session is cancelled."""
+    talking, lines = chat(), Script("stop here", "one")
+    with pytest.raises(KeyboardInterrupt):
+        talk(talking, lines)
+    assert talking.session.history()[1].partial == "cancelled"
+    assert ends_of(talking) == ["cancelled"]
+    assert lines.closed
+
+
+def test_ctrl_c_at_the_prompt(chat, capsys):
+    """It is said how to leave, but not to who has typed half a line; a script ends."""
+    lines = Script(KeyboardInterrupt(), "one")
+    talk(chat(Personal()), lines)
+    assert "Ctrl-D or /quit leaves" in capsys.readouterr().err
+    lines = Script(KeyboardInterrupt())
+    lines.is_empty = False
+    talk(chat(Personal()), lines)
+    assert "leaves" not in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        talk(chat(), Script(KeyboardInterrupt()))
+
+
+def test_ctrl_c_while_something_is_told(chat, monkeypatch):
+    """Also between two pieces the answer is kept as one that was stopped."""
+    talking = chat(Personal())
+    monkeypatch.setattr(talking.face, "text", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    talk(talking, Script("one"))
+    assert talking.session.history()[1].partial == "cancelled"
+
+
+def test_ctrl_c_in_a_command(chat, monkeypatch):
+    """The chat goes on."""
+    talking = chat(Personal())
+    monkeypatch.setattr(talking.face, "facts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    lines = Script("/help", "one")
+    monkeypatch.setattr("sessionlog.cli.repl.chat.Chat.is_recorded", False)
+    talk(talking, lines)
+    assert len(talking.session.history()) == 2
+
+
+def test_a_pipe_that_is_gone(chat, monkeypatch):
+    """What was shown is kept, and the session has ended."""
+    talking = chat()
+    monkeypatch.setattr(talking.face, "text", lambda _: (_ for _ in ()).throw(BrokenPipeError))
+    with pytest.raises(BrokenPipeError):
+        talk(talking, Script("one"))
+    assert talking.session.history()[1].partial == "interrupted"
+    assert ends_of(talking) == ["error"]
+
+
+def test_signals_are_given_back(chat):
+    """Whoever had them before."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+    talk(chat(), Script("one"))
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)] == before
+
+
+def test_nothing_said_leaves_nothing(chat, capsys):
+    """No log is made of a chat in which nobody spoke."""
+    talking = chat(Personal())
+    talk(talking, Script())
+    assert not talking.is_recorded
+    assert "--resume" not in capsys.readouterr().err
+
+
+def test_leaving_says_how_to_go_on(chat, capsys):
+    """To a person."""
+    talking = chat(Personal())
+    talk(talking, Script("one"))
+    assert f"sessionlog chat desk:agent --resume {talking.session.session_id}" in capsys.readouterr().err
+    talk(chat(), Script("one"))
+    assert "--resume" not in capsys.readouterr().err
+
+
+def test_what_is_piped_is_a_chat(piped, sessions):
+    """Without prompts; the whole way through the command line."""
+    code, out, err = piped("hello", "look", "/undo", "again")
+    assert code == 0
+    assert out == "You said: hello (1 messages) \nIt says nothing much. \nYou said: again (3 messages) \n"
+    assert "you ▸" not in out + err
+    assert "⚙ look  notes.txt" in err
+    assert len(list(sessions.iterdir())) == 1
+
+
+def test_what_an_agent_prints_is_no_answer(piped, desk):
+    """It goes beside them, also while it is imported; reports are of our own."""
+    code = "print('import')\ndef agent(messages):\n    print('noise')\n    return 'answer'\n"
+    (desk / "loud_desk.py").write_text(code, "utf-8")
+    _, out, err = piped("hello", "/usage", arguments=("./loud_desk.py:agent",))
+    assert out.startswith("answer\nUsage · all time")
+    assert "import\n" in err
+    assert "noise\n" in err
+    _, out, _ = piped("hello", "/usage", arguments=("./loud_desk.py:agent", "--json"))
+    assert [json.loads(line)["type"] for line in out.splitlines()] == ["session", "text_delta", "done", "report"]
+
+
+def test_what_is_piped_and_fails(piped):
+    """Exit code 1."""
+    code, out, err = piped("fail now", "hello")
+    assert (code, out) == (1, "I would \nYou said: hello (3 messages) \n")
+    assert "Traceback" not in err
+
+
+def test_json_lines(piped):
+    """One object for each piece, and nothing else on stdout."""
+    code, out, err = piped("look", "fail now", "/nope", arguments=("desk:agent", "--json"))
+    items = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (1, "")
+    assert items[0]["schema"] == "sessionlog.chat/1"
+    kinds = [item["type"] for item in items]
+    assert [kind for n, kind in enumerate(kinds) if kind != kinds[n - 1]] == [
+        "session", "tool_called", "tool_returned", "text_delta", "done", "text_delta", "failed",
+    ]  # fmt: skip
+    done = next(item for item in items if item["type"] == "done")
+    assert (done["text"], done["usage"]["output"], done["status"]) == ("It says nothing much. ", 20, "success")
