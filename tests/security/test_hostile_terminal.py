@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import sys
 
 import pytest
@@ -77,6 +78,8 @@ def test_a_real_process_on_a_real_terminal(options, evil, monkeypatch):
     os.close(master)
     _, status = os.waitpid(pid, 0)
     out = b"".join(chunks).replace(b"\r\n", b"\n")  # the terminal's own doing
+    if b"reading logs" in out:  # the bar of a scan that takes long, on a busy machine
+        out = re.sub(rb"\x1b\[(?:\?25[lh]|2K|1A)", b"", out)
     assert out
     assert os.waitstatus_to_exitcode(status) in {0, 1}
     assert findings(out, sgr=True) == []
