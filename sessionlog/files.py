@@ -31,8 +31,7 @@ _TRY_EXCLUSIVE: int = getattr(fcntl, "LOCK_EX", 0) | getattr(fcntl, "LOCK_NB", 0
 _UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY")
 _UNSETTLED = -2  # a folder's mtime that nothing equals
-_TICK_NS = 20_000_000  # clocks of file systems tick every 1-10 ms
-_COARSE_NS = 2_100_000_000  # and on FAT every two seconds
+_TICK_NS, _COARSE_NS = 20_000_000, 2_100_000_000  # clocks of file systems tick every 1-10 ms, on FAT every two seconds
 
 
 class FileGoneError(OSError):
@@ -69,10 +68,12 @@ class AppendFile:
     Attributes:
         fd: The file's descriptor.
         size: Its length when it was opened.
+        whole: Its length after our last append, when it ends in a whole line; -1 if nobody knows, -2 before the first.
+        others: Where bytes end that somebody else put between two of our appends; 0 if nobody has.
         unlocked_until: Monotonic time before which the lock is not waited for again, 0 while it can be had.
     """
 
-    __slots__ = ("_folder", "_folder_mtime", "_owned", "_whole", "fd", "size", "unlocked_until")
+    __slots__ = ("_folder", "_folder_mtime", "_owned", "fd", "others", "size", "unlocked_until", "whole")
 
     def __init__(self, directory: str, name: str) -> None:
         """Open `directory/name`, creating it 0600.
@@ -84,8 +85,8 @@ class AppendFile:
         self.fd = self._folder = -1
         self._owned: dict[int, tuple[int, int] | None] = {}  # descriptor -> the file it was opened for
         self._folder_mtime = _UNSETTLED
-        self._whole = -1  # the length at which the file is known to end in a whole line
-        self.unlocked_until = 0.0
+        self.whole = -2
+        self.others, self.unlocked_until = 0, 0.0
         try:
             if os.open in os.supports_dir_fd:
                 self._folder = os.open(directory, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
@@ -115,8 +116,7 @@ class AppendFile:
             FileGoneError: Nothing was written, and opening the file anew will help.
             OSError: Nothing of the lines is in the file, or only an unfinished piece of them.
         """
-        fd = self.fd
-        locked = False
+        fd, locked = self.fd, False
         try:
             if fcntl is not None:
                 try:
@@ -128,13 +128,13 @@ class AppendFile:
             if changed != self._folder_mtime:
                 self._check_exists(changed)
             size = os.lseek(fd, 0, 2)
-            if size != self._whole or not locked:
+            if size != self.whole or not locked:
                 line = self._healed(line, size, locked)
-            self._whole = -1
+            self.whole = -1
             written = os.write(fd, line)
             if written != len(line):
                 _finish(fd, line, written, size, alone=locked or fcntl is None)
-            self._whole = size + len(line)
+            self.whole = size + len(line)
             if locked:
                 self.unlocked_until = 0.0
         finally:
@@ -142,7 +142,7 @@ class AppendFile:
                 try:
                     fcntl.flock(fd, _UNLOCK)
                 except Exception:  # noqa: BLE001 - the lines are in the file: that stays true
-                    self._whole = -1  # others go on without the lock, so their last line may be torn
+                    self.whole = -1  # others go on without the lock, so their last line may be torn
 
     def _lock_late(self, error: Exception) -> bool:
         """Wait for the lock, but only once in ten seconds: a stopped holder must not slow every event down."""
@@ -170,8 +170,9 @@ class AppendFile:
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
-        if size == 0 and (self.size or self._whole > 0):
+        if size == 0 and (self.size or self.whole > 0):
             raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
+        self.others = size if size > (self.size if self.whole == -2 else self.whole) >= 0 else self.others
         if size and ((not locked and fcntl is not None) or read_tail(self.fd, size, 1) != b"\n"):
             return b"\n" + line
         return line

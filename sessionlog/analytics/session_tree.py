@@ -1,7 +1,8 @@
 """Forks below the session that they were forked from, as far as both are in one list.
 
 The invariant: every session of the list comes out once, whatever their parents are called: a parent that is not in
-the list stands there by its name alone, and sessions that name each other in a circle are none's forks.
+the list stands there by its name alone, and sessions that name each other in a circle are none's forks, though others
+are theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from sessionlog.analytics.sessions import SessionSummary
 
 GENERATIONS = 8
-"""How many generations of forks are told apart by their place."""
+"""How many generations of forks are told apart by their place; all below stand in the last one's."""
 
 Key = tuple[str, str]
 """Source and id."""
@@ -25,13 +26,15 @@ class Branch:
     Attributes:
         key: Whose it is.
         session: The session; None for a parent that is not in the list.
-        lasts: For each generation down to this one, whether no sibling comes after it, of many the nearest ones; empty
-            for what is no fork here.
+        lasts: For each generation down to this one, of many the first, whether no sibling comes after it; empty for
+            what is no fork here.
+        depth: How many generations of forks there are down to this one.
     """
 
     key: Key
     session: SessionSummary | None
     lasts: tuple[bool, ...] = ()
+    depth: int = 0
 
 
 def key_of(session: SessionSummary) -> Key:
@@ -44,18 +47,19 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     places: dict[Key, int] = {}
     for index, session in enumerate(sessions):
         places.setdefault(key_of(session), index)
-    parents = [_parent(session) for session in sessions]
+    named = [_parent(session) for session in sessions]
+    circles = _circles(named, places)
+    parents = [None if index in circles else parent for index, parent in enumerate(named)]
     forks: dict[Key, list[int]] = {}
     for index, parent in enumerate(parents):
         if parent is not None:
             forks.setdefault(parent, []).append(index)
-    circles = _circles(parents, places)
     tree: list[Branch] = []
     seen: set[int] = set()
     for index, parent in enumerate(parents):
-        if index in seen or (parent in places and index not in circles):
+        if index in seen or parent in places:
             continue
-        if parent is None or parent in places:
+        if parent is None:
             tree += _grown(index, sessions, places, forks, seen)
             continue
         tree.append(Branch(key=parent, session=None))
@@ -71,21 +75,20 @@ def _parent(session: SessionSummary) -> Key | None:
 
 
 def _circles(parents: Sequence[Key | None], places: dict[Key, int]) -> set[int]:
-    """Sessions whose way up never ends."""
-    known: dict[int, bool] = {}
+    """Sessions that are above themselves."""
+    circles: set[int] = set()
+    seen: set[int] = set()
     for start in range(len(parents)):
-        way, index, ends = [], start, True
-        while index not in known:
-            known[index] = False  # whoever comes here again goes round
-            way.append(index)
+        way: dict[int, int] = {}
+        index: int | None = start
+        while index is not None and index not in seen:
+            way[index] = len(way)
+            seen.add(index)
             parent = parents[index]
-            if parent not in places:
-                break
-            index = places[parent]
-        else:
-            ends = known[index]
-        known.update(dict.fromkeys(way, ends))
-    return {index for index, ends in known.items() if not ends}
+            index = None if parent is None else places.get(parent)
+        if index in way:
+            circles.update(one for one, place in way.items() if place >= way[index])
+    return circles
 
 
 def _grown(
@@ -97,14 +100,14 @@ def _grown(
     lasts: tuple[bool, ...] = (),
 ) -> Iterator[Branch]:
     """A session and all below it; of several logs with one id the first has the forks."""
-    stack = [(root, lasts)]
+    stack = [(root, lasts, len(lasts))]
     while stack:
-        index, above = stack.pop()
+        index, above, depth = stack.pop()
         if index in seen:
             continue
         seen.add(index)
         session = sessions[index]
-        yield Branch(key=key_of(session), session=session, lasts=above)
+        yield Branch(key=key_of(session), session=session, lasts=above, depth=depth)
         below = forks.get(key_of(session), []) if places[key_of(session)] == index else []
         left = [fork for fork in below if fork not in seen]
-        stack += [(fork, (*above[1 - GENERATIONS :], fork == left[-1])) for fork in reversed(left)]
+        stack += [(fork, (*above, fork == left[-1])[:GENERATIONS], depth + 1) for fork in reversed(left)]

@@ -33,7 +33,8 @@ def diff(
     """Compare two sessions: where they part, what each said from there, tools, tokens, cost and time.
 
     They are equal if the same was said: prompts, answers, tool calls and results. Ids, times and models do not count.
-    Exits with 0 if they are equal, with 1 if not.
+    Neither does what was taken back (/undo), nor what a parent had dropped when a fork was made. Exits with 0 if they
+    are equal, with 1 if not.
 
     Example: sessionlog diff s-9f2 s-a01
     """

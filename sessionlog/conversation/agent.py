@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from sessionlog.conversation.agents.answerer import Answerer
 from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
+from sessionlog.conversation.parts import check_parts
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.protocol import SessionStore
 from sessionlog.logger.session_logger import SessionLogger
@@ -24,11 +26,23 @@ class Agent(Answerer):
         name: What to call it.
 
     Raises:
-        TypeError: `call` is nothing that answers.
+        TypeError: `call` is nothing that answers, `system` no text, or `tools` no list of functions.
         ValueError: Two tools have the same name.
     """
 
     __slots__ = ()
+
+    def __init__(
+        self,
+        call: Any,
+        system: str | None = None,
+        tools: Iterable[Callable[..., Any]] = (),
+        *,
+        model: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        check_parts(system=system)
+        super().__init__(call, system, tools, model=model, name=name)
 
     def session(
         self,

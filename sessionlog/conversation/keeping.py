@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
+from sessionlog.conversation.history.conversation import Conversation
+from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.stores.protocol import Saved, SessionStore
@@ -12,6 +14,8 @@ from sessionlog.conversation.turns.line import Line, State
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
 
 SCHEMA = "sessionlog.session/1"
+LOG_SEQ = "log_seq"
+"""What a snapshot calls the number of the last event that the log had then."""
 _STATES: tuple[str, ...] = get_args(State)
 
 
@@ -30,16 +34,23 @@ def restore(line: Line, data: Mapping[str, Any], settings: ConversationSettings 
     """
     if not isinstance(data, Mapping):
         raise InvalidHistory(f"a saved session is an object, not {type(data).__name__}")
-    schema, system, state = data.get("schema", SCHEMA), data.get("system"), data.get("state")
+    schema, system = data.get("schema", SCHEMA), data.get("system")
     if schema != SCHEMA:
         raise InvalidHistory(f"schema: {schema!r:.80}; this version reads {SCHEMA!r}")
     if not isinstance(system, str | None):
         raise InvalidHistory(f"system: {type(system).__name__}; it is a text or null")
+    state = data.get("state")
     if state is not None and state not in _STATES:
         raise InvalidHistory(f"state: {state!r:.80}; it is one of {', '.join(_STATES)}")
     line.conversation.restore_from(data, settings=settings)
     line.system = system if line.system is None else line.system
-    line.state = cast("State", state or ("complete" if line.conversation.message_count else "new"))
+    line.state = saved_state(data, line.conversation)
+
+
+def saved_state(data: Mapping[str, Any], conversation: Conversation) -> State:
+    """Return the state that was saved; where none was, what the history shows."""
+    state = data.get("state")
+    return cast("State", state) if state in _STATES else "complete" if conversation.message_count else "new"
 
 
 def saved_id(data: Mapping[str, Any]) -> str | None:
@@ -59,12 +70,13 @@ class Shelf:
 
     Attributes:
         store: The store; None keeps nothing.
+        session_id: What the session is called there.
     """
 
-    __slots__ = ("_session_id", "_version", "store")
+    __slots__ = ("_version", "session_id", "store")
 
     def __init__(self, store: SessionStore | None, session_id: str) -> None:
-        self.store, self._session_id = store, session_id
+        self.store, self.session_id = store, session_id
         self._version: int | None = 0  # which no stored session has
 
     def seen(self, data: Mapping[str, Any]) -> None:
@@ -77,7 +89,7 @@ class Shelf:
 
     def load(self) -> Mapping[str, Any] | None:
         """Return what is there, None if nothing is."""
-        data = None if self.store is None else self.store.load(self._session_id)
+        data = None if self.store is None else self.store.load(self.session_id)
         if data is not None:
             self.seen(data)
         return data
@@ -87,17 +99,25 @@ class Shelf:
 
         Raises:
             StaleSession: Somebody else has saved it since it was seen.
-            SessionNotSaved: It could not be saved.
+            SessionNotSaved: It could not be saved, or could not be loaded again.
         """
         if self.store is None:
             return
-        data = {**line.conversation.to_serializable(), **session_to_dict(self._session_id, line)}
-        whole = Saved({"schema": SCHEMA, **data, "state": line.state}, version=self._version)
         try:
-            self._version = self.store.save(self._session_id, whole)
+            check_history(line.conversation.messages)
+        except InvalidHistory as error:
+            unwanted = "undo() takes the newest turn back, clear() all of them"
+            raise SessionNotSaved(
+                f"session {self.session_id!r} was not saved, for nothing could load it again: {error}; {unwanted}"
+            ) from error
+        data = {**line.conversation.to_serializable(), **session_to_dict(self.session_id, line)}
+        logged = {} if line.last_seq is None else {LOG_SEQ: line.last_seq}
+        whole = Saved({"schema": SCHEMA, **data, "state": line.state, **logged}, version=self._version)
+        try:
+            self._version = self.store.save(self.session_id, whole)
         except (StaleSession, SessionNotSaved):
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}".rstrip(": ")
             kept = "the history in memory has all of it, and save() tries again"
-            raise SessionNotSaved(f"session {self._session_id!r} was not saved: {why}; {kept}") from error
+            raise SessionNotSaved(f"session {self.session_id!r} was not saved: {why}; {kept}") from error

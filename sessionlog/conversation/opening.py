@@ -19,10 +19,12 @@ from sessionlog.conversation.history.saved import message_from_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.token_counter import TokenCounter
 from sessionlog.conversation.keeping import Shelf, restore, saved_id
+from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.parts import check_parts
+from sessionlog.conversation.snapshot import catch_up
 from sessionlog.conversation.stores.protocol import SessionStore
 from sessionlog.conversation.turns.line import Line
-from sessionlog.errors import InvalidHistory
 from sessionlog.logger.session_logger import SessionLogger
 
 if TYPE_CHECKING:
@@ -74,10 +76,13 @@ def open_session(
     elif stored is not None:
         restore(line, stored, settings)
     elif messages is not None:
-        found = [message_from_dict(one) if isinstance(one, Mapping) else one for one in messages]
+        found = [
+            message_from_dict(one, f"messages[{n}]") if isinstance(one, Mapping) else one
+            for n, one in enumerate(messages)
+        ]
         line.conversation.replace_messages(found)
         check_history(found)
-        line.state = "complete" if found else "new"
+        line.state = state_of(found)
     return _settled(opened)
 
 
@@ -130,8 +135,9 @@ def open_fork_of_log(
     Raises:
         ValueError: There is a log of the new session's id already.
     """
+    check_parts(session_id=session_id, store=store, settings=settings)
     beside = directory if directory is not None or remembered.closed else os.path.dirname(remembered.path)
-    logger = SessionLogger(beside, str(uuid4()) if session_id is None else session_id)
+    logger = SessionLogger(beside, session_id)
     if not logger.is_new():
         raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
     opened = _new(agent, None, store, logger, settings)
@@ -140,24 +146,28 @@ def open_fork_of_log(
     return opened
 
 
-def open_fork(parent: Line, store: SessionStore | None, session_id: str | None) -> Opened:
+def open_fork(parent: Line, parent_id: str, store: SessionStore | None, session_id: str | None) -> Opened:
     """Open a new session where another one is; with a log beside its log, if it has one.
 
     Raises:
-        ValueError: There is a log, or a stored session, of that id already.
+        ValueError: There is a log, or a stored session, of that id already; or it is the parent's own.
     """
-    chosen = str(uuid4()) if session_id is None else session_id
+    check_parts(session_id=session_id)
+    if session_id == parent_id:
+        raise ValueError(f"{session_id!r} is this session's own id; a fork has another, or leave it out for a new one")
+    recorder = parent.recorder
+    mine = recorder.sibling(session_id)
+    chosen = session_id or mine.session_id or str(uuid4())
     if store is not None and store.exists(chosen):
         raise ValueError(f"there is a session {chosen!r} in the store already")
-    recorder = parent.recorder
     if recorder.path is not None:
         parent.begin()
     line = Line(
         agent=parent.agent,
         system=parent.system,
         conversation=Conversation(parent.conversation.settings, messages=parent.conversation.messages),
-        recorder=recorder.sibling(chosen),
-        state=parent.state,
+        recorder=mine,
+        state=state_of(parent.conversation.messages),
     )
     line.begin(recorder.parent())
     return Opened(chosen, line, Shelf(store, chosen))
@@ -173,6 +183,7 @@ def _new(
     system: str | None = None,
 ) -> Opened:
     """A session that nothing is known of yet; its system's text is None unless it was given."""
+    check_parts(session_id=session_id, system=system, store=store, logger=logger, settings=settings)
     asked = agent if isinstance(agent, Answerer) else Answerer(agent)
     chosen = _choose_id(session_id, logger)
     line = Line(agent=asked, system=system, conversation=Conversation(settings), recorder=Recorder(logger))
@@ -199,16 +210,19 @@ def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
 
 
 def _go_on(line: Line, shelf: Shelf, remembered: Remembered, settings: ConversationSettings | None) -> None:
-    """Give a new line the history that its log tells; what is stored is a snapshot, and is saved over."""
+    """Give a new line the history that its log tells, and what the store has beyond it.
+
+    Raises:
+        InvalidHistory: The log and the store went on in different ways.
+    """
     began = remembered.start_time
     _inherit(line, remembered, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
     line.conversation.token_counter = TokenCounter(remembered.usage, remembered.requests)
-    line.state, line.is_begun = remembered.state, True
+    line.state, line.is_begun, line.is_resumed = remembered.state, True, True
+    line.system = line.agent.system if line.system is None else line.system  # the log is told, if it has none
     line.recorder.go_on(remembered, system=line.system)
-    try:
-        shelf.load()
-    except InvalidHistory:
-        shelf.forget()
+    line.opened_at = line.last_seq
+    catch_up(line, shelf, remembered)
 
 
 def _inherit(
@@ -218,7 +232,7 @@ def _inherit(
     clock = time_ns if began_ns is None else lambda: began_ns
     line.conversation = Conversation(settings, messages=remembered.messages, clock=clock)
     line.system = remembered.system if line.system is None else line.system
-    line.state = remembered.state
+    line.state = state_of(remembered.messages)
 
 
 def _logged(logger: SessionLogger | None) -> Remembered | None:

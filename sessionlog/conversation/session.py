@@ -8,15 +8,15 @@ snapshot of it. One turn runs at a time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from sessionlog.conversation.agents.answerer import Answerer
+from sessionlog.conversation.changes import Changes
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import Message, Role
-from sessionlog.conversation.history.rules import last_turn, open_calls
+from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.keeping import Shelf, session_to_dict
 from sessionlog.conversation.opening import (
@@ -28,17 +28,17 @@ from sessionlog.conversation.opening import (
     open_session,
 )
 from sessionlog.conversation.stores.protocol import SessionStore
-from sessionlog.conversation.turns.line import Line, State
+from sessionlog.conversation.turns.line import State
 from sessionlog.conversation.turns.signals import unwatch, watch
 from sessionlog.conversation.turns.turns import Turns
-from sessionlog.errors import InvalidHistory
+from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
 
 _STATUS: Mapping[State, str] = {"failed": "error", "cancelled": "cancelled", "interrupted": "cancelled"}
 
 
-class Session(Turns):
+class Session(Changes):
     """A conversation with an agent; also a context manager, which ends it in its log.
 
     Args:
@@ -187,9 +187,7 @@ class Session(Turns):
         return made
 
     def _open(self, opened: Opened) -> None:
-        Turns.__init__(self, opened.session_id, opened.line)
-        self._shelf = opened.shelf
-        opened.line.save = self._auto_save
+        Changes.__init__(self, opened)
 
     @property
     def session_id(self) -> str:
@@ -207,8 +205,17 @@ class Session(Turns):
         return self._line.agent
 
     @property
+    def path(self) -> str | None:
+        """Its log's file; None without a logger."""
+        return self._line.recorder.path
+
+    @property
     def conversation(self) -> Conversation:
-        """Its history with all that is known of it."""
+        """Its history with all that is known of it.
+
+        What is changed there by hand is told to the log, and saved, by the next turn or change of the session, or when
+        it is forked, saved or closed. `add_message`, `undo`, `clear` and `truncate` of the session do it at once.
+        """
         return self._line.conversation
 
     @property
@@ -235,54 +242,14 @@ class Session(Turns):
         """Return the history, in a list of its own."""
         return self.messages
 
-    def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
-        """Add a message to the history; see `Conversation.add_message`.
-
-        A tool's message answers a call that is open. Before any other, the calls that nobody has answered are closed.
-
-        Raises:
-            InvalidHistory: It is no message, or answers no open call; the history is as it was.
-        """
-        with self._between_turns() as line:
-            conversation, waiting = line.conversation, open_calls(line.conversation.messages)
-            message, closed = conversation.add_message(role, content, **extra), []
-            if message.role != "tool":
-                conversation.pop_last_message()
-                closed = line.close_calls()
-                conversation.add_message(message)
-            elif message.tool_call_id not in {request.id for request in waiting}:
-                conversation.pop_last_message()
-                open_ids = ", ".join(request.id for request in waiting) or "none"
-                raise InvalidHistory(f"no open call has the id {message.tool_call_id!r:.80}; open are {open_ids}")
-            line.recorder.added([*closed, message])
-        return message
-
-    def undo(self) -> list[Message]:
-        """Take the newest turn back, the user's message and all that followed, and return it."""
-        with self._between_turns() as line:
-            history = line.conversation.messages
-            gone = history[last_turn(history) :]
-            for _ in gone:
-                line.conversation.pop_last_message()
-            line.recorder.popped(len(gone))
-        return list(gone)
-
-    def clear(self) -> None:
-        """Forget the history; the id, the system's text, and what was used stay."""
-        with self._between_turns() as line:
-            used = line.conversation.token_counter
-            line.conversation.clear_history()
-            line.conversation.token_counter = used
-            line.recorder.cleared()
-            line.state = "new"
-
     def fork(self, session_id: str | None = None) -> Self:
         """Return a new session that goes on from here on its own; with a log, a new log that names its parent.
 
         Raises:
             ValueError: There is a log, or a stored session, of that id already.
         """
-        opened = open_fork(self._line, self._shelf.store, session_id)
+        self._tell()
+        opened = open_fork(self._line, self._session_id, self._shelf.store, session_id)
         made = self._of(opened)
         opened.line.save()
         return made
@@ -302,6 +269,7 @@ class Session(Turns):
         shelf = self._shelf if store in {None, self._shelf.store} else Shelf(store, self._session_id)
         if shelf.store is None:
             raise ValueError(f"session {self._session_id!r} has no store; save(store) saves it in one")
+        self._tell()
         shelf.save(self._line)
 
     def close(self, status: str | None = None, *, error: BaseException | None = None) -> None:
@@ -319,9 +287,21 @@ class Session(Turns):
         self._leave()
         self._is_closed = True
         line = self._line
-        if line.is_begun:
-            line.recorder.end(status or _STATUS.get(line.state, "success"), error=error)
-        line.recorder.close()
+        try:
+            if line.is_begun:
+                line.enter()
+                self._end(status, error)
+        except StaleSession:  # the log is somebody else's now: nothing is written behind what they wrote
+            pass
+        finally:
+            line.recorder.close()
+
+    def _end(self, status: str | None, error: BaseException | None) -> None:
+        """Write the end, unless the log was only looked at; what a fork inherits is no failure of its own."""
+        line = self._line
+        if line.is_touched or not line.is_resumed or status or error:
+            own = _STATUS.get(line.state, "success") if line.is_touched else "success"
+            line.recorder.end(status or own, error=error)
 
     def __enter__(self) -> Self:
         self._line.begin()
@@ -336,7 +316,27 @@ class Session(Turns):
         course = self._course()
         if course is not None and status == "cancelled" and error is not None:
             course.interrupted_by(error)
-        self.close(status, error=error if status == "error" else None)
+        end = partial(self.close, status, error=error if status == "error" else None)
+        try:
+            end()
+        except RuntimeError as busy:
+            if error is None or not self.cancel():
+                raise
+            self._at_end = end
+            error.add_note(f"{busy}; it was cancelled, and the session ends with it")
+
+    async def __aenter__(self) -> Self:
+        """Do as `with`."""
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __repr__(self) -> str:
+        count = self._line.conversation.message_count
+        return f"{type(self).__name__}({self._session_id!r}, {self._line.agent!r}, {count} messages, {self.state})"
 
     def interrupted_by(self, error: BaseException) -> None:
         """Wait for the exception, which ends the `with` block."""
@@ -349,24 +349,15 @@ class Session(Turns):
         self._claim()
         self._busy.release()
 
-    @contextmanager
-    def _between_turns(self) -> Iterator[Line]:
-        """Change the history while nobody is asked; then it is saved."""
-        self._claim()
-        try:
-            self._line.begin()
-            yield self._line
-            self._auto_save()
-        finally:
-            self._busy.release()
-
-    def _auto_save(self) -> None:
-        if self.settings.auto_save:
-            self._shelf.save(self._line)
-
 
 def _status(error: BaseException | None) -> str | None:
     """How an exception ends a session; None leaves it to the last turn."""
     if error is None or (isinstance(error, SystemExit) and error.code in {None, 0}):
         return None
     return "error" if isinstance(error, Exception) else "cancelled"
+
+
+for _half in (Turns, Changes):  # what errors call them: the halves are nobody's business
+    for _name, _method in vars(_half).items():
+        if callable(_method) and not _name.startswith("_"):
+            _method.__qualname__ = f"Session.{_name}"

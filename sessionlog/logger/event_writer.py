@@ -109,6 +109,13 @@ class EventWriter:
         """The session has no event yet, from us or anybody else."""
         return self._file.is_empty()
 
+    def end_of_others(self) -> int:
+        """Where in the log the last bytes end that others have appended, as far as is known; 0 if nobody has.
+
+        It costs one stat. A log that was deleted or replaced has nobody else's: it is begun anew.
+        """
+        return self._file.end_of_others()
+
     def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
         """Append one event, stamped now; return True when it is in the file (and durable, if that was asked for)."""
         return self._record(type, data, None)

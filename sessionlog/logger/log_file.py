@@ -22,6 +22,7 @@ Append = Callable[[bytes], None]
 
 _TAIL = 64 * 1024
 _LARGEST_TAIL = 64 << 20
+_UNTOUCHED = -2  # the `whole` of a file that we have only opened
 _SEQ = rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b'  # compiled when a session is continued
 
 
@@ -45,6 +46,9 @@ class LogFile:
         self._syncer: Syncer | None = None
         self._next_seq: int | None = None
         self._alone = False
+        self._end: int | None = 0  # the length after our last append; None after one that failed
+        self._others = 0
+        self._identity: tuple[int, int] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -62,6 +66,29 @@ class LogFile:
             return os.path.getsize(self.path) == 0
         except OSError:
             return True
+
+    def end_of_others(self) -> int:
+        """Where the last bytes end that are somebody else's, as far as is known; 0 without any. It costs one stat.
+
+        A file that was deleted, or that another one has replaced, has none: it is begun anew.
+        """
+        if self._open is not None:
+            self._note(self._open)
+        status = files.stat_path(self.path)
+        if status is None or self._end is None or self._identity not in {None, (status.st_dev, status.st_ino)}:
+            return self._others
+        return status.st_size if status.st_size > self._end else self._others
+
+    def _know(self, status: os.stat_result, size: int) -> None:
+        """The file that was opened: what stood in it is others', unless we have written it and let go of it since."""
+        before, self._identity = self._identity, (status.st_dev, status.st_ino)
+        if before in {None, self._identity} and self._end is not None and size > self._end:
+            self._others = size
+
+    def _note(self, file: files.AppendFile) -> None:
+        if file.whole != _UNTOUCHED:
+            self._end = file.whole if file.whole >= 0 else None
+        self._others = max(self._others, file.others)
 
     def open(self) -> tuple[bool, int]:
         """Open the file; return (no line of it is whole yet, the seq after its last line).
@@ -92,6 +119,7 @@ class LogFile:
             raise
         self._next_seq = seq
         self._open = file
+        self._know(os.fstat(file.fd), file.size)
         return new, seq
 
     def append(self, lines: bytes) -> None:
@@ -145,6 +173,7 @@ class LogFile:
         if syncer is not None:
             syncer.stop()
         if file is not None:
+            self._note(file)
             file.close()
 
     def forget(self) -> None:

@@ -55,6 +55,9 @@ class SessionLogger(EventWriter):
         clock: Nanoseconds since 1970, for tests.
         notify: Gets one line per cause and minute when events are dropped; stderr by default.
 
+    Attributes:
+        holder: Whoever tells a session's history in this log; two would contradict each other.
+
     Raises:
         InvalidSessionId: The id could leave the folder or is no file name somewhere.
         ValueError: An option has a value that does not exist.
@@ -103,6 +106,7 @@ class SessionLogger(EventWriter):
         self._started = monotonic_ns()
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
+        self.holder: object = None
 
     def sibling(self, session_id: str | None = None) -> SessionLogger:
         """Make a logger for another session in the same folder, with the same options but its own prompt.

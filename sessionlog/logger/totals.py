@@ -8,6 +8,8 @@ from typing import Any
 from sessionlog.events.money import read_usd, usd
 from sessionlog.events.tokens import TokenUsage, read_usage
 
+_BROKEN_OFF = ("cancelled", "interrupted")
+
 
 class Totals:
     """Running sums; a response without a cost makes the session's cost unknown, never smaller.
@@ -38,10 +40,15 @@ class Totals:
         cost, _ = read_usd(data.get("cost_usd"))
         if cost is not None:
             self._cost_nano += cost
-        elif usage or (logged is None and not data.get("error")):
+        elif usage or (logged is None and _was_answered(data)):
             self._costs_known = False
 
     @property
     def cost_usd(self) -> float | None:
         """The sum of the recorded costs in US dollars; None when a response that may have cost had none."""
         return usd(self._cost_nano) if self._costs_known and self.responses else None
+
+
+def _was_answered(data: Mapping[str, Any]) -> bool:
+    """Whether a model has worked: a failed call without a word of an answer is free, one that was broken off is not."""
+    return not data.get("error") or bool(data.get("content")) or data.get("partial") in _BROKEN_OFF

@@ -33,6 +33,9 @@ from sessionlog.render.replay.lines import (
 )
 from sessionlog.render.replay.view import Limit, View
 
+NO_RESULT = Span("◌ interrupted, no result", "unfinished")
+"""What became of a tool call that nothing has answered."""
+
 _ALL = Limit()
 _LONG = Limit(chars=4000)
 _MESSAGE = Limit(chars=600, lines=6)

@@ -38,6 +38,10 @@ def render_diff(diff: SessionDiff, *, width: int, full: bool = False) -> Iterato
     if diff.rest:
         yield Line()
         yield _parting(diff)
+        if diff.dropped:
+            parent = "A" if diff.fork == "right" else "B"
+            what = counted(diff.dropped, "message")
+            yield Line(f"{what} that {parent} had dropped before the fork are not compared", "note")
         yield from _messages(diff.rest, width, full=full)
     notes = list(_notes(diff))
     if notes:
@@ -68,10 +72,12 @@ def _parting(diff: SessionDiff) -> Line:
     left, right = diff.first("left"), diff.first("right")
     first = left or right
     words = "THEY PART AT THE BEGINNING"
-    if diff.common and left is not None and right is not None:
-        words = f"THEY PART AT MESSAGE {diff.common + 1}"
-    elif diff.common:
-        words = f"{'A' if left else 'B'} GOES ON AT MESSAGE {diff.common + 1}"
+    if left is not None and right is not None and left.number != right.number:
+        words = f"THEY PART AT MESSAGE {left.number:,} OF A, {right.number:,} OF B"
+    elif diff.common and left is not None and right is not None:
+        words = f"THEY PART AT MESSAGE {left.number:,}"
+    elif first is not None and (diff.common or diff.dropped):
+        words = f"{'A' if left else 'B'} GOES ON AT MESSAGE {first.number:,}"
     line = Line(words, "title")
     line.append(f" · turn {first.turn}" if first else "")
     before = "the message before is" if diff.common == 1 else f"the {diff.common:,} messages before are"

@@ -32,7 +32,8 @@ _TOOLS = (
     Column(title="TIME B", name="time B", rank=1),
 )
 _COUNTS = (
-    ("turns", "turns"), ("messages", "messages"), ("requests", "requests"), ("failed_requests", "failed requests"),
+    ("turns", "turns"), ("messages", "messages"), ("inherited_messages", "inherited"),
+    ("taken_back_messages", "taken back"), ("requests", "requests"), ("failed_requests", "failed requests"),
 )  # fmt: skip
 _TOKENS = (
     ("input_tokens", "input"), ("cache_read_tokens", "cached"), ("cache_write_tokens", "cache written"),
@@ -57,7 +58,7 @@ def _figures(diff: SessionDiff) -> Iterator[list[Cell]]:
         if left[name] or right[name]:
             yield _row(title, [_cell(one[name], human_count) for one in both], _delta(left, right, name))
     yield _row("cost", [_cost(side) for side in sides], _saved(diff), differs="cost_usd" in diff.changed)
-    spent = [_cell(one["duration_ms"] or None, duration) for one in both]
+    spent = [_cell(one["duration_ms"], _time) for one in both]
     yield _row("time", spent, _delta(left, right, "duration_ms", duration))
     if left["tool_calls"] or right["tool_calls"]:
         calls = [Cell(text=_tool_calls(one)) for one in both]
@@ -80,6 +81,10 @@ def _row(what: str, sides: Sequence[Cell], delta: str = "", *, differs: bool | N
 
 def _cell(value: Any, show: Callable[[Any], str]) -> Cell:
     return Cell(text=UNKNOWN if value is None else show(value))
+
+
+def _time(milliseconds: float) -> str:
+    return duration(milliseconds or 0.5)  # the list of sessions has whole ones
 
 
 def _characters(count: int) -> str:
@@ -137,7 +142,7 @@ def _sign(value: float) -> str:
 
 def _share(one: float, other: float) -> str:
     """The change in percent, where it is one that is worth a word."""
-    if not one or not 0 < abs(share := round((other - one) / one * 100)) < 1000:
+    if not one or not other or not 0 < abs(share := round((other - one) / one * 100)) < 1000:
         return ""
     return f" ({_sign(share)}{abs(share)} %)"
 

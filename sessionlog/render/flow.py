@@ -1,12 +1,14 @@
 r"""Flow: a text that comes in pieces, on its way to a screen.
 
 It is shown piece by piece and is wrapped between words all the same: the part of a word that does not fit is taken back
-and written again on the next row. The only controls that it writes are `\b` and line ends.
+and written again on the next row. The only controls that it writes are `\b` and line ends. Joiners (U+200C, U+200D)
+stay where they stand behind a letter or an emoji: Persian and Hindi words need them, and one of them hides nothing.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from sessionlog.render.cells import cell_len
@@ -20,6 +22,7 @@ _BEGUN = 24
 """Characters of a line's beginning that are kept: a list's sign and what stands before it."""
 
 _PIECE = re.compile(r"\n| +|\t|[^\n\t ]+")
+_JOINERS = re.compile("([\u200c\u200d])")
 _HANGING = re.compile(r" *(?:(?:[-*+•]|\d{1,3}[.)]) +)?")
 
 
@@ -30,13 +33,13 @@ class Flow:
         column: Cells that are taken in the row at hand; 0 where a row begins.
     """
 
-    __slots__ = ("_begun", "_ends", "_line", "_return", "_width", "_word", "column")
+    __slots__ = ("_before", "_begun", "_ends", "_line", "_return", "_width", "_word", "column")
 
     def __init__(self, width: int | None) -> None:
         self._width = None if width is None else max(width - 1, _LEAST)  # the last column would wrap by itself
         self._ends = 0
         self._begun = self._return = False
-        self._line = self._word = ""
+        self._before = self._line = self._word = ""
         self.column = 0
 
     def feed(self, text: str) -> str:
@@ -45,7 +48,7 @@ class Flow:
             text, self._return = f"\r{text}", False
         if text.endswith("\r"):  # the line end may be cut in two
             text, self._return = text[:-1], True
-        safe = terminal(text.replace("\r\n", "\n"), newline=True, tab=True)
+        safe = self._safe(text.replace("\r\n", "\n"))
         if self._width is None:
             self.column = 0 if safe.endswith("\n") else self.column + len(safe)
             return safe
@@ -56,8 +59,17 @@ class Flow:
         ended = "\n" if self.column else ""
         self._ends = self.column = 0
         self._begun = self._return = False
-        self._line = self._word = ""
+        self._before = self._line = self._word = ""
         return ended
+
+    def _safe(self, text: str) -> str:
+        """The text, in which nothing acts or hides."""
+        parts = []
+        for part in _JOINERS.split(text) if not text.isascii() else (text,):
+            is_joiner = part in ("\u200c", "\u200d") and _takes_joiner(self._before)
+            parts.append(part if is_joiner else terminal(part, newline=True, tab=True))
+            self._before = part[-1:] or self._before
+        return "".join(parts)
 
     def _written(self, piece: str) -> Iterator[str]:
         if piece == "\n":
@@ -127,8 +139,13 @@ def _units(word: str) -> Iterator[str]:
     unit = ""
     for char in word:
         size = cell_len(char)
-        if unit and size and (size > 1 or cell_len(unit[0]) > 1):
+        if unit and size and (size > 1 or cell_len(unit[0]) > 1) and not unit.endswith("\u200d"):
             yield unit
             unit = ""
         unit += char
     yield unit
+
+
+def _takes_joiner(char: str) -> bool:
+    """Whether a joiner behind a character belongs to it: to a letter, its signs, an emoji."""
+    return not char.isascii() and unicodedata.category(char)[0] in "LMS"

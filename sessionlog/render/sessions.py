@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 
-from sessionlog.analytics.session_tree import Branch, Key, grow_tree, key_of
+from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tree, key_of
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
@@ -49,6 +49,16 @@ _COLUMNS = (
     Column(title="SESSION", name="session", rank=7, right=False, least=25),
 )
 
+_TREE_COLUMNS = (
+    Column(title="TIME", name="time", right=False),
+    *_COLUMNS[1:-1],
+    Column(title="SESSION", name="session", right=False),  # what can be resumed, compared and replayed
+)
+_TYPED = 7
+"""Characters of an id that are shown at least, and one."""
+
+_WHOLE = 16  # an id of no more is not cut
+
 
 def render_sessions(
     found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = "", tree: bool = False
@@ -60,8 +70,13 @@ def render_sessions(
         return
     days = [(day, list(group)) for day, group in groupby(found.sessions, key=lambda session: _day(session, tz))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
-    rows = [_row(branch, tz, home, wide=wide) for day in branches for branch in day if branch.session is not None]
-    columns = (Column(title="TIME", name="time", right=False), *_COLUMNS[1:]) if tree else _COLUMNS
+    ids = _short_ids((*found.sessions, *found.left_out)) if tree and not wide else {}
+    generations = min(GENERATIONS, max(2, width // 14))
+    rows = [
+        _row(branch, tz, home, ids, wide=wide, generations=generations)
+        for day in branches for branch in day if branch.session is not None
+    ]  # fmt: skip
+    columns = _TREE_COLUMNS if tree else _COLUMNS
     table = fit_table(columns, rows, width=width, wide=wide)
     laid_out, known = iter(table.lines[1:]), _known(found) if tree else {}
     estimated = unpriced = False
@@ -96,13 +111,28 @@ def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: date
     return Line(" · ".join(words), "secondary")
 
 
-def _branch(lasts: Sequence[bool]) -> str:
-    """The lines before a fork."""
+def _branch(branch: Branch, generations: int) -> str:
+    """The lines before a fork; a generation that has no place of its own is below the last that has one."""
+    lasts = branch.lasts[:generations]
     above = "".join("  " if last else "│ " for last in lasts[:-1])
-    return f"{above}{'└' if lasts[-1] else '├'} " if lasts else ""
+    sign = "⋮" if branch.depth > generations else "└" if lasts and lasts[-1] else "├"
+    return f"{above}{sign} " if lasts else ""
 
 
-def _row(branch: Branch, tz: str, home: str, *, wide: bool) -> list[Cell]:
+def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
+    """As much of the end of each id as tells it from all others: that can be typed instead of it."""
+    ids = sorted({session.session[::-1] for session in sessions})
+    alike = [0, *(_alike(*pair) for pair in pairwise(ids)), 0]
+    ends = (one[: max(_TYPED, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
+    return {one[::-1]: (one if len(one) <= _WHOLE else end)[::-1] for one, end in zip(ids, ends, strict=True)}
+
+
+def _alike(one: str, other: str) -> int:
+    """How long the common beginning is."""
+    return next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(one))
+
+
+def _row(branch: Branch, tz: str, home: str, ids: Mapping[str, str], *, wide: bool, generations: int) -> list[Cell]:
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
@@ -110,7 +140,7 @@ def _row(branch: Branch, tz: str, home: str, *, wide: bool) -> list[Cell]:
     start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if wide else 80)
     return [
-        Cell(text=_branch(branch.lasts) + start, style="secondary"),
+        Cell(text=_branch(branch, generations) + start, style="secondary"),
         Cell(text=mark, style=style),
         Cell(text=duration(session.duration_ms or None), style="secondary"),
         Cell(text=one_line(session.models[0] if session.models else "", 40) + more),
@@ -120,7 +150,7 @@ def _row(branch: Branch, tz: str, home: str, *, wide: bool) -> list[Cell]:
         Cell(text=_project(session.project, home), style="secondary"),
         Cell(text=f"“{prompt}”" if prompt else ""),
         Cell(text=one_line(_why(session), 60), style="failed" if style == "failed" else "unfinished"),
-        Cell(text=one_line(session.session, 60), style="secondary"),
+        Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
     ]
 
 

@@ -44,9 +44,10 @@ def test_a_parent_is_of_the_same_agent():
 
 
 def test_a_circle_has_an_end():
-    """Sessions that name each other, or themselves, are shown all the same."""
+    """Sessions that name each other, or themselves, are none's forks; others are theirs all the same."""
     assert names(("a", "a")) == [("a", 0)]
-    assert sorted(names(("a", "b"), ("b", "a"), ("c", "b"))) == [("a", 0), ("b", 1), ("c", 2)]
+    assert names(("a", "b"), ("b", "a"), ("c", "b")) == [("a", 0), ("b", 0), ("c", 1)]
+    assert names(("d", "c"), ("c", "b"), ("b", "a"), ("a", "b")) == [("b", 0), ("c", 1), ("d", 2), ("a", 0)]
 
 
 def test_of_two_logs_with_one_id_the_first_has_the_forks():
@@ -70,3 +71,4 @@ def test_a_long_chain_is_no_recursion():
         tree = grow_tree(sessions)
         assert [branch.session for branch in tree] == chain
         assert tree[-1].lasts == (True,) * GENERATIONS
+        assert [branch.depth for branch in tree] == list(range(5_000))

@@ -184,7 +184,7 @@ def test_a_store_that_fails_before_the_question_stops_the_turn(tmp_path):
     with pytest.raises(SessionNotSaved, match="session 's1' was not saved: OSError: disk full"):
         session.run("a")
     assert (session.messages, session.state, agent.asked) == ([], "new", [])
-    assert types(tmp_path) == ["session.start"]
+    assert types(tmp_path) == ["session.start", "history.add", "history.pop"]
     assert session.run("a").text == "Yes."
 
 

@@ -31,7 +31,7 @@ def test_an_interrupt_while_the_question_is_saved_keeps_it(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         session.run("a")
     assert (said(session.messages), session.state, agent.asked) == ([("user", "a")], "cancelled", [])
-    assert types(tmp_path) == ["session.start", "history.add", "session.end"]
+    assert types(tmp_path) == ["session.start", "history.add", "history.add", "session.end"]  # and its state
     assert session.run("b").text == "Yes."
 
 

@@ -300,8 +300,8 @@ def test_a_fork_is_saved_at_once():
     session = one_turn(store=store)
     fork = session.fork()
     assert said(Session.load(fork.session_id, Scripted(), store).messages) == TWO
-    with pytest.raises(ValueError, match="'s1' in the store already"):
-        session.fork("s1")
+    with pytest.raises(ValueError, match=f"'{fork.session_id}' in the store already"):
+        session.fork(fork.session_id)
 
 
 def test_fork_from_any_point_of_a_log(tmp_path):

@@ -40,6 +40,15 @@ def test_a_failed_call_without_usage_costs_nothing():
     assert totals({"usage": USED, "cost_usd": 0.5}, {"error": "overloaded"}).cost_usd == 0.5
 
 
+@pytest.mark.parametrize(
+    "data", [{"content": "half an", "partial": "failed"}, {"partial": "cancelled"}, {"partial": "interrupted"}]
+)
+def test_an_answer_that_was_broken_off_is_not_free(data):
+    """A model was at work, and nobody has told what for."""
+    assert totals({"usage": USED, "cost_usd": 0.5}, {"error": "KeyboardInterrupt", **data}).cost_usd is None
+    assert totals({"error": "refused", "partial": "failed"}).cost_usd == 0.0
+
+
 def test_free_is_known():
     """0 is an amount."""
     assert totals({"usage": USED, "cost_usd": 0}).cost_usd == 0.0

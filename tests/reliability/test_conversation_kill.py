@@ -4,6 +4,9 @@ A child holds a streaming conversation with tools through the public API alone. 
 been shown, after it was shown: the user's message (when the agent is asked), each piece of text, each tool's result,
 each turn that was completed. It is killed at a random moment, half of the times from outside, half of the times between
 two bytes of a write to its log. Then the session is resumed from the log alone, by the judge and by the next child.
+
+Another child asks with a store beside the log, and a history that is summed up again and again. Its questions count from
+the moment that anything but the library has seen them: the store, the summary, the agent.
 """
 
 import os
@@ -16,7 +19,17 @@ from pathlib import Path
 
 import pytest
 
-from sessionlog.conversation import Agent, ConversationSettings, Message, Reply, Session, TextDelta, ToolReturned, tool
+from sessionlog.conversation import (
+    Agent,
+    ConversationSettings,
+    FileStore,
+    Message,
+    Reply,
+    Session,
+    TextDelta,
+    ToolReturned,
+    tool,
+)
 from sessionlog.conversation.history.message import ToolRequest
 from sessionlog.conversation.history.rules import is_valid
 from sessionlog.conversation.log.recorder import Recorder
@@ -125,7 +138,82 @@ def die_in_a_write(chance: random.Random, pipe: int) -> None:
     os.write = cut_short
 
 
-def run_child(folder: Path, session_id: str, name: str, chance: random.Random) -> list[str]:
+def asking_child(folder: Path, session_id: str, name: str, seed: int, pipe: int) -> None:
+    """Begin the session or go on with it, in its store and its log, and ask; the history is cut again and again."""
+    chance, asked = random.Random(seed), [""]
+    if chance.random() < 0.5:
+        die_in_a_write(chance, pipe)
+
+    def told() -> None:
+        os.write(pipe, asked[0].encode() + b"\n")
+
+    class Telling(FileStore):
+        """Tells of a question before it is kept."""
+
+        def save(self, session_id, data):
+            told()
+            return super().save(session_id, data)
+
+    def summary(messages) -> str:
+        told()
+        if chance.random() < 0.2:
+            raise ConnectionError
+        return "Words."
+
+    def answer(messages) -> Iterator[str]:
+        told()
+        yield from ("Yes. " * 10, "No. " * 10)
+
+    store, logger = Telling(folder / "stored"), SessionLogger(folder, session_id, work_dir="/p")
+    session = Session(answer, session_id, store=store, logger=logger, settings=short(summary))
+    for turn in range(1_000_000):
+        asked[0] = f"u{name}.{turn}"
+        session.run(f"<{asked[0]}>" + "y " * chance.choice(_WIDTHS[:4]))
+
+
+def short(summary) -> ConversationSettings:
+    """A budget that a few turns fill."""
+    return ConversationSettings(
+        max_conversation_tokens=300, truncation_keep_recent=2, truncation_strategy="summarise", summary=summary
+    )
+
+
+def judge_questions(folder: Path, session_id: str, told: list[str], newest: str | None, tally: Tally) -> None:
+    """Demand every question in the log, the newest one in the history, and both alike; then go on by one turn."""
+    path, store = folder / f"{session_id}.jsonl", FileStore(folder / "stored")
+    logger = SessionLogger(folder, session_id, work_dir="/p")
+    session = Session(lambda _: "Yes.", session_id, store=store, logger=logger, settings=short(lambda _: "Words."))
+    tally.states.add(session.state)
+    tally.torn = max(tally.torn, len(remember(path).problems))
+    lost = set(told).difference(_MARK.findall(path.read_text("utf-8", "replace")))
+    if lost:
+        tally.findings.append(f"{path}: asked and lost: {sorted(lost)[:5]}")
+    if newest not in {None, *marks_of(session.messages)}:
+        tally.findings.append(f"{path}: {newest} is not in the history")
+    if not is_valid(session.messages) or remember(path).messages != tuple(session.messages):
+        tally.findings.append(f"{path}: the log does not read back as the session")
+    session.run("And?")
+    if remember(path).messages != tuple(session.messages) or session.messages[-1].text != "Yes.":
+        tally.findings.append(f"{path}: the session does not go on")
+
+
+def run_questions(folder: Path, kills: int, seed: int) -> Tally:
+    """Kill sessions that ask so many times, and judge each."""
+    chance, tally = random.Random(seed), Tally()
+    while tally.kills < kills and not tally.findings:
+        session_id, told = f"asks-{tally.kills}", list[str]()
+        for n in range(min(KILLS_PER_SESSION, kills - tally.kills)):
+            new = run_child(folder, session_id, f"{n}", chance, asking_child)
+            tally.kills, told = tally.kills + 1, [*told, *dict.fromkeys(new)]
+            if (folder / f"{session_id}.jsonl").exists():
+                judge_questions(folder, session_id, told, new[-1] if new else None, tally)
+            elif told:
+                tally.findings.append(f"{session_id}: something was asked, but there is no log")
+        tally.shown += len(told)
+    return tally
+
+
+def run_child(folder: Path, session_id: str, name: str, chance: random.Random, child=child) -> list[str]:
     """Let a child talk, kill it at a random step; return what it has told."""
     reading, writing = os.pipe()
     seed, steps, idle = chance.getrandbits(32), chance.randrange(_MANY), chance.randrange(20_000)
@@ -229,6 +317,24 @@ def test_a_killed_conversation_is_remembered_and_goes_on(tmp_path, seed):
     print(tally)
     assert tally.findings == []
     assert (tally.kills, tally.shown > 12) == (12, True)
+
+
+def test_a_question_is_never_lost(tmp_path, seed):
+    """Killed while it is saved, while the history is summed up or cut, or while it is answered: it is in the history."""
+    tally = run_questions(tmp_path, 8, seed)
+    print(tally)
+    assert tally.findings == []
+    assert (tally.kills, tally.shown > 8) == (8, True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_questions_killed_at_two_hundred_moments(tmp_path, seed):
+    """The same at 200 moments."""
+    tally = run_questions(tmp_path, 200, seed)
+    print(tally)
+    assert tally.findings == []
+    assert (tally.kills, tally.torn > 0) == (200, True)
 
 
 @pytest.mark.slow

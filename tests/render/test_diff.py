@@ -13,6 +13,7 @@ from sessionlog.render.diff import render_diff
 from sessionlog.render.line import settle
 from tests.analytics.diff.talks import CALM, tell
 from tests.analytics.diff.test_report import CODEX, diff, of_talks, story
+from tests.analytics.diff.test_retold import TIGHT, session
 
 DATA = Path(__file__).parents[2] / "testdata" / "diff"
 EVIL = "\x1b[31mred\x1b[0m\r\x9b2J\u202e[bold]x[/]"
@@ -158,3 +159,21 @@ def test_an_answer_with_a_call_shows_it():
     assert '⚙ read {"limit": 5, "path": "src/[-a-].py"}' in shown(found)
     called = make_said("assistant", "", calls=[make_called("read", "{broken")])
     assert "{broken" in shown(replace(found, pairs=(replace(found.pairs[1], left=called),)))
+
+
+def test_a_fork_of_a_parent_that_had_dropped_much(tmp_path):
+    """Where they part is told in both sessions' own numbers, and what was dropped in a line; no time is less than 0."""
+    parent = session(tmp_path, "parent", TIGHT)
+    for n in range(8):
+        parent.run(f"question {n}, long enough to be dropped some day")
+    fork = parent.fork("fork")
+    kept = len(fork.messages)
+    for one in (parent, fork):
+        one.run(f"in the {one.session_id}")
+        one.close()
+    text = [line.plain for line in render_diff(diff(tmp_path / "parent.jsonl", tmp_path / "fork.jsonl"), width=100)]
+    [parting] = [line for line in text if line.startswith("THEY PART")]
+    assert parting.startswith(f"THEY PART AT MESSAGE 17 OF A, {kept + 1} OF B · ")
+    assert f"{16 - kept} messages that A had dropped before the fork are not compared" in text
+    assert [line.split()[:3] for line in text if " inherited " in line] == [["≠", "inherited", "0"]]
+    assert not [line for line in text if " time " in line and " 0 ms" in line]

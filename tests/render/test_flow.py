@@ -107,3 +107,25 @@ def test_a_flow_begins_anew_after_its_end():
     flow = Flow(40)
     assert flow.feed("\n\nfirst\n\n\n") + flow.end() == "  first\n"
     assert flow.feed("second") + flow.end() == "  second\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u0915\u094d\u200d\u0937"],
+)
+def test_joiners_inside_words_and_emoji_stay(text):
+    """However the text is cut; nothing is broken behind them."""
+    for width in (None, 80):
+        flow = Flow(width)
+        assert "".join(flow.feed(char) for char in text).strip() == text
+    narrow = Flow(30)
+    shown = narrow.feed("x" * 24 + "\U0001f469\u200d\U0001f4bb")
+    assert "\u200d\U0001f4bb" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u200db", "\u0645\u200c\u200c\u0645", "\u200d", "\u0645\u202e", "\u0645\u200b", "\u0645\u200f"]
+)
+def test_what_only_hides_is_shown(text):
+    """Joiners of ASCII, or behind each other; what turns the direction round."""
+    assert "\\u20" in Flow(None).feed(text)

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.errors import Problem
 from sessionlog.render.sessions import MARKS, render_sessions, render_sessions_csv, render_sessions_markdown
+from sessionlog.sources.find import matching
 from tests.analytics.week import NOW, check_golden, week_sessions
 from tests.ledger.entries import NOON, SECOND
 
@@ -250,11 +251,27 @@ def test_a_parent_that_is_not_listed_is_named():
 
 
 def test_deep_forks_leave_room_for_their_line():
-    """Of many generations only the nearest are drawn."""
+    """Of many generations only the first are drawn; what is further down stands below a sign of its own."""
     chain = [summary(f"s{n}", start_ns=NOON - n * SECOND, parent=f"s{n - 1}" if n else "") for n in range(40)]
     text = tree(*chain)
-    assert text[-1].startswith(f"{'  ' * 7}└ ")
+    generations = [line.partition("11:")[0].lstrip() for line in text[2:]]
+    assert [generations.count(sign) for sign in ("└ ", "⋮ ")] == [8, 31]
+    assert text[-1].startswith(f"{'  ' * 7}⋮ ")
+    narrow = [line for line in lines(found(*chain), tree=True, width=42) if "11:" in line]
+    assert [line.count("⋮ ") for line in narrow] == [0, 0, 0] + [1] * 36
     assert len(text) == 41
+
+
+@pytest.mark.parametrize("width", [42, 80, 160])
+def test_a_tree_has_ids_that_can_be_typed(width):
+    """As much of their ends as tells them apart: what is resumed, compared or replayed is named by them."""
+    ids = ["20261122T112030Z-3739748b", "01302f64-1ea4-4830-97be-8a3d8ad0e724", "20261122T112031Z-9739748b", "short"]
+    text = lines(
+        found(*(summary(name, parent=ids[0] if n == 1 else "") for n, name in enumerate(ids))), tree=True, width=width
+    )
+    shown = [line.split()[-1] for line in text if "12:00" in line]
+    assert shown == ["3739748b", "8ad0e724", "9739748b", "short"]
+    assert [matching(short, ids) for short in shown] == [[name] for name in ids]
 
 
 def test_an_empty_list_says_so():

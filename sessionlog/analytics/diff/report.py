@@ -1,11 +1,14 @@
 """Two sessions compared: where they part, what is different from there on, and what each cost.
 
 Sessions are equal if the same was said in them: the same system prompt, as far as both logs tell it, and the same
-messages in the same order. Model, time, tokens and cost are compared and shown, but do not make them different.
+messages in the same order. Model, time, tokens and cost are compared and shown, but do not make them different. What
+was taken back (`/undo`) is not compared. A fork begins with the history that its parent had then: what the parent had
+dropped by then is counted, and is no difference.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,6 +18,7 @@ from sessionlog.analytics.diff.align import Pair, align
 from sessionlog.analytics.diff.said import KEPT, Said
 from sessionlog.analytics.diff.side import OWN, Side, is_same_log, read_side
 from sessionlog.analytics.diff.tool_use import ToolUse
+from sessionlog.analytics.diff.transcript import Transcript
 from sessionlog.errors import Problem
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
@@ -58,11 +62,13 @@ class SessionDiff:
         schema, equal (the same was said), fork ("left" or "right" is a fork of the other one, "both" of a third; null)
         left, right: source, session, path, parent, start, status, models, requests, failed_requests, the token classes
             and total_tokens, known_cost_usd, estimated_cost_usd, cost_usd, cost_is_partial, duration_ms, error, turns,
-            messages, tool_calls, failed_tool_calls; null is unknown
+            messages, inherited_messages (of a fork, among the messages and turns), taken_back_messages (not among
+            them), tool_calls, failed_tool_calls; null is unknown
         changed: names of those figures, `system_prompt` and `offered_tools`, that differ
         divergence: null where all messages are the same, else common (messages alike before it), left_message and
             right_message (null at the end of a session), left_turn, right_turn
-        counts: of messages that are same, changed, left (only there), right
+        counts: of messages that are same, changed, left (only there), right; and dropped: those that the parent had
+            dropped before the fork, which are none of the others
         system_prompt: equal (null where one log does not tell it), left, right
         offered_tools: left_only, right_only, changed: names
         messages: those that differ, from the divergence on: kind (changed, left, right), left, right: message, turn,
@@ -73,12 +79,14 @@ class SessionDiff:
     Attributes:
         left: The first session.
         right: The second.
-        pairs: All messages of both, aligned.
+        pairs: All messages of both, aligned, without the dropped ones.
+        dropped: Messages that the parent had dropped when the fork was made.
     """
 
     left: Side
     right: Side
     pairs: tuple[Pair, ...]
+    dropped: int = 0
 
     @property
     def is_equal(self) -> bool:
@@ -106,14 +114,7 @@ class SessionDiff:
     @property
     def fork(self) -> str | None:
         """Which side is a fork of the other: `left`, `right`, or `both` of the same third session."""
-        left, right = self.left, self.right
-        if left.source != right.source:
-            return None
-        if right.parent and right.parent == left.session:
-            return "right"
-        if left.parent and left.parent == right.session:
-            return "left"
-        return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
+        return _fork(self.left, self.right)
 
     @property
     def tools(self) -> tuple[ToolPair, ...]:
@@ -148,9 +149,9 @@ class SessionDiff:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many messages are the same, changed, or on one side only."""
+        """How many messages are the same, changed, on one side only, or dropped before the fork."""
         kinds = [pair.kind for pair in self.pairs]
-        return {kind: kinds.count(kind) for kind in ("same", "changed", "left", "right")}
+        return {kind: kinds.count(kind) for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
 
     @property
     def problem_count(self) -> int:
@@ -233,4 +234,41 @@ def diff_sessions(
     read = partial(read_side, kept=None if full else KEPT, prices=prices, now=now, progress=progress)
     one = read(*left)
     other = one if is_same_log(left, right) else read(*right)
-    return SessionDiff(left=one, right=other, pairs=tuple(align(one.transcript.said, other.transcript.said)))
+    return compare(one, other)
+
+
+def compare(left: Side, right: Side) -> SessionDiff:
+    """Compare two sides that were read."""
+    fork = _fork(left, right)
+    one: Sequence[Said] = left.transcript.said
+    other: Sequence[Said] = right.transcript.said
+    if fork == "right":
+        one = _handed_on(one, right.transcript)
+    elif fork == "left":
+        other = _handed_on(other, left.transcript)
+    dropped = len(left.transcript.said) + len(right.transcript.said) - len(one) - len(other)
+    return SessionDiff(left=left, right=right, pairs=tuple(align(one, other)), dropped=dropped)
+
+
+def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
+    """Which side is a fork of the other."""
+    if left.source != right.source:
+        return None
+    if right.parent and right.parent == left.session:
+        return "right"
+    if left.parent and left.parent == right.session:
+        return "left"
+    return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
+
+
+def _handed_on(said: Sequence[Said], fork: Transcript) -> Sequence[Said]:
+    """What a parent said, less what it had dropped when the fork was made; a summary stands where the fork has it."""
+    if fork.parted_at is None:
+        return said
+    before: dict[bytes, list[Said]] = {}
+    for one in said:
+        if one.seq <= fork.parted_at:
+            before.setdefault(one.digest, []).append(one)
+    # What was said last is what is left.
+    kept = [before[digest].pop() for digest in reversed(fork.inherited) if before.get(digest)]
+    return [*reversed(kept), *(one for one in said if one.seq > fork.parted_at)]

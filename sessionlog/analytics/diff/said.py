@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -56,6 +56,7 @@ class Said:
         digest: What it means.
         number: Its place in the session, from 1.
         turn: Its turn, from 1; 0 before the first prompt.
+        seq: The number of the event that tells it.
     """
 
     role: str
@@ -69,6 +70,7 @@ class Said:
     partial: bool = False
     number: int = 0
     turn: int = 0
+    seq: int = field(default=0, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object; `left_out` characters of the text are missing at its end."""

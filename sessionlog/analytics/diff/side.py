@@ -66,6 +66,8 @@ class Side:
             **{name: known.get(name) for name in _FIGURES},
             "turns": self.transcript.turns,
             "messages": len(self.transcript.said),
+            "inherited_messages": len(self.transcript.inherited),
+            "taken_back_messages": self.transcript.taken_back,
             "tool_calls": self.tool_calls,
             "failed_tool_calls": self.failed_tool_calls,
         }

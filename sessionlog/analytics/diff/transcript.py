@@ -1,19 +1,21 @@
 """A transcript: all that was said in a session, in order and once, whatever its requests repeat.
 
 It goes by what was said, not by what was in the window: what a compaction or a truncation took away was said all the
-same. A sub-agent's words are beside the conversation. What is kept of a text has an end, so that a long log fits.
+same, and what is told again after it was said once. Only what a person took back (`undo`) is none of it, though its
+tools ran. A sub-agent's words are beside the conversation. What is kept of a text has an end, so that a long log fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import orjson
 
-from sessionlog.analytics.diff.heard import Heard, Message, digest_of_all
+from sessionlog.analytics.diff.heard import Heard, Meaning, Message, meaning_of
 from sessionlog.analytics.diff.order import in_order_of_calls, numbered
 from sessionlog.analytics.diff.said import Said, cut_to, digest_of, make_called, make_said, said_in
 from sessionlog.analytics.diff.tool_use import ToolUse
@@ -22,6 +24,7 @@ from sessionlog.context.snapshots.spelling import spell, text_of
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.payloads import UNREPEATED
 
 Json = Any
 _MEANINGS = 20_000
@@ -40,6 +43,9 @@ class Transcript:
         offered: The tools that the model was told of: name → digest of the definition; empty where the log has none.
         tools: How each tool was used.
         turns: Prompts, with everything until the next one.
+        inherited: What a fork began with, as its meaning; some of it may have been taken back.
+        parted_at: The number (`seq`) of its parent's last event when it was made as a fork; None for what is none.
+        taken_back: Messages that were said and taken back.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
     """
@@ -49,6 +55,9 @@ class Transcript:
     offered: Mapping[str, bytes]
     tools: Mapping[str, ToolUse]
     turns: int
+    inherited: tuple[bytes, ...] = ()
+    parted_at: int | None = None
+    taken_back: int = 0
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
 
@@ -80,7 +89,7 @@ class _Fold:
         self._system: list[str] = []
         self._prompt = ""
         self._heard = Heard()
-        self._meanings: dict[bytes, bytes] = {}
+        self._meanings: dict[bytes, Meaning] = {}
         self._names: dict[str, str] = {}
         self._asked: list[str] = []  # tools that the last answer calls
         self._streamed: list[str] = []
@@ -89,6 +98,10 @@ class _Fold:
         self._tools: dict[str, ToolUse] = {}
         self._problems: list[Problem] = []
         self._problem_count = 0
+        self._seq = 0  # of the event at hand
+        self._parted_at: int | None = None
+        self._inherited: list[bytes] = []
+        self._taken_back = 0
 
     def damage(self, problem: Problem) -> None:
         if problem.severity == "damage":
@@ -97,6 +110,7 @@ class _Fold:
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
+        self._seq = event.seq
         match event.type:
             case "session.start":
                 self._start(data)
@@ -119,13 +133,17 @@ class _Fold:
         said = numbered(in_order_of_calls(self._said))
         return Transcript(
             said=said, system="\n\n".join(self._system), offered=self._offered, tools=self._tools,
-            turns=max((one.turn for one in said), default=0),
+            turns=max((one.turn for one in said), default=0), inherited=tuple(self._inherited),
+            parted_at=self._parted_at, taken_back=self._taken_back,
             problem_count=self._problem_count, problems=tuple(self._problems),
         )  # fmt: skip
 
     def _start(self, data: Mapping[str, Json]) -> None:
         self._instruct(text_of(data.get("system_prompt")))
         self._prompt = text_of(data.get("prompt")) or self._prompt
+        match data.get("parent"):
+            case {"seq": int(seq)}:
+                self._parted_at = seq
 
     def _instruct(self, text: str) -> None:
         if text.strip() and text not in self._system:
@@ -146,20 +164,20 @@ class _Fold:
         self._prompt = ""
         earlier = data.get("earlier_messages")
         told = earlier if isinstance(earlier, int) and not isinstance(earlier, bool) and earlier > 0 else 0
-        digests = [self._meaning(message) for message in messages]
-        new = self._heard.new(digests, lambda index: _read(messages[index]), told if told or not self._own else None)
+        meanings = [self._meaning(message) for message in messages]
+        new = self._heard.new(meanings, lambda index: _read(messages[index]), told if told or not self._own else None)
         for said in new:
             self._hear(said)
 
-    def _meaning(self, message: Json) -> bytes:
+    def _meaning(self, message: Json) -> Meaning:
         """What a message means; reading it once for each of its spellings is enough."""
         try:
             spelled = blake2b(orjson.dumps(message), digest_size=16).digest()
         except (TypeError, ValueError, RecursionError):
-            return digest_of_all(_read(message))
+            return meaning_of(_read(message))
         known = self._meanings.get(spelled)
         if known is None:
-            known = self._meanings[spelled] = digest_of_all(_read(message))
+            known = self._meanings[spelled] = meaning_of(_read(message))
             if len(self._meanings) > _MEANINGS:
                 del self._meanings[next(iter(self._meanings))]
         return known
@@ -176,7 +194,7 @@ class _Fold:
 
     def _keep(self, said: Said) -> None:
         self._names.update((call.call_id, call.tool) for call in said.calls if call.call_id)
-        self._said.append(cut_to(said, self._kept))
+        self._said.append(replace(cut_to(said, self._kept), seq=self._seq))
 
     def _open_prompt(self) -> None:
         """The prompt of a log whose requests tell no messages."""
@@ -209,6 +227,8 @@ class _Fold:
         found = list(said_in(message))
         if not found and streamed.strip():
             found = [make_said("assistant", streamed)]
+        if not found and data.get("content") is not None:
+            self._heard.expect()  # an answer that says nothing is a message all the same
         for said in found:
             self._answer(replace(said, partial=partial))
             self._asked = [call.tool for call in said.calls]
@@ -249,35 +269,68 @@ class _Fold:
         self._tools[name] = self._tools.get(name, ToolUse()).plus(failed=failed, duration_ms=duration_ms)
 
     def _compact(self, data: Mapping[str, Json]) -> None:
-        summary = text_of(data.get("summary"))
-        if summary.strip():
+        summary, dropped = text_of(data.get("summary")), data.get("dropped")
+        if isinstance(dropped, list | tuple):
+            self._break_off()
+            self._cut(dropped, data.get("added"), summary)
+        elif summary.strip():
             self._heard.expect(cut_to(make_said("user", summary), 0))
+        if summary.strip():
             self._keep(make_said("summary", summary))
 
+    def _cut(self, dropped: Sequence[Json], added: Json, summary: str) -> None:
+        """A history out of which messages were taken, and into which others may be put."""
+        placed: list[tuple[int, Message]] = []
+        for item in added if isinstance(added, list | tuple) else ():
+            match item:
+                case {"at": int(at), "message": message}:
+                    placed.append((at, _read(message)))
+        self._heard.cut(dropped, [(at, meaning_of(message)) for at, message in placed])
+        for said in (said for _, message in placed for said in message):
+            if said.text.strip() != summary.strip():
+                self._keep(said)
+
     def _change(self, kind: str, data: Mapping[str, Json]) -> None:
-        """A history that was inherited, added to or shortened between two requests; what was said stays said."""
-        if kind != "history.add":
-            count = data.get("count")
-            self._heard.drop(max(0, count) if kind == "history.pop" and type(count) is int else None)
-            return
-        listed = data.get("messages")
-        messages = [_read(message) for message in listed] if isinstance(listed, list | tuple) else []
-        is_told = data.get("reason") != "added"  # later requests count the others, and do not repeat them
-        if is_told:
+        """A history that was inherited, added to, told again or shortened between two requests."""
+        self._break_off()
+        count, listed = data.get("count"), data.get("messages")
+        if kind == "history.clear":
+            self._heard.drop()
+        elif kind == "history.pop":
+            self._take_back(count if type(count) is int and count > 0 else 0)
+        elif isinstance(listed, list | tuple):
+            self._add([_read(message) for message in listed], data.get("reason"))
+
+    def _take_back(self, count: int) -> None:
+        """Messages that a person took back; a compaction may have dropped some of them before."""
+        for digest in chain.from_iterable(reversed([meaning[::-1] for meaning in self._heard.drop(count)])):
+            place = next((n for n in range(len(self._said) - 1, -1, -1) if self._said[n].digest == digest), None)
+            if place is not None:
+                del self._said[place]
+                self._taken_back += 1
+
+    def _add(self, messages: Sequence[Message], reason: Json) -> None:
+        if reason not in UNREPEATED:
+            for message in messages:
+                self._heard.expect(*(cut_to(said, 0) for said in message))
+            new = list(chain.from_iterable(messages))
+        else:
             self._prompt = ""
-            self._heard.tell(map(digest_of_all, messages))
-        for said in (said for message in messages for said in message):
-            if not is_told:
-                self._heard.expect(cut_to(said, 0))
+            new = self._heard.retold([meaning_of(message) for message in messages], messages.__getitem__)
+        for said in new:
             if said.role == "system" and not self._said:
                 self._instruct(said.text)
-            else:
-                self._keep(replace(said, tool=said.tool or self._names.get(said.call_id, "")))
+                continue
+            self._keep(replace(said, tool=said.tool or self._names.get(said.call_id, "")))
+            if reason == "fork":
+                self._inherited.append(said.digest)
 
 
 def _read(message: Json) -> Message:
-    """What a message of a request says; a role that nobody knows is kept."""
+    """What a message of a request says; a role that nobody knows is kept, and a summary is nobody's."""
     read = read_message(message)
+    if isinstance(message, Mapping) and message.get("summary") is True:
+        return [make_said("summary", said.text) for said in said_in(read)]
     partial = isinstance(message, Mapping) and bool(message.get("partial"))
     return [replace(said, partial=True) if partial and said.role == "assistant" else said for said in said_in(read)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,11 @@ from sessionlog.cli.repl.faces import Face
 from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.errors import SessionLogError
+from sessionlog.errors import SessionLogError, StaleSession
+
+
+class ToldToEnd(SystemExit):
+    """A signal has told the process to end; any other SystemExit is the agent's."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,8 +34,11 @@ class Chat:
         face: How it is told.
         parent: The session that this one is a fork of; empty if it is none.
         found_size: The bytes of a log that was gone on with; None of a new one.
+        options: What else to type to go on with it: the folder, the model.
+        losses: What its log could not take; empty as long as all is recorded.
         model: Who answered last; empty if that is not known.
         has_failed: A turn or a command failed.
+        has_lost: Something that was said is not in the log.
         is_over: There is nothing more to read.
     """
 
@@ -40,8 +48,11 @@ class Chat:
     face: Face
     parent: str = ""
     found_size: int | None = None
+    options: tuple[str, ...] = ()
+    losses: list[str] = field(default_factory=list)
     model: str = field(default="", init=False)
     has_failed: bool = field(default=False, init=False)
+    has_lost: bool = field(default=False, init=False)
     is_over: bool = field(default=False, init=False)
 
     @property
@@ -55,8 +66,8 @@ class Chat:
         return files.stat_path(self.path) is not None
 
     def open(self) -> None:
-        """Tell which session it is. Whoever stops an answer goes on with the session, so that does not end it."""
-        self.session._line.ends_on_interrupt = not self.face.is_interactive  # noqa: SLF001 - nobody else needs it
+        """Tell which session it is. It ends with the chat or with a fork, and not with an answer that is stopped."""
+        self.session.ends_on_interrupt = False
         self.face.opened(self.session.session_id, self.path, self.name, self.session.agent.model or "")
 
     def show_last_turn(self) -> None:
@@ -66,6 +77,18 @@ class Chat:
 
     def take_turn(self, message: str) -> None:
         """Ask, and tell the answer as it comes; Ctrl-C stops it where a person can go on."""
+        size = self._size
+        try:
+            self._ask(message)
+        except StaleSession:
+            self.fail("somebody else goes on with this session: /fork goes on from what was said here, in a new one")
+            return
+        except BaseException:
+            self._check_recorded(size)
+            raise
+        self._check_recorded(size)
+
+    def _ask(self, message: str) -> None:
         face = self.face
         face.asking(self.speaker)
         stream = self.session.stream(message)
@@ -81,11 +104,17 @@ class Chat:
                     case "done":
                         self.model = piece.response.model or ""
                         face.done(piece.response)
+        except StaleSession:
+            raise
         except SessionLogError as error:
             self.fail(str(error))
         except (KeyboardInterrupt, SystemExit) as stop:
             with suppress(RuntimeError):  # it is being closed already
                 stream.interrupted_by(stop)
+            if isinstance(stop, SystemExit) and not isinstance(stop, ToldToEnd):
+                why = "" if stop.code in {None, 0} else f": {stop.code}"
+                self.fail(f"the agent or a tool tried to end the program (sys.exit{why}); what was said is kept")
+                return
             face.stopped()
             if isinstance(stop, SystemExit) or not face.is_interactive:
                 raise
@@ -103,15 +132,35 @@ class Chat:
         copy, before = self.session.fork(), self.session.session_id
         self.end()
         self.session, self.parent, self.found_size = copy, before, None
-        self.path = os.path.join(os.path.dirname(self.path), f"{copy.session_id}.jsonl")
+        self.path = copy.path or ""
         self.face.say(f"a fork of {before}, which stays as it is")
         self.open()
 
     def end(self, status: str | None = None) -> None:
-        """End the session in its log; a log that was only looked at stays as it is."""
-        log = files.stat_path(self.path)
-        if self.found_size is None or log is None or log.st_size != self.found_size:
+        """End the session in its log; a log that was only looked at stays as it is.
+
+        Args:
+            status: How it ends; None is by the person's own word: an answer that was stopped is no failure.
+        """
+        if status is None and self.session.state in {"cancelled", "interrupted"}:
+            status = "success"
+        if self.found_size is None or self._size != self.found_size:
             self.session.close(status)
+
+    @property
+    def _size(self) -> int:
+        """Bytes of the log."""
+        log = files.stat_path(self.path)
+        return 0 if log is None else log.st_size
+
+    def _check_recorded(self, before: int) -> None:
+        """Say it where a turn is not in the log, or not all of it."""
+        if self._size > before and not self.losses:
+            return
+        why = self.losses[-1] if self.losses else self.path
+        self.losses.clear()
+        self.has_lost = True
+        self.fail(f"this turn is not recorded: {why}")
 
     def undo(self) -> None:
         """Take back the newest turn."""
@@ -176,7 +225,7 @@ class Chat:
     @property
     def resume_line(self) -> str:
         """What to type to go on with this session later."""
-        return f"sessionlog chat {self.name} --resume {self.session.session_id}"
+        return shlex.join(["sessionlog", "chat", self.name, "--resume", self.session.session_id, *self.options])
 
 
 def _counted(number: int, word: str) -> str:

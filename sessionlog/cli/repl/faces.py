@@ -23,7 +23,11 @@ from sessionlog.render.flow import Flow
 from sessionlog.render.replay.view import View
 
 SCHEMA = "sessionlog.chat/1"
+TYPED = "go on"
+"""The name of a fact that is a command, to be typed as it is."""
+
 _NAME = 60
+_FACT = 4_000
 
 Rows = Sequence[tuple[str, str]]
 
@@ -131,7 +135,7 @@ class PlainFace:
         """Say one in each line."""
         width = max((len(name) for name, _ in rows), default=0)
         for name, text in rows:
-            note(f"{one_line(name, _NAME):<{width}}  {one_line(text, 400)}")
+            note(f"{one_line(name, _NAME):<{width}}  {one_line(text, _FACT)}")
 
     def report(self, _name: str, command: Callable[[], None]) -> None:
         """It prints to stdout, too."""

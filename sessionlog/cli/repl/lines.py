@@ -102,6 +102,8 @@ class TypedLines:
         readline.set_completer(self.complete)
         old = "libedit" in (readline.__doc__ or "")  # macOS
         readline.parse_and_bind("bind ^I rl_complete" if old else "tab: complete")
+        if not old:  # a text of several lines that is pasted is one text; Python switches that off
+            readline.parse_and_bind("set enable-bracketed-paste on")
         readline.clear_history()
         for text in self._typed.texts():
             readline.add_history(text)

@@ -7,6 +7,7 @@ lasts, because an agent may import its neighbours late.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from sessionlog import files
-from sessionlog.cli.output import fail
+from sessionlog.cli.output import Leave, fail
 from sessionlog.conversation.agent import Agent
 
 FORMS = "name it as module:agent or path/to/file.py:agent"
@@ -82,12 +83,14 @@ def _imported(place: str) -> ModuleType:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
             fail(f"no module {error.name!r} in {os.getcwd()} or among what is installed; {FORMS}")
         fail(f"{place} needs {error.name!r}, which is not installed here{_where(error, place)}")
-    except (KeyboardInterrupt, GeneratorExit):
+    except (KeyboardInterrupt, GeneratorExit, Leave):
         raise
     except SystemExit as error:
         fail(f"{place} ended the program while it was imported (exit {error.code}); guard its start by __main__")
     except BaseException as error:  # noqa: BLE001 - whatever the user's code raises, also what is no Exception
-        fail(f"{place} cannot be imported: {type(error).__name__}: {error}{_where(error, place)}")
+        whole = shlex.join(["python", place] if _is_file(place) else ["python", "-m", place])
+        said = f"{type(error).__name__}: {error}{_where(error, place)}"
+        fail(f"{place} cannot be imported: {said}; `{whole}` shows the whole of it")
 
 
 def _file_module(place: str) -> ModuleType:

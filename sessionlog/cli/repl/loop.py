@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sessionlog.cli.output import FOUND, Leave
-from sessionlog.cli.repl.chat import Chat
+from sessionlog.cli.repl.chat import Chat, ToldToEnd
 from sessionlog.cli.repl.lines import Lines
 from sessionlog.cli.repl.words import follow
 from sessionlog.errors import SessionLogError
@@ -27,14 +27,21 @@ def talk(chat: Chat, lines: Lines) -> None:
                 _next(chat, lines)
         except BaseException as error:
             chat.end("cancelled" if isinstance(error, KeyboardInterrupt | SystemExit) else "error")
+            if isinstance(error, ToldToEnd):
+                with suppress(OSError):  # the terminal has gone
+                    _say_how_to_go_on(chat)
             raise
         finally:
             lines.close()
         chat.end()
+    _say_how_to_go_on(chat)
+    if chat.has_lost or (chat.has_failed and not chat.face.is_interactive):
+        raise Leave(FOUND)
+
+
+def _say_how_to_go_on(chat: Chat) -> None:
     if chat.face.is_interactive and chat.is_recorded:
         chat.face.facts("left", [("log", chat.path), ("go on", chat.resume_line)])
-    if chat.has_failed and not chat.face.is_interactive:
-        raise Leave(FOUND)
 
 
 def _next(chat: Chat, lines: Lines) -> None:
@@ -53,7 +60,7 @@ def _next(chat: Chat, lines: Lines) -> None:
     if not text.strip():
         return
     try:
-        if text.startswith("/") and not text.startswith("//"):
+        if text.startswith("/") and not text.startswith("//") and "\n" not in text.strip():
             follow(chat, text)
         else:
             chat.take_turn(text.removeprefix("/") if text.startswith("//") else text)
@@ -70,7 +77,7 @@ def _ending_tidily() -> Iterator[None]:
     """Save and end when the process is told to end, or its terminal has gone."""
 
     def leave(number: int, _: object) -> NoReturn:
-        raise SystemExit(128 + number)
+        raise ToldToEnd(128 + number)
 
     known = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     before: dict[Any, Any] = {number: signal.signal(number, leave) for number in known}

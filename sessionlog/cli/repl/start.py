@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
 from typing import Any, NamedTuple
 
@@ -19,14 +21,18 @@ from sessionlog.cli.repl.loop import talk
 from sessionlog.cli.repl.terminal import TerminalFace
 from sessionlog.cli.repl.words import WORDS
 from sessionlog.conversation.agent import Agent
+from sessionlog.conversation.log.remember import open_log, remember
 from sessionlog.conversation.session import Session
-from sessionlog.errors import InvalidHistory
+from sessionlog.errors import InvalidHistory, SessionLogError
 from sessionlog.events.envelope import Event
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.settings import load_settings
 
 _KEY = "agent"
 """The name under which a log's metadata has who answers."""
+
+_FOR_PYTHON = re.compile(r"[,;] (?=skip_damage|fork_from)")
+"""Where the advice of an error begins that is for who writes Python."""
 
 
 def start(
@@ -42,15 +48,22 @@ def start(
     # What an agent prints is no answer: it goes beside them, except for a person, who sees both anyway.
     with on_path(name), nullcontext() if face.is_interactive else redirect_stdout(sys.stderr):
         agent = load_agent(name, model=model)
+        losses: list[str] = []
+        known: dict[str, Any] = {"metadata": {_KEY: name}, "notify": lambda said: losses.append(_cause(said))}
+        options = (*(("--model", model) if model else ()), *(("--dir", folder) if directory else ()))
         if before is None:
-            logger = SessionLogger(folder, model=agent.model, provider=agent.provider, metadata={_KEY: name})
-            chat = Chat(session=agent.session(system=system, logger=logger), name=name, path=logger.path, face=face)
+            logger = SessionLogger(folder, model=agent.model, provider=agent.provider, **known)
+            session, path = agent.session(system=system, logger=logger), logger.path
         else:
-            chat = Chat(
-                session=_resumed(before, agent, folder), name=name, path=before.path, face=face, parent=before.parent,
-                found_size=before.size,
-            )  # fmt: skip
+            session, path = _resumed(before, agent, folder, known), before.path
+        chat = Chat(
+            session=session, name=name, path=path, face=face, options=options, losses=losses,
+            parent=before.parent if before else "", found_size=before.size if before else None,
+        )  # fmt: skip
         chat.open()
+        if (why := _obstacle(path)) is not None:
+            chat.has_lost = True
+            chat.fail(f"this chat cannot be recorded: {why}; --dir FOLDER names another folder")
         if before is not None:
             chat.show_last_turn()
         talk(chat, lines)
@@ -100,12 +113,30 @@ def _agent_of(before: _Before, folder: str) -> str:
     return before.agent
 
 
-def _resumed(before: _Before, agent: Agent, folder: str) -> Session:
+def _resumed(before: _Before, agent: Agent, folder: str, known: Mapping[str, Any]) -> Session:
+    """Go on with a session; its forks will say who answers, too."""
     try:
-        session = Session.resume(before.target, agent, directory=folder)
+        logger = open_log(remember(before.target, directory=folder), **known)
+        return agent.session(logger=logger)
     except InvalidHistory as error:
-        fail(str(error), UNREADABLE)
-    return session
+        said = str(error)
+        fail(_FOR_PYTHON.split(said)[0], UNREADABLE)
+
+
+def _obstacle(path: str) -> str | None:
+    """Why a log cannot be written; None if it can, as far as that can be known before."""
+    folder = os.path.dirname(path)
+    try:
+        files.make_directories(folder)
+    except (OSError, SessionLogError) as error:
+        return f"{folder}: {files.reason_of(error) if isinstance(error, OSError) else error}"
+    place = folder if files.stat_path(path) is None else path
+    return None if os.access(place, os.W_OK) else f"{place} cannot be written"
+
+
+def _cause(said: str) -> str:
+    """What a logger says of an event that it lost, without what is for who writes Python."""
+    return said.removeprefix("sessionlog: ").partition("; health()")[0]
 
 
 def _surroundings(*, as_json: bool) -> tuple[Face, Lines]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from sessionlog.cli.repl.faces import Rows, write
+from sessionlog.cli.repl.faces import TYPED, Rows, write
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.conversation.turns.response import Response
 from sessionlog.render import chat
 from sessionlog.render.console import make_console
+from sessionlog.render.escape import terminal
 from sessionlog.render.flow import Flow
 from sessionlog.render.replay.lines import Line
 from sessionlog.render.replay.paint import Paint
@@ -55,6 +56,7 @@ class TerminalFace:
     def before(self, messages: Sequence[Message], speaker: str) -> None:
         """Show the last turn, as it was."""
         view, last = self._view, ""
+        returned = {message.tool_call_id for message in messages if message.role == "tool"}
         for message in messages:
             if message.role == "user":
                 self._lines(chat.asked(view, message.text))
@@ -64,7 +66,8 @@ class TerminalFace:
                     self._lines([chat.speaker(view, speaker)])
                 self._lines(chat.answered(view, message.text))
                 for request in message.tool_calls:
-                    self._lines(chat.tool_line(view, request.name, request.arguments))
+                    figures = [] if request.id in returned else [chat.NO_RESULT]
+                    self._lines(chat.tool_line(view, request.name, request.arguments, figures))
             if message.partial:
                 self._lines(chat.mark(view, message.partial, "unfinished", "◌"))
             last = message.role
@@ -128,6 +131,7 @@ class TerminalFace:
     def stopped(self) -> None:
         """Say that what was said is kept."""
         self._end()
+        write(sys.stdout, "\r" if self._goes_back else "")  # over the terminal's own ^C
         self._lines(chat.mark(self._view, "stopped; what was said is kept", "unfinished", "◌"))
         write(sys.stdout, "\n")
 
@@ -144,8 +148,10 @@ class TerminalFace:
         write(sys.stdout, "\n")
 
     def facts(self, _title: str, rows: Rows) -> None:
-        """Two columns."""
-        self._lines(chat.facts(self._view, [(name, home_path(text, self._home)) for name, text in rows]))
+        """Two columns; what is to be typed stands below, as it is and in one piece, so that it can be copied."""
+        shown = [(name, "type" if name == TYPED else home_path(text, self._home)) for name, text in rows]
+        self._lines(chat.facts(self._view, shown))
+        write(sys.stdout, "".join(f"{terminal(text)}\n" for name, text in rows if name == TYPED))
         write(sys.stdout, "\n")
 
     def report(self, _name: str, command: Callable[[], None]) -> None:

@@ -32,6 +32,8 @@ class Word:
 
 def _status(chat: Chat, _: str) -> None:
     chat.report("status", status, **settings_of("status", {"session": chat.path, "as_json": chat.face.wants_json}))
+    if chat.is_recorded and not chat.session.usage and not chat.face.wants_json:
+        chat.face.say("how full the window is, is not known: nobody has told tokens; /context estimates them")
 
 
 def _usage(chat: Chat, _: str) -> None:

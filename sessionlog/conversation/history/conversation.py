@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessionlog.conversation.history.estimate import estimate_tokens
+from sessionlog.conversation.history.fitted import fitted
 from sessionlog.conversation.history.message import Message, Role, ToolRequest
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.saved import content_from_json, message_to_dict, messages_from, request_from_dict
@@ -83,7 +84,7 @@ class Conversation:
         return list(self._messages)
 
     def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
-        """Add a message to the end and return it.
+        """Add a message to the end and return it as it is kept: one of more than 24 MiB is cut, and says so.
 
         Args:
             role: Who speaks, or a whole message, then without anything else.
@@ -122,6 +123,7 @@ class Conversation:
         for n, message in enumerate(found):
             if not isinstance(message, Message):
                 raise InvalidHistory(f"messages[{n}]: {type(message).__name__}; it is a Message")
+            found[n] = fitted(message)
         known = {id(message): tokens for message, tokens in zip(self._messages, self._counts, strict=True)}
         counts = [known[id(message)] if id(message) in known else self._count(message) for message in found]
         self._set(found, counts)
@@ -174,7 +176,7 @@ class Conversation:
             raise InvalidHistory(f"a saved conversation is an object, not {type(data).__name__}")
         if "messages" not in data:
             raise MissingField("no 'messages'; a saved conversation has them")
-        messages = list(messages_from(data["messages"]))
+        messages = [fitted(message) for message in messages_from(data["messages"])]
         check_history(messages)
         counter = TokenCounter.from_dict(data.get("token_usage"), "token_usage")
         start_ns = _start(data["start_time"]) if data.get("start_time") is not None else self._start_ns
@@ -185,6 +187,7 @@ class Conversation:
         self.settings, self.token_counter, self._start_ns = settings, counter, start_ns
 
     def _append(self, message: Message) -> Message:
+        message = fitted(message)
         tokens = self._count(message)
         self._messages.append(message)
         self._counts.append(tokens)

@@ -14,7 +14,7 @@ PICTURE = 1500
 
 def estimate_tokens(message: Message) -> int:
     """Estimate the tokens of a message: its texts, names and arguments, 1,500 for each picture, 4 for its frame."""
-    tokens = _AROUND + count_tokens(message.name or "")
+    tokens = _AROUND + (count_tokens(message.name) if message.name else 0)
     if isinstance(message.content, str):
         tokens += count_tokens(message.content)
     else:

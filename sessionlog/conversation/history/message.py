@@ -1,7 +1,7 @@
 """Message: one thing that was said, as a value that survives saving, pictures included.
 
 A message never changes; a history is a list of them. What this version does not know of a saved message is kept in
-`extra` and written back.
+`extra` and written back. All of it is JSON (see `plain`), and nothing of it is shared with whoever gave it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from sessionlog.conversation.history.plain import plain, plain_text
 from sessionlog.errors import InvalidHistory
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -40,7 +41,7 @@ class ContentPart:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_texts(self, ("type", "text", "image_url", "media_type"))
+        _settle_texts(self, ("type", "text", "image_url", "media_type"))
         if not self.type:
             raise InvalidHistory("a piece of content without a type; `text` and `image` are some")
         taken = {"type", "text", "image_url", "media_type"}
@@ -76,7 +77,7 @@ class ToolRequest:
     Attributes:
         id: Joins it with its result.
         name: The tool.
-        arguments: By name; a text where the model wrote what is no JSON object.
+        arguments: By name; a text where the model wrote what is no JSON object. NaN is a text here, too.
         extra: What else a provider said of the call, as it was.
 
     Raises:
@@ -92,6 +93,8 @@ class ToolRequest:
         for key in ("id", "name"):
             if not isinstance(getattr(self, key), str):
                 raise InvalidHistory(f"{key} of a tool call is {type(getattr(self, key)).__name__}; it is a text")
+        _settle_texts(self, ("id", "name"))
+        object.__setattr__(self, "arguments", plain(self.arguments))
         object.__setattr__(self, "extra", _checked_extra(self.extra, {"id", "name", "arguments"}))
 
 
@@ -128,7 +131,7 @@ class Message:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidHistory(f"unknown role {self.role!r:.40}; a message is of {', '.join(ROLES)}")
-        _check_texts(self, ("tool_call_id", "name", "partial"))
+        _settle_texts(self, ("tool_call_id", "name", "partial"))
         object.__setattr__(self, "content", _content(self.content))
         object.__setattr__(self, "tool_calls", _calls(self.tool_calls))
         if self.tool_calls and self.role != "assistant":
@@ -172,7 +175,7 @@ class Message:
 
 def _content(value: object) -> Content:
     if value is None or isinstance(value, str):
-        return value or ""
+        return plain_text(value) if value else ""
     if isinstance(value, ContentPart):
         return (value,)
     if not isinstance(value, list | tuple):
@@ -197,15 +200,21 @@ def _calls(value: object) -> tuple[ToolRequest, ...]:
     return tuple(value)
 
 
-def _check_texts(value: object, names: Iterable[str]) -> None:
+def _settle_texts(value: object, names: Iterable[str]) -> None:
     for name in names:
         found = getattr(value, name)
-        if found is not None and not isinstance(found, str):
+        if found is None:
+            continue
+        if not isinstance(found, str):
             raise InvalidHistory(f"{name} is {type(found).__name__}; it is a text")
+        if not found.isascii():
+            object.__setattr__(value, name, plain_text(found))
 
 
 def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
-    """Copy it: what is saved as a field could not be told from the field."""
+    """A plain copy of it: what is saved as a field could not be told from the field."""
+    if not extra and type(extra) is dict:
+        return {}
     if not isinstance(extra, Mapping):
         raise InvalidHistory(f"extra is {type(extra).__name__}; it is a mapping")
     for key in extra:
@@ -213,4 +222,4 @@ def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
             raise InvalidHistory(f"a key of extra is {type(key).__name__}; it is a text")
         if key in taken:
             raise InvalidHistory(f"extra has {key!r}, which is a field of its own")
-    return dict(extra)
+    return {plain_text(key): plain(item) for key, item in extra.items()}

@@ -101,7 +101,7 @@ def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
         if key not in found:
             raise MissingField(f"{place}: no {key!r}; a tool call has one")
     with _At(place):
-        return ToolRequest(found["id"], found["name"], copied(found.get("arguments", {})), extra=_rest(found, _CALL))
+        return ToolRequest(found["id"], found["name"], found.get("arguments", {}), extra=_rest(found, _CALL))
 
 
 def content_from_json(value: Json, place: str = "content") -> Content:
@@ -223,7 +223,7 @@ def _parsed(arguments: Json) -> Json:
 
 
 def _rest(value: Mapping[str, Json], known: frozenset[str] | set[str]) -> dict[str, Json]:
-    return {key: copied(item) for key, item in value.items() if key not in known}
+    return {key: item for key, item in value.items() if key not in known}
 
 
 def _list(value: Json, place: str, what: str) -> list[Json] | tuple[Json, ...]:

@@ -1,9 +1,10 @@
-"""Truncation: a history that has grown too long is cut, oldest first, and stays a valid conversation.
+"""Truncation: a history that has grown too long is cut, oldest first, and what is left is a valid conversation.
 
-A history over its threshold is repaired, then whole units go, oldest first, until three quarters of the budget are not
+Of a history over its threshold, repaired, whole units go, oldest first, until three quarters of the budget are not
 reached: a unit is an assistant's message with its tool results, or any other message. Never dropped are system
 messages, a first message of a person, the newest turn, calls that wait for their results, and the recent messages,
-grown to whole units. So what is left is valid, and cutting it again drops nothing. Every message is weighed once.
+grown to whole units. So what is left is valid, and cutting it again drops nothing; where nothing can go, the history
+comes back as it was. Every message is weighed once.
 """
 
 from __future__ import annotations

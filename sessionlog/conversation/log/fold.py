@@ -48,7 +48,9 @@ class Fold:
         ended: The last run has an end.
         last_seq: The number of the last event; None while there was none.
         start_ns: The first event's time.
+        inherited: Of a fork, the messages that are its parent's; some may be gone from its history.
         is_ours: The log says that it counts tokens as we do.
+        is_told: A session has told what it did to its history, so that each message in it is meant.
     """
 
     def __init__(self, *, own: bool = True) -> None:
@@ -70,7 +72,8 @@ class Fold:
         self.ended = False
         self.last_seq: int | None = None
         self.start_ns: int | None = None
-        self.is_ours = False
+        self.inherited: list[Message] = []
+        self.is_ours = self.is_told = False
         self._takers: Mapping[str, Callable[[Mapping[str, Json], str], None]] = {
             "session.start": self._start,
             "llm.request": self._request,
@@ -106,6 +109,8 @@ class Fold:
                 f"{place}: this {event.type} was cut when it was written, for it was longer than an event may be; "
                 f"fork_from(…, at=SEQ) goes on from an event before it"
             )
+        if event.type.startswith("history."):
+            self.is_told = True
         taker(data, place)
 
     @property
@@ -231,6 +236,7 @@ class Fold:
         if "dropped" in data:
             try:
                 added = [(item["at"], read_message(item["message"], place)) for item in data.get("added") or ()]
+                self._said = self._one_by_one()
                 self._said = apply_cut(self._said, data["dropped"], added)
             except (TypeError, KeyError, ValueError) as error:
                 if isinstance(error, InvalidHistory):
@@ -252,7 +258,11 @@ class Fold:
         if data.get("reason") in UNREPEATED:
             self._put(self._told, units)
             self._told = len(self._said)
+            if data.get("reason") == "fork":
+                known = {id(message) for message in chain(self.inherited, *units)}
+                self.inherited = [m for m in chain.from_iterable(self._said) if id(m) in known]
             self.usage += read_usage(data.get("usage"))[0]
+            self.state = state_of(self.messages())
         else:
             self._said.extend(units)
             self.state = _state(data.get("state"), self.state)
@@ -260,6 +270,7 @@ class Fold:
     def _popped(self, data: Mapping[str, Json], place: str) -> None:
         self._settle("interrupted")
         count = data.get("count")
+        self._said = self._one_by_one()
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= len(self._said):
             raise InvalidHistory(f"{place}: history.pop takes {count!r} of {len(self._said)} messages")
         del self._said[len(self._said) - count :]
@@ -269,6 +280,10 @@ class Fold:
         del data, place
         self._pieces, self._said = [], []
         self._left()
+
+    def _one_by_one(self) -> list[_Unit]:
+        """What a session says of its history counts single messages, also of a log that others began."""
+        return [(message,) for message in chain.from_iterable(self._said)]
 
     def _left(self) -> None:
         self._told, self._asked = 0, None

@@ -16,6 +16,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sessionlog.conversation.history.fitted import fitted, shortened, size_of, size_of_json
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.history.truncation import Truncation
@@ -25,11 +26,11 @@ from sessionlog.conversation.log.spelling import (
     pieces_of,
     plain_only,
     result_of,
-    size_of,
     spell_answer,
     spell_result,
     spell_tool,
 )
+from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe
@@ -59,6 +60,8 @@ class Recorder:
         self._inherited: dict[int, Message] = {}  # from a parent, and so no turns of this session
         self._has_ended = False
         self._last_seq: int | None = None
+        self._key = object()
+        self._others = 0 if logger is None else logger.end_of_others()
 
     @property
     def path(self) -> str | None:
@@ -89,6 +92,10 @@ class Recorder:
         self._system = system
         if self._logger is None:
             return
+        if self._logger.holder is None:
+            self._logger.holder = self._key
+        if not self._is_alone():
+            return  # what is there is another session's; `check_alone` says so
         if self._logger.is_new():
             start = _given({"system_prompt": system or None, "parent": dict(parent) if parent else None})
             if self._emit("session.start", start):
@@ -101,11 +108,36 @@ class Recorder:
 
     def go_on(self, remembered: Remembered, *, system: str | None = None) -> None:
         """Go on with the log that was remembered; nothing is written yet."""
-        self._said, self._told, self._is_cut = list(remembered.messages), remembered.told, False
+        self._said, self._told, self._is_cut = list(remembered.logged), remembered.told, False
+        self._inherited = {id(message): message for message in remembered.inherited}
         self._logged_system, self._last_seq = remembered.system, remembered.last_seq
         self._system = remembered.system if system is None else system
         if self._logger is not None:
+            self._others, self._logger.holder = remembered.size, self._key
             self._logger.begin_run(copy(remembered.run))
+
+    def check_alone(self) -> None:
+        """See that nobody else tells this session: what two tell of a history makes none.
+
+        It costs one stat. A log that was deleted or replaced meanwhile is written anew, and is nobody's.
+
+        Raises:
+            StaleSession: Somebody else has appended to the log since this recorder has, or since it was remembered; or
+                another session goes on with the same logger.
+        """
+        if self._is_alone():
+            return
+        raise StaleSession(
+            f"{self.path}: somebody else has written into the log of session {self.session_id!r} meanwhile; "
+            f"Session.resume({self.path!r}, …) goes on from what they wrote, fork() from what is here, "
+            "in a log of its own"
+        )
+
+    def _is_alone(self) -> bool:
+        logger = self._logger
+        if logger is None:
+            return True
+        return logger.holder in {None, self._key} and logger.end_of_others() <= self._others
 
     def request(
         self,
@@ -142,8 +174,10 @@ class Recorder:
 
     def delta(self, text: str) -> None:
         """Write a piece of the answer, before anybody is shown it."""
-        if self._emit("llm.delta", {"content": text}):
-            self._pieces.append(text)
+        for start in range(0, len(text), LONG):
+            piece = text[start : start + LONG]
+            if self._emit("llm.delta", {"content": piece}):
+                self._pieces.append(piece)
 
     def response(
         self,
@@ -165,6 +199,7 @@ class Recorder:
         """
         if message is not None and partial is not None:
             message = replace(message, partial=partial)
+        message = None if message is None else fitted(message)
         given = {
             **({"partial": partial} if message is None else spell_answer(message)),
             "usage": None if usage is None else usage.to_dict(),
@@ -179,6 +214,8 @@ class Recorder:
         fields, said = _given(given), "".join(self._pieces)
         if message is not None and answer_of(fields, said) != message:
             fields["message"] = message_to_dict(message)
+            if size_of(message) > LONG:
+                fields["content"] = shortened(message.text)  # nothing so long is said twice in one event
         if self._emit("llm.response", fields):
             self._hear(message or answer_of(fields, said))
             self._pieces = []
@@ -192,14 +229,19 @@ class Recorder:
         error: str | BaseException | None = None,
     ) -> None:
         """Write a tool's run and what it said."""
+        message = fitted(message)
         given = {
             **spell_result(request, message),
             "duration_ms": None if duration_ms is None else round(duration_ms, 3),
             "error": describe(error) if isinstance(error, BaseException) else error,
         }
         fields = _given(given)
+        if size_of_json(request.arguments) > LONG:
+            fields["input"] = shortened(str(request.arguments))  # the answer that asks for it has them all
         if result_of(fields, request) != message:
             fields["message"] = message_to_dict(message)
+            if size_of(message) > LONG:
+                fields["output"] = shortened(message.text)
         if self._emit("tool.call", fields):
             self._hear(message)
 
@@ -243,7 +285,7 @@ class Recorder:
             return
         common = 0
         for known, message in zip(self._said, history, strict=False):
-            if known != message:
+            if known is not message and known != message:  # dataclasses that are one are compared field by field too
                 break
             common += 1
         if common < len(self._said):
@@ -311,7 +353,8 @@ class Recorder:
         own = told
         while own < len(history) - 1 and id(history[own]) in self._inherited:
             own += 1
-        is_long = sum(map(size_of, history[own:])) > LONG
+        # behind `earlier_messages` readers count every prompt as new: whatever is told again is told ahead
+        is_long = own > told or sum(map(size_of, history[own:])) > LONG
         if own == told and not is_long:
             return told
         if not told and not self._is_cut:

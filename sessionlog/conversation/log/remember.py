@@ -22,6 +22,7 @@ from sessionlog.conversation.log.torn import is_unfinished
 from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.files import stat_path
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.totals import Totals
@@ -34,6 +35,9 @@ from sessionlog.sources.protocol import Env, Log
 Json = Any
 MAX_LINE = 64 << 20
 """Bytes of a line that are decoded: an event may have half as many, and redaction may make it longer."""
+_HIDES_NOTHING = frozenset({"bad_number"})
+"""Damage that takes nothing away of what was said: a count of tokens that is none, say."""
+
 _PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,7 +61,10 @@ class Remembered:
         start_time: When it began; None where the log has no times.
         last_seq: The number of the last event that was read.
         problems: Damage that was passed over, and what else is worth knowing.
-        told: How many messages the next request need not repeat.
+        logged: The history in the log's own words and places, before anything was left out of it.
+        inherited: Of a fork, the messages that are its parent's, the very objects; no turns of its own.
+        told: How many messages of these the next request need not repeat.
+        size: The log's length in bytes as it was read.
         run: What was used since the last session.end; None if nothing was.
         closed: Why it cannot be gone on with; empty if it can.
     """
@@ -75,7 +82,10 @@ class Remembered:
     start_time: datetime | None = None
     last_seq: int | None = None
     problems: tuple[Problem, ...] = ()
+    logged: tuple[Message, ...] = field(default=(), repr=False)
+    inherited: tuple[Message, ...] = field(default=(), compare=False, repr=False)
     told: int = 0
+    size: int = field(default=0, compare=False, repr=False)
     run: Totals | None = field(default=None, compare=False, repr=False)
     closed: str = ""
 
@@ -138,12 +148,14 @@ def open_log(remembered: Remembered, **options: Any) -> SessionLogger:
 
 def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_damage: bool) -> Remembered:
     """Fold a log; `shown` is what its path is called where it was unpacked for the moment."""
-    is_native = log.source.id == SOURCE.id
+    is_native, status = log.source.id == SOURCE.id, stat_path(log.path)
     fold, problems = Fold(own=is_native), list[Problem]()
     found: list[str] = []  # where events with the number `at` are
+    numbers: tuple[int, int] | None = None  # the lowest and the highest of all
     for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
-        if at is not None and isinstance(item, Event) and item.seq == at:
-            found.append(place)
+        if at is not None and isinstance(item, Event):
+            numbers = (min(numbers[0], item.seq), max(numbers[1], item.seq)) if numbers else (item.seq, item.seq)
+            found += [place] if item.seq == at else []
         if found and found != [place]:
             continue  # only to learn whether the number is one event's alone
         if isinstance(item, Event):
@@ -152,19 +164,21 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
         else:
             _meet(item, problems, is_harmless=cut or skip_damage)
     if at is not None and len(found) != 1:
-        raise LookupError(_not_one(shown, at, found))
+        raise LookupError(_not_one(shown, at, found, numbers))
     named = session_id or next(iter(log.source.name_sessions(log.path)), "")
-    return replace(_result(shown, named, fold, problems), source=log.source.id, closed=_why_closed(log, fold))
+    result = _result(shown, named, fold, problems)
+    size = 0 if status is None else status.st_size  # before it was read: what came meanwhile is not counted as known
+    return replace(result, source=log.source.id, closed=_why_closed(log, fold), size=size)
 
 
 def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> Remembered:
-    messages, told = fold.messages(), fold.told
-    if messages and messages[0].role == "system" and messages[0].text == fold.system:
-        messages, told = messages[1:], 0  # said twice: it is the session's own system text
+    logged = messages = fold.messages()
+    if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.is_told:
+        messages = messages[1:]  # said twice: it is the session's own system text
     if not is_valid(messages):
         detail = "tool calls and results that do not belong together were left out"
         problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
-        messages, told = repaired(messages), 0
+        messages = repaired(messages)
     start = None if fold.start_ns is None else _EPOCH + timedelta(microseconds=fold.start_ns // 1000)
     return Remembered(
         path=path,
@@ -180,7 +194,9 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         start_time=start,
         last_seq=fold.last_seq,
         problems=tuple(problems),
-        told=told,
+        logged=tuple(logged),
+        inherited=tuple(fold.inherited),
+        told=fold.told,
         run=fold.run if fold.run.responses else None,
     )
 
@@ -212,7 +228,7 @@ def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tupl
 
 
 def _meet(problem: Problem, problems: list[Problem], *, is_harmless: bool) -> None:
-    if problem.severity == "damage" and not is_harmless:
+    if problem.severity == "damage" and not is_harmless and problem.kind not in _HIDES_NOTHING:
         raise InvalidHistory(
             f"{problem}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
             "over it, fork_from(…, at=SEQ) goes on from an event before it"
@@ -252,9 +268,11 @@ def _refusal(why: str) -> str:
     return f"{why}; Session.fork_from starts a new session from it"
 
 
-def _not_one(path: str, at: int, found: list[str]) -> str:
+def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, int] | None) -> str:
     if not found:
-        return f"{path}: no event has seq {at}"
+        shown = "`sessionlog replay --json` shows them"
+        there = f"there are {numbers[0]} to {numbers[1]}, {shown}" if numbers else "there are no events"
+        return f"{path}: no event has seq {at}; {there}"
     return f"{path}: {len(found)} events have seq {at}: {', '.join(found[:8])}"
 
 

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.conversation.history.fitted import size_of
+from sessionlog.conversation.history.message import Content, Message, ToolRequest
 from sessionlog.conversation.history.saved import (
     content_from_json,
     message_from_dict,
@@ -164,29 +165,6 @@ def pieces_of(messages: Sequence[Message], size: int) -> Iterator[Sequence[Messa
             start, held = n, size_of(message)
     if start < len(messages):
         yield messages[start:]
-
-
-def size_of(message: Message) -> int:
-    """About how many characters a message takes in a log."""
-    size = 100 + sum(200 + len(call.name) + _size_of_json(call.arguments) for call in message.tool_calls)
-    if isinstance(message.content, str):
-        return size + len(message.content)
-    return size + sum(map(_size_of_part, message.content)) + (_size_of_json(message.extra) if message.extra else 0)
-
-
-def _size_of_part(part: ContentPart) -> int:
-    size = 60 + len(part.text or "") + len(part.image_url or "") + len(part.data or b"") * 4 // 3
-    return size + (_size_of_json(part.extra) if part.extra else 0)
-
-
-def _size_of_json(value: Json) -> int:
-    if isinstance(value, str):
-        return len(value) + 2
-    if isinstance(value, Mapping):
-        return sum(len(str(key)) + 4 + _size_of_json(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return sum(2 + _size_of_json(item) for item in value)
-    return 20
 
 
 def _apart(message: Mapping[str, Json], content: Sequence[Json], place: str) -> list[Message]:

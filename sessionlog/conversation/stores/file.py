@@ -38,7 +38,8 @@ class FileStore:
         clock: Nanoseconds since 1970: how old is a file?
 
     Raises:
-        ValueError: `max_age` or `max_count` would keep nothing.
+        TypeError: `max_age` or `max_count` is no number.
+        ValueError: `max_age` or `max_count` would keep nothing, or is endless.
     """
 
     __slots__ = ("_clock", "_folder", "_is_swept", "_max_age", "_max_count", "_versions")
@@ -52,10 +53,8 @@ class FileStore:
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         seconds = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
-        if seconds is not None and not seconds > 0:
-            raise ValueError(f"max_age={max_age!r} would keep no session; None keeps all")
-        if max_count is not None and max_count < 1:
-            raise ValueError(f"max_count={max_count!r} would keep no session; None keeps all")
+        _check_limit("max_age", seconds, (int, float), "seconds, or a timedelta")
+        _check_limit("max_count", max_count, (int,), "a whole number")
         self._folder = Folder(os.path.abspath(os.fspath(directory)))
         self._max_age, self._max_count, self._clock = seconds, max_count, clock
         self._versions = Versions()
@@ -202,3 +201,13 @@ class FileStore:
         for name in old:
             self._versions.forget(name.removesuffix(ENDING))
         return [name.removesuffix(ENDING) for name in old]
+
+
+def _check_limit(name: str, value: Any, kinds: tuple[type, ...], what: str) -> None:
+    if value is None:
+        return
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not is_number:
+        raise TypeError(f"{name} is {type(value).__name__}; it is {what}, or None, which keeps all")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name}={value!r} would keep {'all' if value > 0 else 'no session'}; None keeps all")

@@ -36,6 +36,10 @@ class SessionStore(Protocol):
     def save(self, session_id: str, data: Mapping[str, Any]) -> int | None:
         """Keep a session, or keep it anew; return its version, None where the store counts none.
 
+        Save the `Saved` that `load` gave, changed: it says which version it is made from. A plain dict does not, and is
+        taken as made from what this store object has seen last, whoever loaded it: tasks and threads that share the
+        object and save plain dicts may undo each other's saves.
+
         Raises:
             InvalidSessionId: The store cannot keep this id.
             InvalidHistory: There is something in it that is not JSON; nothing is changed.

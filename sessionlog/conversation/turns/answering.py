@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import open_calls, repaired
@@ -18,7 +18,9 @@ from sessionlog.conversation.turns.line import Line
 from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.conversation.turns.source import END, source_of
 from sessionlog.conversation.turns.stop import Stop
-from sessionlog.errors import AgentError, NotRecorded
+from sessionlog.errors import AgentError, InvalidHistory, NotRecorded
+
+Partial = Literal["failed", "cancelled", "interrupted"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class Answering:
         self.line.recorder.tool(piece.request, piece.message, duration_ms=piece.duration_ms, error=piece.error)
         return piece
 
-    def keep(self, partial: str, error: BaseException | None = None) -> Message | None:
+    def keep(self, partial: Partial, error: BaseException | None = None) -> Message | None:
         """Keep what was said of an answer that does not come to its end, marked; None if nothing was."""
         said = "".join(self._said)
         message = Message.assistant(said, partial=partial) if said else None
@@ -77,7 +79,7 @@ class Answering:
             if self._is_asked:
                 self._respond(message, error=error, partial=partial)
             else:
-                self.line.recorder.sync(self.line.conversation.messages)
+                self.line.tell(partial)
         return message
 
     def _may_repeat(self) -> bool:
@@ -146,9 +148,20 @@ class Answering:
         elif isinstance(piece, ToolCalled):
             yield piece
         elif isinstance(piece, ToolReturned):
+            self._check_asked_for(piece)
             yield self.returned(piece)
         elif not isinstance(piece, Asking):
             raise AgentError(f"the agent gave {type(piece).__name__}; a piece is a TextDelta, a Reply or a tool's")
+
+    def _check_asked_for(self, piece: ToolReturned) -> None:
+        """A result that nobody waits for would make a history that cannot be read again."""
+        try:
+            if piece.message.role != "tool":
+                raise AgentError(f"the agent gave a tool's result of role {piece.message.role!r}; it is 'tool'")
+            self.line.check_answer(piece.message)
+        except InvalidHistory as error:
+            name = piece.request.name
+            raise AgentError(f"the agent gave a result of {name!r} that no answer has asked for: {error}") from None
 
     def _enter(self, reply: Reply) -> Steps:
         """A whole answer enters the history; where none of it was shown yet, its text is."""

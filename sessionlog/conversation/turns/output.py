@@ -1,24 +1,34 @@
-"""A structured answer: JSON that a model wrote, read as what was asked for."""
+"""A structured answer: JSON that a model wrote, read as what was asked for, and refused where it is something else."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from sessionlog.errors import AgentError, MissingExtra
 
 _FENCED = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t\r]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_NO_SCHEMAS = (str, bytes, int, float, list, tuple, set, frozenset, FunctionType)
+_NAMED = 3
+"""Flaws of an answer that fit in a sentence."""
 
 
 def check_schema(schema: Any) -> None:
     """See that a schema can be used before anybody is asked.
 
     Raises:
-        MissingExtra: A type needs pydantic, which is not installed.
+        TypeError: It is neither a type nor a JSON schema.
+        ValueError: It is a dict, and no JSON schema.
+        MissingExtra: It needs pydantic (a type) or jsonschema (a JSON schema), which is not installed.
     """
-    if not isinstance(schema, Mapping):
+    if isinstance(schema, Mapping):
+        if schema:
+            _validator(schema)
+    else:
         _adapter(schema)
 
 
@@ -27,40 +37,97 @@ def read_output(text: str, schema: Any) -> Any:
 
     Args:
         text: JSON, as it is or in a Markdown fence.
-        schema: A pydantic model or any type; or a JSON schema, which the model was given and which is not checked here.
+        schema: A pydantic model or any type; or a JSON schema. An empty one takes any JSON.
 
     Raises:
-        AgentError: It is not JSON, or not what was asked for; the answer stays in the history.
+        AgentError: It is not JSON, or not what was asked for: the message says where. The answer stays in the history.
+        ValueError: The JSON schema refers to what cannot be found; nothing is fetched.
     """
     fenced = _FENCED.match(text)
     try:
         value = json.loads(fenced.group(1) if fenced else text, parse_constant=_refuse)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AgentError(f"the answer is not JSON ({error}): {text[:200]!r}; it is kept in the session") from error
-    return value if isinstance(schema, Mapping) else checked(value, schema)
+    return checked(value, schema)
 
 
 def checked(value: Any, schema: Any) -> Any:
-    """Return a JSON value as the type that was asked for.
+    """Return a JSON value as the type that was asked for, or as it is where a JSON schema allows it.
 
     Raises:
-        AgentError: It is none.
+        AgentError: It is none, or the schema does not.
+        ValueError: As for `read_output`.
     """
+    if isinstance(schema, Mapping):
+        if schema:
+            _check_value(value, schema)
+        return value
     try:
         return _adapter(schema).validate_python(value)
     except ValueError as error:
-        raise AgentError(f"the answer is not what was asked for: {error}; it is kept in the session") from error
+        listed = getattr(error, "errors", None)
+        flaws = [f"{_place(flaw['loc'])}: {flaw['msg']}" for flaw in listed()] if listed is not None else [str(error)]
+        raise _refused(flaws) from error
+
+
+def _check_value(value: Any, schema: Mapping[str, Any]) -> None:
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - jsonschema brings it
+
+    found = sorted(_errors(_validator(schema), value, Unresolvable), key=lambda error: len(error.absolute_path))
+    if found:
+        raise _refused([f"{error.json_path}: {error.message:.200}" for error in found])
+
+
+def _errors(validator: Any, value: Any, unresolvable: type[Exception]) -> list[Any]:
+    try:
+        return list(islice(validator.iter_errors(value), 100))
+    except unresolvable as error:
+        raise ValueError(
+            f"schema: {error}; a JSON schema has all that it refers to inside, nothing is fetched"
+        ) from error
+
+
+def _refused(flaws: Iterable[str]) -> AgentError:
+    told = list(flaws)
+    more = f"; and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return AgentError(
+        f"the answer is not what was asked for: {'; '.join(told[:_NAMED])}{more}. It is kept in the session"
+    )
+
+
+def _place(steps: Iterable[str | int]) -> str:
+    """A place in a JSON value, spelled as JSONPath."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _adapter(schema: Any) -> Any:
+def _validator(schema: Mapping[str, Any]) -> Any:
     try:
-        from pydantic import TypeAdapter  # noqa: PLC0415 - an optional package
+        from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415 - an optional package
+        from jsonschema_specifications import REGISTRY  # noqa: PLC0415 - it comes with it
     except ImportError as error:
-        raise MissingExtra(
-            "a type as schema needs pydantic: pip install pydantic; a JSON schema needs nothing"
-        ) from error
-    return TypeAdapter(schema)
+        raise MissingExtra("a JSON schema needs jsonschema: pip install 'sessionlog[json]'") from error
+    whole = dict(schema)
+    make = validators.validator_for(whole, default=Draft202012Validator)
+    try:
+        make.check_schema(whole)
+    except SchemaError as error:
+        raise ValueError(f"schema: no JSON schema: {error.json_path}: {error.message:.200}") from error
+    return make(whole, registry=REGISTRY)  # which knows the drafts, and fetches nothing
+
+
+def _adapter(schema: Any) -> Any:
+    wrong = f"schema is {type(schema).__name__}; it is a type, as a pydantic model, or a JSON schema in a dict"
+    if isinstance(schema, _NO_SCHEMAS):
+        raise TypeError(wrong)
+    try:
+        from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise MissingExtra("a type as schema needs pydantic: pip install 'sessionlog[json]'") from error
+    try:
+        return TypeAdapter(schema)
+    except (PydanticUserError, NameError) as error:
+        raise TypeError(f"{wrong}: {error}") from error

@@ -90,6 +90,16 @@ class Reply:
     output: Any = None
     has_output: bool = False
 
+    def __post_init__(self) -> None:
+        _check("message", self.message, Message, "a Message: Message.assistant(text)")
+        if self.usage is not None:
+            _check("usage", self.usage, TokenUsage, "a TokenUsage: TokenUsage(input=10, output=2)")
+
+
+def _check(name: str, value: object, kind: type, meant: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"Reply({name}=...) is {type(value).__name__}; it is {meant}")
+
 
 Piece = TextDelta | Reply | ToolCalled | ToolReturned | Asking
 """What an agent gives."""

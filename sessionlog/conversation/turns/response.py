@@ -26,7 +26,9 @@ class Response:
         status: `success`, or `cancelled` after `Session.cancel`.
         requests: How often a model was asked, retries not counted.
         duration_ms: Wall time.
-        truncation: How the history was cut before, None if it was not.
+        truncation: How the history was cut before, and what is to be said of it: its `warning` says that it is still
+            over budget, or that a summary failed, also where nothing was dropped. None if it was not cut, and all is
+            well.
     """
 
     message: Message

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -54,7 +55,8 @@ class Tool:
         if not isinstance(arguments, Mapping):
             raise TypeError(f"the arguments are no JSON object: {str(arguments)[:200]!r}")
         hints = hints_of(self.function)
-        given = {name: _converted(hints.get(name), value) for name, value in arguments.items()}
+        own = deepcopy(dict(arguments))  # what a tool does to them is none of the history's business
+        given = {name: _converted(hints.get(name), value) for name, value in own.items()}
         try:
             bound = inspect.signature(self.function).bind(**given)
         except TypeError as error:
@@ -92,12 +94,15 @@ def tool(
     return make if function is None else make(function)
 
 
-def tools_of(tools: Iterable[Callable[..., Any]]) -> tuple[Tool, ...]:
+def tools_of(tools: Iterable[Callable[..., Any]] | Any) -> tuple[Tool, ...]:
     """Make every function a tool.
 
     Raises:
+        TypeError: They are no functions in a list.
         ValueError: Two of them have the same name.
     """
+    if not isinstance(tools, Iterable) or isinstance(tools, str | bytes):
+        raise TypeError(f"tools is {type(tools).__name__}; it is a list of functions: tools=[my_function]")
     made = tuple(tool(one) for one in tools)
     names = [one.name for one in made]
     twice = sorted({name for name in names if names.count(name) > 1})

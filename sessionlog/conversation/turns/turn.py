@@ -1,20 +1,23 @@
 """Turn: one question until its answer, as a generator of pieces and of things to do; it does no I/O and never waits.
 
 Wherever a turn is left, what was shown is kept: as a whole answer, or as one that is marked as partial. The user's
-message is kept in any case, and is saved before the agent is asked.
+message is in the log and in the store before anything else happens, a summary of the history included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.history.truncation import Truncation
-from sessionlog.conversation.turns.answering import Answering
+from sessionlog.conversation.log.fold import state_of
+from sessionlog.conversation.turns.answering import Answering, Partial
+from sessionlog.conversation.turns.cutting import truncated
 from sessionlog.conversation.turns.drive import Do, Steps
 from sessionlog.conversation.turns.line import Line
 from sessionlog.conversation.turns.pieces import Done, Reply, ToolCalled, ToolReturned
@@ -86,39 +89,59 @@ class Turn:
         yield Done(self._response(monotonic() - started))
 
     def _prepare(self, save: Do) -> Steps:
-        """Bring the history up to the question, and save it; where that fails, nobody is asked and nothing is added."""
+        """Bring the question into the history, the log and the store; where that fails, nothing is added.
+
+        Then the history is cut, if it needs to be: that may take long, and the question is safe.
+        """
         line, conversation = self._line, self._line.conversation
-        line.close_calls()
-        yield from self._truncate()
-        self._first = conversation.message_count
-        before, line.state = line.state, "interrupted"  # which is found if nothing is saved after this
+        before, state = conversation.messages, line.state
+        self._take_question()
+        needs_truncation = line.needs_truncation()
+        is_told = line.is_saved or needs_truncation  # else the request, which comes at once, tells it
+        line.state = "interrupted"  # which is found if nothing is saved after this
         try:
-            if self._message is not None:
-                conversation.add_message(self._message)
+            if is_told:
+                line.tell()
             yield save
         except Exception:
-            line.state = before
-            if conversation.message_count > self._first:
-                conversation.pop_last_message()
+            conversation.replace_messages(before)
+            line.state = state
+            if is_told:
+                with suppress(NotRecorded):  # something else is on its way already
+                    line.tell(None if state == state_of(before) else state)
             raise
         self._is_prepared = True
+        if needs_truncation:
+            behind = conversation.message_count - self._first
+            self._truncation = yield from truncated(line)
+            self._first = conversation.message_count - behind
 
-    def _truncate(self) -> Steps:
-        conversation, beside = self._line.conversation, self._line.beside()
-        if conversation.settings.auto_truncate and conversation.needs_truncation(beside):
-            before = conversation.messages
-            cut: Truncation = yield Do(lambda: conversation.truncate_history(beside), blocking=True, whole=True)
-            self._truncation = cut
-            self._line.recorder.truncated(before, conversation.messages, cut)
+    def _take_question(self) -> None:
+        """Add the message; calls that nobody has answered are closed before it, and behind a tool's result."""
+        line, message = self._line, self._message
+        if message is not None and message.role == "tool":
+            line.check_answer(message)
+            self._first = line.conversation.message_count
+            line.conversation.add_message(message)
+            line.close_calls()
+            return
+        line.close_calls()
+        self._first = line.conversation.message_count
+        if message is not None:
+            line.conversation.add_message(message)
 
     def _rounds(self) -> Steps:
         """Ask, run the tools that are asked for, and ask again."""
         agent, conversation = self._line.agent, self._line.conversation
         most = conversation.settings.max_tool_rounds
+        self.stop.check()
         for n in range(most + 1):
             yield from self._answering.ask()
             calls = open_calls(conversation.messages)
-            if not calls or not agent.tools or agent.runs_tools:
+            if calls and (not agent.tools or agent.runs_tools):
+                self._line.tell("complete")  # the calls are somebody else's: no tool was interrupted
+                return
+            if not calls:
                 return
             if n == most:
                 raise AgentError(f"the model asks for tools again and again; max_tool_rounds is {most}")
@@ -141,7 +164,7 @@ class Turn:
             yield self._answering.returned(ToolReturned(request, message, error=error, duration_ms=taken_ms))
             self.stop.check()
 
-    def _keep(self, state: Literal["failed", "cancelled", "interrupted"], error: BaseException | None = None) -> None:
+    def _keep(self, state: Partial, error: BaseException | None = None) -> None:
         self._line.state = state
         self._partial = self._answering.keep(state, error)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.history.message import ContentPart, Message
 from sessionlog.conversation.turns.drive import AsyncStream, Course, Stream
 from sessionlog.conversation.turns.line import Line
-from sessionlog.conversation.turns.output import check_schema, read_output
+from sessionlog.conversation.turns.output import check_schema, checked, read_output
 from sessionlog.conversation.turns.pieces import Done
 from sessionlog.conversation.turns.response import Response
 from sessionlog.conversation.turns.signals import unwatch, watch
@@ -29,11 +29,15 @@ class Turns:
         self._session_id, self._line = session_id, line
         self._busy = threading.Lock()
         self._course: Callable[[], Course | None] = lambda: None
+        self._at_end: Callable[[], object] = lambda: None
         self._is_closed = False
 
     @property
     def ends_on_interrupt(self) -> bool:
-        """An interrupt within a turn ends the session in its log; a prompt, which goes on, sets it to False."""
+        """Whether Ctrl-C, SIGTERM or a cancelled task within a turn ends the session in its log, as `cancelled`.
+
+        True by default. Who catches it and goes on, as a prompt does, sets it to False.
+        """
         return self._line.ends_on_interrupt
 
     @ends_on_interrupt.setter
@@ -52,7 +56,8 @@ class Turns:
         """Say something, and return the answer.
 
         Args:
-            input: A text, a message, or texts and pieces; None lets the agent go on without a word.
+            input: A text, a user's message, or texts and pieces; a tool's message answers a call that is open; None
+                lets the agent go on without a word.
             temperature: As for any other option: the agent gets it if it is given.
             max_tokens: As above.
             metadata: As above.
@@ -62,7 +67,9 @@ class Turns:
             AgentError: The agent failed. The question and what was said are kept, and the next turn goes on from there.
             SessionNotSaved: The store failed: before the agent was asked, then nothing was said; or after, then the
                 answer is in the history.
-            StaleSession: The stored session was saved by somebody else meanwhile.
+            StaleSession: The stored session was saved, or the log was written to, by somebody else meanwhile.
+            ValueError: `input` is a message of the system or of an assistant, or a tool's that answers no open call; or
+                it is None, and there is nothing to answer yet.
             RuntimeError: Another turn is under way; or the agent is async and an event loop runs here: `run_async`.
         """
         options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
@@ -154,13 +161,19 @@ class Turns:
         self._claim()
         self._course = weakref.ref(stream)  # weak: a stream that nobody reads any more is closed
         watch(stream)
-        self._line.begin()
+        try:
+            self._line.enter()
+        except BaseException:
+            self.ended(stream)
+            raise
 
     def ended(self, stream: Course) -> None:
         """A stream is over."""
         unwatch(stream)
         self._course = lambda: None
         self._busy.release()
+        at_end, self._at_end = self._at_end, lambda: None
+        at_end()
 
     def _claim(self) -> None:
         """Take the session for oneself; whoever does releases `_busy`."""
@@ -176,7 +189,10 @@ class Turns:
 
     def _turn(self, said: Input, options: dict[str, Any], schema: Any = None) -> Turn:
         given = {name: value for name, value in options.items() if value is not None}
-        return Turn(self._line, _message(said), Stop(), given, schema)
+        message = _message(said)
+        if message is None and not self._line.conversation.message_count:
+            raise ValueError('there is nothing to answer yet; say something: run("...")')
+        return Turn(self._line, message, Stop(), given, schema)
 
     def _stream(self, turn: Turn) -> Stream:
         if self._line.agent.is_async:
@@ -188,7 +204,14 @@ class Turns:
 
 
 def _message(said: Input) -> Message | None:
-    if said is None or isinstance(said, Message):
+    if said is None:
+        return None
+    if isinstance(said, Message):
+        if said.role not in {"user", "tool"}:
+            raise ValueError(
+                f"input is a message of role {said.role!r}; it is what a user says, or a tool's result. "
+                "add_message(...) adds any other, and run() goes on from there"
+            )
         return said
     if isinstance(said, str | ContentPart | list | tuple):
         return Message.user(said)
@@ -204,8 +227,11 @@ def _wanted(schema: Any) -> Any:
 
 def _structured(turn: Turn, response: Response) -> Response:
     """A response with what its text says; the agent may have read it itself."""
-    if response.status == "cancelled" or (turn.reply is not None and turn.reply.has_output):
+    if response.status == "cancelled":
         return response
+    if turn.reply is not None and turn.reply.has_output:
+        is_json = isinstance(turn.schema, Mapping)
+        return replace(response, output=checked(response.output, turn.schema)) if is_json else response
     return replace(response, output=read_output(response.text, turn.schema))
 
 

@@ -45,6 +45,7 @@ class Account:
         "_active_ns",
         "_asked",
         "_earlier",
+        "_earlier_ms",
         "_model",
         "_price",
         "_run",
@@ -61,6 +62,7 @@ class Account:
         self._asked = self._model = ""
         self._active_ns = 0
         self._earlier = self._run = Sums()
+        self._earlier_ms = 0.0  # that the ends of earlier runs tell
         self.time_ns: int | None = None
         self.totals = Totals()
 
@@ -149,11 +151,12 @@ class Account:
             usage=sums.usage if ours else self.usage(end.tokens if end else None) or sums.usage,
             cost=self._checked(sums.cost, self.provider, model),
             end_cost=self._checked(Cost(nano=nano or 0), self.provider, model) if less else None,
-            duration_ms=self._active_ns / 1e6 or None if logged_ms is None else logged_ms,
+            duration_ms=self._active_ns / 1e6 or None if logged_ms is None else self._earlier_ms + logged_ms,
             output="" if output.strip() == said else output,
         )
         if end is not None and ours:
             self._earlier, self._run = sums, Sums()
+            self._earlier_ms += logged_ms or 0
         return ended
 
     def _rest(self, end: SessionEnd) -> Sums:

@@ -32,7 +32,8 @@ def span_of_time(view: View, milliseconds: float | None) -> Span:
         return Span("")
     if not view.exact:
         return Span(duration(milliseconds), "note")
-    return Span(f"{round(milliseconds, 3):.15g} ms", "note")
+    places = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3  # three digits
+    return Span(f"{round(milliseconds, places):.15g} ms", "note")
 
 
 def money(view: View, cost: Cost | None) -> Span:

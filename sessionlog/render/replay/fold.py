@@ -99,6 +99,8 @@ class _Fold:
         self._partial = Partial()
         self._pending = Pending()
         self._opened = self._started = self._ended = False
+        self._added: Block | None = None  # not told yet that messages were added
+        self._is_again = False  # what is left of a history that was cut is being told again
         self._answer = ""
         self._handlers: Mapping[str, Callable[[Event, Any], Iterator[Block]]] = {
             "session.start": self._on_start,
@@ -122,6 +124,9 @@ class _Fold:
         """One event."""
         self._account.pass_time(event.time_ns)
         value = payload_of(event)
+        added, self._added = self._added, None
+        if added is not None and event.type != "compaction.end":  # a prompt is added for it that the request will show
+            yield added
         if not self._opened and (value is None or event.type != "session.start"):
             yield self._open(event, None)
         handler = self._handlers.get(event.type)
@@ -142,11 +147,13 @@ class _Fold:
         if isinstance(value, Compaction) and value.summary:
             self._memory.expect(said_keys("user", value.summary))
         if isinstance(value, Compaction) and value.dropped is not None:
-            self._memory.begin_anew()
+            self._memory.cut(value.dropped, value.added or ())
         yield block_of(event, value)
 
     def close(self) -> Iterator[Block]:
         """The log is over: tell what is still open, and that there is no end where there is none."""
+        if self._added is not None:
+            yield self._added
         yield from self._settle(self._account.time_ns)
         if self._opened and not self._ended:
             yield self._account.ending(None, None, said=self._answer)
@@ -173,7 +180,7 @@ class _Fold:
 
     def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
         yield from self._break_off(event.time_ns)
-        self._ended = False
+        self._ended = self._is_again = False
         self._account.asked(request.model)
         listed = request.messages or ()
         news = self._memory.news(listed, earlier=max(0, request.earlier_messages or 0))
@@ -193,15 +200,23 @@ class _Fold:
 
     def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
         """A history that changes between requests: told in a line, but what no request will say is shown."""
-        listed = change.messages or ()
+        listed, memory = change.messages or (), self._memory
         if event.type in {"history.clear", "history.pop"}:
-            self._memory.begin_anew()
+            memory.take_back(max(0, change.count or 0) if event.type == "history.pop" else None)
         elif change.reason in UNREPEATED:
-            self._memory.inherit(listed)
-        if change.reason == "long":
-            yield from said_blocks(event, [read_message(value, place) for place, value in enumerate(listed)], listed)
+            is_again = memory.is_cut or self._is_again
+            self._is_again = is_again
+            new = memory.retold(listed)
+            if is_again or change.reason == "long":
+                yield from said_blocks(event, new, listed)
+                return
         else:
-            yield change_note(event, change)
+            for _ in listed:
+                memory.heard()
+            if listed:
+                self._added = change_note(event, change)
+                return
+        yield change_note(event, change)
 
     def _take_replies(self, event: Event, message: Message) -> tuple[Message | None, list[Block]]:
         """Split a message into the results of open calls and the rest."""
@@ -233,11 +248,13 @@ class _Fold:
         text = response.content or ""
         if error:
             self._memory.expect(said_keys("assistant", text or streamed))
+            self._memory.heard()
             yield Failed(type=event.type, time_ns=event.time_ns, error=error, text=text or streamed, served=served)
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
         self._memory.expect(said_keys("assistant", text, read_calls(response.tool_calls)))
+        self._memory.heard()
         self._pending.ask(calls)
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
         yield Answered(type=event.type, time_ns=event.time_ns, text=text, calls=count, served=served)
@@ -251,6 +268,7 @@ class _Fold:
         self._ended = False
         output = text_of(tool.output)
         self._memory.expect(reply_keys(ran.id, output))
+        self._memory.heard()
         error = error_text(exact(event, "error"))
         self._account.tool(failed=bool(error))
         yield Ran(
@@ -281,6 +299,7 @@ class _Fold:
         partial = self._partial
         if partial.text:
             self._memory.expect(said_keys("assistant", partial.text))
+            self._memory.heard()
         provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
         yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
         partial.clear()

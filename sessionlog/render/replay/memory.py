@@ -3,7 +3,8 @@
 Every request of an agent repeats the whole conversation. Three things are recognised: the prompts of session.start,
 answers and tool results that were shown when they happened, and messages of an earlier request. The same words said
 twice are two messages: a message is compared with the one at its place in an earlier request, not with all texts ever
-seen. Memory is bounded: digests only, of a bounded number of things.
+seen. A history that was cut is known by its places, so that what is left of it may be told again. Memory is bounded:
+digests only, of a bounded number of things.
 """
 
 from __future__ import annotations
@@ -40,12 +41,24 @@ class News:
 class Memory:
     """Remembers what was shown. `expect` is told of each thing shown; `news` asks what of a request is new."""
 
-    __slots__ = ("_expected", "_histories", "_meanings")
+    __slots__ = ("_expected", "_histories", "_is_cut", "_left", "_meanings", "_unsent")
 
     def __init__(self) -> None:
         self._expected: Counter[bytes] = Counter()
         self._histories: deque[list[bytes]] = deque(maxlen=_HISTORIES)
         self._meanings: dict[bytes, bytes] = {}
+        self._unsent = 0  # messages since the last request
+        self._is_cut = False
+        self._left: Counter[bytes] = Counter()  # of a history that was cut, what was not told again yet
+
+    @property
+    def is_cut(self) -> bool:
+        """The history was shortened, and no request has told it since."""
+        return self._is_cut
+
+    def heard(self) -> None:
+        """Count a message behind the latest history, which a request may repeat."""
+        self._unsent += 1
 
     def expect(self, keys: Sequence[bytes]) -> None:
         """Note something that has been shown and that a later request will repeat."""
@@ -58,40 +71,79 @@ class Memory:
 
         A request that goes on from `earlier` messages of the one before holds only what is new.
         """
-        if earlier:
-            self.inherit(messages, earlier=earlier)
-            unseen = (self._unseen(read_message(message, place)) for place, message in enumerate(messages))
-            return News(messages=tuple(message for message in unseen if message is not None), left_out=0, kept=0)
         identities = list(map(self._identity, messages))
+        left, is_cut, self._left, self._is_cut, self._unsent = self._left, self._is_cut, Counter(), False, 0
+        if earlier:
+            self._put(identities, earlier)
+            return News(messages=tuple(self._other(messages, identities, 0, left)), left_out=0, kept=0)
         former, common = self._closest(identities)
         dropped = Counter(former[common:])
-        new = []
-        for place in range(common, len(messages)):
-            if dropped[identities[place]] > 0:
-                dropped[identities[place]] -= 1
-            elif (left := self._unseen(read_message(messages[place], place))) is not None:
-                new.append(left)
+        new = self._other(messages, identities, common, dropped)
         if common == len(former) and former:
             self._histories.remove(former)
         self._histories.append(identities)
-        left_out = dropped.total()
+        left_out = 0 if is_cut else dropped.total()
         return News(messages=tuple(new), left_out=left_out, kept=len(former) - left_out)
 
-    def inherit(self, messages: Sequence[Json], *, earlier: int | None = None) -> None:
-        """Remember messages as shown, behind so many `earlier` ones of the latest history; None is behind all."""
+    def retold(self, messages: Sequence[Json]) -> tuple[Message, ...]:
+        """Return what is new in messages that are told beside requests, which do not repeat them."""
+        latest = self._latest
+        identities, place = list(map(self._identity, messages)), 0 if self._is_cut else len(latest)
+        common = _common(latest[place:], identities)
+        known = Counter(latest[place + common :]) + self._left
+        new = self._other(messages, identities, common, known)
+        self._put(identities, place)
+        self._left, self._is_cut, self._unsent = known, False, 0
+        return tuple(new)
+
+    def take_back(self, count: int | None = None) -> None:
+        """Forget the last messages of the history, None for all; the others are told again."""
+        latest, sent = self._latest, 0 if count is None else max(0, count - self._unsent)
+        kept = [] if count is None else latest[: max(0, len(latest) - sent)]
+        self._unsent = 0 if count is None else max(0, self._unsent - count)
+        self._begin(kept)
+
+    def cut(self, dropped: Sequence[Json], added: Sequence[Json]) -> None:
+        """Forget messages of the history by spans of their places, and know others in their place."""
+        latest, gone = self._latest, set[int]()
+        for span in dropped:
+            match span:
+                case [int(start), int(stop)]:
+                    gone.update(range(max(0, start), min(stop, len(latest))))
+        kept = [identity for place, identity in enumerate(latest) if place not in gone]
+        for item in added:
+            match item:
+                case {"at": int(at), "message": message}:
+                    kept.insert(at, self._identity(message))
+        self._begin(kept)
+
+    def _begin(self, kept: list[bytes]) -> None:
+        self._histories.clear()
+        self._histories.append(kept)
+        self._left, self._is_cut = Counter(), True
+
+    @property
+    def _latest(self) -> list[bytes]:
         if not self._histories:
             self._histories.append([])
-        latest = self._histories[-1]
-        if earlier is not None and earlier < len(latest):
-            latest = self._histories[-1] = latest[:earlier]
-        if len(latest) + len(messages) <= _LONGEST:
-            latest.extend(map(self._identity, messages))
-        else:
-            self._histories[-1] = []
+        return self._histories[-1]
 
-    def begin_anew(self) -> None:
-        """The next messages are of a history of their own."""
-        self._histories.append([])
+    def _put(self, identities: Sequence[bytes], place: int) -> None:
+        """Remember messages as shown, behind so many of the latest history."""
+        latest = self._latest[:place]
+        self._histories[-1] = [*latest, *identities] if len(latest) + len(identities) <= _LONGEST else []
+
+    def _other(
+        self, messages: Sequence[Json], identities: Sequence[bytes], begin: int, known: Counter[bytes]
+    ) -> list[Message]:
+        """The messages from a place on, less what is known, which is ticked off, and less what was shown."""
+        new: list[Message] = []
+        for place in range(begin, len(messages)):
+            if known[identities[place]] > 0:
+                known[identities[place]] -= 1
+            elif (left := self._unseen(read_message(messages[place], place))) is not None:
+                new.append(left)
+        return new
 
     def _identity(self, message: Json) -> bytes:
         """What a message means; reading it once for each of its spellings is enough."""

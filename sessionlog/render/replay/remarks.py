@@ -25,6 +25,7 @@ from sessionlog.render.replay.exact import exact
 from sessionlog.render.replay.messages import Message, read_message
 
 Json = Any
+_MANY = 1_000_000_000  # messages; a log that takes more back is not to be believed
 
 
 def payload_of(event: Event) -> Payload | None:
@@ -82,7 +83,8 @@ def block_of(event: Event, value: Payload) -> Block:
 def change_note(event: Event, change: HistoryChange) -> Noted:
     """A line for a history that was changed."""
     count = change.count if event.type == "history.pop" else len(change.messages or ())
-    messages = "1 message" if count == 1 else f"{count or 0:,} messages"
+    many = f"{count or 0:,} messages" if 0 <= (count or 0) <= _MANY else "some messages"
+    messages = "1 message" if count == 1 else many
     parent = (change.parent or {}).get("session")
     if event.type == "history.clear":
         text = "cleared: what follows begins anew"

@@ -1,13 +1,13 @@
 """What was heard: a request repeats the conversation, and only what is new in it is told."""
 
-from sessionlog.analytics.diff.heard import Heard, digest_of_all
+from sessionlog.analytics.diff.heard import Heard, meaning_of
 from sessionlog.analytics.diff.said import make_called, make_said
 
 
 def ask(heard, *words, earlier=None):
     """What is new in a request; a word that begins with a blank is an answer."""
     messages = [[make_said("assistant" if word.startswith(" ") else "user", word)] if word else [] for word in words]
-    new = heard.new([digest_of_all(message) for message in messages], messages.__getitem__, earlier)
+    new = heard.new([meaning_of(message) for message in messages], messages.__getitem__, earlier)
     return [said.text for said in new]
 
 
@@ -80,7 +80,9 @@ def test_what_was_taken_back_may_be_said_again():
 def test_what_is_told_beside_requests_is_known_to_them():
     """A fork's inheritance is counted among the earlier messages."""
     heard = Heard()
-    heard.tell([digest_of_all([make_said("user", "a")]), digest_of_all([make_said("assistant", " b")])])
+    inherited = [[make_said("user", "a")], [make_said("assistant", " b")]]
+    new = heard.retold([meaning_of(message) for message in inherited], inherited.__getitem__)
+    assert [said.text for said in new] == ["a", " b"]
     assert ask(heard, "c", earlier=2) == ["c"]
     assert ask(heard, "a", " b", "c", "d") == ["d"]
 
@@ -94,4 +96,4 @@ def test_an_id_survives_a_text_that_was_cut():
         [make_said("tool", "a long…", call_id="1")],
         [make_said("assistant", "x", calls=[make_called("f", {"a": 1.0}, "2")])],
     ]
-    assert heard.new([digest_of_all(message) for message in repeated], repeated.__getitem__, 0) == []
+    assert heard.new([meaning_of(message) for message in repeated], repeated.__getitem__, 0) == []

@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[3] / "testdata"
 FIGURES = [
     "source", "session", "path", "parent", "start", "status", "models", "requests", "failed_requests", "input_tokens",
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd",
-    "estimated_cost_usd", "cost_usd", "cost_is_partial", "duration_ms", "error", "turns", "messages", "tool_calls",
+    "estimated_cost_usd", "cost_usd", "cost_is_partial", "duration_ms", "error", "turns", "messages", "inherited_messages", "taken_back_messages", "tool_calls",
     "failed_tool_calls",
 ]  # fmt: skip
 CODEX = DATA / "sources" / "codex" / "fork-replay" / "home" / ".codex" / "sessions" / "2026" / "11" / "10"
@@ -77,7 +77,7 @@ def test_the_story_parts_where_the_answers_do():
     assert found.to_dict()["divergence"] == {
         "common": 4, "left_message": 5, "right_message": 5, "left_turn": 1, "right_turn": 1,
     }  # fmt: skip
-    assert found.counts == {"same": 5, "changed": 2, "left": 2, "right": 2}
+    assert found.counts == {"same": 5, "changed": 2, "left": 2, "right": 2, "dropped": 0}
     assert {"models", "status", "cost_usd", "system_prompt", "offered_tools", "tool_calls"} <= set(found.changed)
     assert found.offered == {"left_only": [], "right_only": ["edit"], "changed": []}
 

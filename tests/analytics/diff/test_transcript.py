@@ -148,16 +148,17 @@ def test_a_fork_has_said_what_it_inherited(reason):
 
 
 def test_what_was_added_is_said_once():
-    """Though the next request repeats it; what is taken back was said all the same."""
+    """Though the next request repeats it; what is taken back is not, and what was cleared away was said all the same."""
     added = {"role": "user", "content": "by the way"}
     told = [
         *tell(CALM[:1])[:-1], event("history.add", "10:00:03", {"messages": [added], "reason": "added"}),
         asked(messages=[{"role": "assistant", "content": "Hi."}, added, {"role": "user", "content": "go"}], earlier_messages=1),
         event("history.pop", "10:00:04", {"count": 1}), asked(messages=[{"role": "user", "content": "go"}], earlier_messages=3),
     ]  # fmt: skip
-    assert [text for _, text in heard(*told)] == ["hello", "Hi.", "by the way", "go", "go"]
+    assert [text for _, text in heard(*told)] == ["hello", "Hi.", "by the way", "go"]
+    assert transcript(*told).taken_back == 1
     cleared = [*told, event("history.clear", "10:00:05", {}), asked(messages=[{"role": "user", "content": "hello"}])]
-    assert [text for _, text in heard(*cleared)][-1] == "hello"
+    assert [text for _, text in heard(*cleared)] == ["hello", "Hi.", "by the way", "go", "hello"]
 
 
 def test_damage_is_counted():

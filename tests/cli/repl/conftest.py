@@ -87,6 +87,9 @@ def answer(messages):
     if last.text.startswith("fail"):
         yield "I would "
         raise ValueError("no such thing\x1b[2J")
+    if last.text.startswith("exit"):
+        yield "I would "
+        raise SystemExit(3)
     if last.text.startswith("stop"):
         yield "one two "
         raise KeyboardInterrupt

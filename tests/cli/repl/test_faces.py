@@ -149,6 +149,23 @@ def test_the_last_turn_of_a_session_that_goes_on(screen):
     ]  # fmt: skip
 
 
+def test_a_tool_that_never_returned_is_marked(screen):
+    """Whoever goes on with a session that was killed sees that it has no result."""
+    face, shown = screen
+    face.before([Message.user("look"), Message.assistant("", tool_calls=[READ, BASH]), Message.tool("x", "2")], "m-1")
+    rows = [row for row in shown() if "⚙" in row]
+    assert rows[0].endswith("◌ interrupted, no result")
+    assert rows[1] == "  ⚙ bash  pytest"
+
+
+def test_what_is_to_be_typed_stands_as_it_is(screen):
+    """In one piece and without a home that no shell would find; nothing in it acts."""
+    face, shown = screen
+    line = f"sessionlog chat '/home/me/{'a' * 90}.py:x' --resume s-1"
+    face.facts("left", [("log", "/home/me/s-1.jsonl"), ("go on", f"{line}\x1b[2J")])
+    assert shown()[:3] == ["  log    ~/s-1.jsonl", "  go on  type", f"{line}\\x1b[2J"]
+
+
 @pytest.mark.parametrize("kind", [TerminalFace, PlainFace, JsonFace])
 def test_nothing_that_is_told_acts(capfd, monkeypatch, kind):
     """Whoever said it; escape sequences that come in pieces are none."""

@@ -118,8 +118,9 @@ def same_json():
     ],
 )
 def test_what_is_not_there_is_named(module, tmp_path, capsys, name, says):
-    """With the next step."""
+    """Once, with the next step."""
     err = refusal(name, capsys)
+    assert err.count("sessionlog: ") == 1
     assert [word for word in says if word not in err] == []
 
 
@@ -148,6 +149,7 @@ def test_a_module_that_cannot_be_imported(module, capsys, code, says, spelling):
     err = refusal(spelling, capsys)
     assert says in err
     assert "SystemExit" in code or "desk_e.py:" in err
+    assert "import no" in code or "SystemExit" in code or "` shows the whole of it" in err
     assert "desk_e" not in sys.modules
 
 

@@ -1,7 +1,9 @@
 """The loop: lines in, turns and commands out; a chat that ends in any way has saved its session."""
 
 import json
+import os
 import signal
+from contextlib import nullcontext
 
 import pytest
 
@@ -9,6 +11,8 @@ from sessionlog import read_events
 from sessionlog.cli.output import Leave
 from sessionlog.cli.repl.faces import PlainFace
 from sessionlog.cli.repl.loop import talk
+from sessionlog.conversation.agent import Agent
+from sessionlog.conversation.session import Session
 
 
 class Script:
@@ -93,6 +97,35 @@ def test_an_answer_that_a_person_stops_is_kept(chat):
     assert ends_of(talking) == ["success"]
 
 
+def test_leaving_after_an_answer_that_was_stopped_is_a_success(chat):
+    """The answer was stopped, and not the session; also when a fork takes its place."""
+    talking = chat(Personal())
+    talk(talking, Script("stop here"))
+    assert ends_of(talking) == ["success"]
+    talking = chat(Personal())
+    path = talking.path
+    talk(talking, Script("stop here", "/fork", "/quit"))
+    assert [event.data["status"] for event in read_events(path) if event.type == "session.end"] == ["success"]
+
+
+@pytest.mark.parametrize("face", [Personal, PlainFace])
+def test_an_agent_that_ends_the_program_does_not_end_the_chat(chat, capsys, face):
+    """It is a turn that failed: it is said what it did, and a script goes on to its exit code 1."""
+    talking = chat(face())
+    with pytest.raises(Leave) if face is PlainFace else nullcontext():
+        talk(talking, Script("exit now", "one"))
+    out, err = capsys.readouterr()
+    assert out == "I would \nI heard 'one'.\n"
+    assert "the agent or a tool tried to end the program (sys.exit: 3); what was said is kept" in err
+    assert len(ends_of(talking)) == 1
+
+
+def test_a_text_of_several_lines_is_no_command(chat, capsys):
+    """Whatever it begins with: it was pasted."""
+    talk(chat(), Script("/quit\nand more"))
+    assert capsys.readouterr().out == "I heard '/quit\\nand more'.\n"
+
+
 def test_a_script_that_is_stopped_ends(chat):
     """As Ctrl-C does with any program: what was said is kept, and the session is cancelled."""
     talking, lines = chat(), Script("stop here", "one")
@@ -157,6 +190,33 @@ def test_nothing_said_leaves_nothing(chat, capsys):
     talk(talking, Script())
     assert not talking.is_recorded
     assert "--resume" not in capsys.readouterr().err
+
+
+def test_a_turn_that_is_not_recorded_is_said(chat, capsys):
+    """Once each, and the exit code is 1 for a person, too."""
+    talking = chat(Personal())
+    folder = os.path.dirname(talking.path)
+    os.makedirs(os.path.dirname(folder))
+    with open(folder, "wb"):
+        pass  # where the folder should be
+    with pytest.raises(Leave):
+        talk(talking, Script("one", "two"))
+    out, err = capsys.readouterr()
+    assert out == "I heard 'one'.\nI heard 'two'.\n"
+    assert err.count("\nsessionlog: this turn is not recorded: ") == 2
+
+
+def test_a_log_that_somebody_else_goes_on_with(chat, capsys):
+    """It is said what to do in a chat; the fork has what was said here."""
+    talking = chat(Personal())
+    talking.take_turn("one")
+    Session.resume(talking.path, Agent(lambda _: "elsewhere")).run("there")
+    talk(talking, Script("two", "/fork", "three"))
+    out, err = capsys.readouterr()
+    assert out == "I heard 'one'.\nI heard 'three'.\n"
+    assert "somebody else goes on with this session: /fork goes on" in err
+    assert "Session.resume" not in err
+    assert "not recorded" not in err
 
 
 def test_leaving_says_how_to_go_on(chat, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 
 import pytest
@@ -159,7 +160,46 @@ def test_a_damaged_log_is_refused(piped, recorded):
     assert (code, out) == (3, "")
     assert f"{recorded}:3" in err
     assert "check --repair" in err
+    assert "skip_damage" not in err
     assert recorded.read_bytes() == damaged
+
+
+def test_a_fork_of_a_session_that_goes_on_says_who_answers(piped, recorded):
+    """So that it goes on by its log alone, too."""
+    assert piped("/fork", "three", arguments=("--resume", recorded.stem))[0] == 0
+    [fork] = set(recorded.parent.iterdir()) - {recorded}
+    assert piped("four", arguments=("--resume", fork.stem))[:2] == (0, "You said: four (7 messages) \n")
+
+
+def test_a_chat_that_cannot_be_recorded_says_so(piped, tmp_path):
+    """At its start and after each turn, in words of its own; it is answered all the same, and the exit code is 1."""
+    (tmp_path / "file").write_text("", "utf-8")
+    code, out, err = piped("one", arguments=("desk:agent", "--dir", str(tmp_path / "file" / "x")))
+    assert (code, out) == (1, "You said: one (1 messages) \n")
+    first, second = [line for line in err.splitlines() if line.startswith("sessionlog: ")]
+    assert first.startswith(f"sessionlog: this chat cannot be recorded: {tmp_path / 'file' / 'x'}: ")
+    assert first.endswith("; --dir FOLDER names another folder")
+    assert second.startswith("sessionlog: this turn is not recorded: ")
+    assert "health()" not in err
+
+
+def test_what_to_type_to_go_on_works_as_it_stands(person, desk):
+    """With the folder and the model that were named, quoted for a shell, on a row of its own that nothing wraps."""
+    (desk / "a b").mkdir()
+    (desk / "a b" / "an agent.py").write_text("def answer(messages):\n    return str(len(messages))\n", "utf-8")
+    me = person("a b/an agent.py:answer", "--dir", "a b/logs", "--model", "m-2", columns=42)
+    me.sees("you ▸")
+    me.types("hello\r")
+    me.sees("you ▸")
+    me.types("/q\r")
+    assert me.ends() == 0
+    [line] = [line for line in me.shown.splitlines() if line.startswith("sessionlog chat")]
+    [log] = (desk / "a b" / "logs").iterdir()
+    told = shlex.split(line)
+    assert told == [
+        "sessionlog", "chat", f"{desk}/a b/an agent.py:answer", "--resume", log.stem, "--model", "m-2",
+        "--dir", f"{desk}/a b/logs",
+    ]  # fmt: skip
 
 
 def test_a_hostile_log_shows_nothing_that_acts(person, recorded):

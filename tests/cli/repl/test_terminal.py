@@ -169,16 +169,17 @@ def test_a_text_of_several_lines_can_be_pasted(person, home):
     """It is one turn, and one text of the history."""
     me = person("desk:agent")
     me.sees("you ▸")
-    me.types("\x1b[200~first line\nsecond line\x1b[201~")
-    me.sees("second line")
+    assert "\x1b[?2004h" in me.raw  # the terminal is asked to say what is pasted
+    me.types("\x1b[200~first line\n/quit\nlast line\x1b[201~")
+    me.sees("last line")
     me.types("\r")
-    me.sees("You said: first line\n  second line (1 messages)")
+    me.sees("You said: first line\n  /quit\n  last line (1 messages)")
     me.sees("you ▸")
     me.types("third\\\rfourth\r")
     me.sees("┆")
     me.sees("You said: third\n  fourth (3 messages)")
     kept = home / ".local" / "state" / "sessionlog" / "chat_history.jsonl"
-    assert kept.read_text().splitlines() == [r'"first line\nsecond line"', r'"third\nfourth"']
+    assert kept.read_text().splitlines() == [r'"first line\n/quit\nlast line"', r'"third\nfourth"']
 
 
 def test_an_async_agent_can_be_stopped(person, desk):

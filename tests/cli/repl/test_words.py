@@ -134,6 +134,18 @@ def test_status_usage_and_context_answer_from_the_log(chat, capsys):
     assert not talking.has_failed
 
 
+def test_status_says_that_the_window_is_unknown(chat, capsys):
+    """Where nobody has told tokens; the estimate is elsewhere."""
+    talking = chat(agent=Agent(lambda _: "hello"))
+    talking.take_turn("one")
+    follow(talking, "/status")
+    assert "how full the window is, is not known" in capsys.readouterr().err
+    talking = chat()
+    talking.take_turn("one")
+    follow(talking, "/status")
+    assert "not known" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("word", ["/status", "/usage", "/context"])
 def test_nothing_is_recorded_before_something_was_said(chat, capsys, word):
     """It is no failure to ask; and no log is made for it."""

@@ -101,7 +101,9 @@ def test_a_result_without_its_call_is_named(history, says):
 
 def test_a_call_without_a_result_may_be_restored():
     """Its turn was interrupted."""
-    check_history([USER, asks("a", "b"), result("a"), USER, ASSISTANT])
+    history = [USER, asks("a", "b"), result("a"), USER, ASSISTANT]
+    assert check_history(history) is None
+    assert not is_valid(history), "though no provider would take it as it is"
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,13 @@ def test_summaries_need_somebody_who_makes_them():
 
 def test_bounds_are_allowed():
     """What is at the edge of sense is used by tests and scripts."""
-    ConversationSettings(
-        max_conversation_tokens=1, truncation_threshold=0, truncation_keep_recent=0, max_tool_rounds=0,
-        retry_attempts=1, retry_initial_s=0, retry_max_s=0, retry_jitter_s=0,
-    )  # fmt: skip
-    ConversationSettings(truncation_threshold=1)
+    bounds = {
+        "max_conversation_tokens": 1, "truncation_threshold": 0, "truncation_keep_recent": 0, "max_tool_rounds": 0,
+        "retry_attempts": 1, "retry_initial_s": 0, "retry_max_s": 0, "retry_jitter_s": 0,
+    }  # fmt: skip
+    settings = ConversationSettings(**bounds)
+    assert {name: getattr(settings, name) for name in bounds} == bounds
+    assert ConversationSettings(truncation_threshold=1).truncation_threshold == 1
 
 
 def test_what_is_saved_comes_back():

@@ -42,7 +42,8 @@ class Player:
 
     def __init__(self, sink, *, system=None, parent=None, inherited=()):
         self.sink, self.recorder = sink, Recorder(sink)
-        self.history, self.usage, self.state = list(inherited), TokenUsage(), "new"
+        self.history, self.usage = list(inherited), TokenUsage()
+        self.state = _shown(inherited) if inherited else "new"
         self.recorder.begin(system=system, parent=parent, inherited=inherited)
         self._pieces, self._waits, self._calls = [], False, 0
 

@@ -56,7 +56,7 @@ def test_a_fork_folds_to_what_it_inherits_and_what_it_does(script, count):
     parent = {"session": "p", "path": "/p.jsonl", "seq": 3}
     player = Player(MemorySink(redact=False), system="be brief", parent=parent, inherited=inherited)
     found = fold(player.sink.events)
-    assert (found.messages(), found.state, found.turns) == (inherited, "new", 0)
+    assert (found.messages(), found.state, found.turns) == (inherited, player.state, 0)
     for step in script:
         player.play(step)
     found = fold(player.sink.events)

@@ -333,3 +333,17 @@ def test_what_a_fork_inherits_is_never_said_by_its_requests(sink):
     sink.failure = None
     made.request([old[1], MORE])
     assert folded(sink) == [old[1], MORE]
+
+
+def test_nothing_long_is_said_twice_in_one_event(sink, recorder, monkeypatch):
+    """Where a whole message stands in an event, the plain fields beside it have its beginning."""
+    monkeypatch.setattr(module, "LONG", 20_000)
+    call = ToolRequest("c1", "see", {"text": "x" * 30_000})
+    answer = Message("assistant", "y" * 30_000, tool_calls=[call], name="me")
+    result = Message("tool", "z" * 30_000, tool_call_id="c1", name="other")
+    recorder.request([USER])
+    recorder.response(answer)
+    recorder.tool(call, result)
+    (_, said), (_, ran) = told(sink)[-2:]
+    assert all("characters were cut" in text for text in (said["content"], ran["output"], ran["input"]))
+    assert folded(sink) == [USER, answer, result]

@@ -257,7 +257,7 @@ def test_an_event_by_its_number(folder, read):
         HALF, Message.assistant("half an answer", partial="interrupted"), ANSWER
     )]  # fmt: skip
     assert [read(at=n).last_seq for n in (0, 7)] == [0, 7]
-    with pytest.raises(LookupError, match="no event has seq 8"):
+    with pytest.raises(LookupError, match=r"no event has seq 8; there are 0 to 7, `sessionlog replay --json`"):
         read(at=8)
 
 

@@ -15,6 +15,7 @@ from sessionlog.conversation.log.remember import open_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.logger.session_logger import SessionLogger
 from tests.conversation.log.logs import USER, record, rewrite, turn
+from tests.sources.test_otel import span, write
 
 
 def test_packed_logs_are_remembered_but_closed(folder, read):
@@ -43,6 +44,15 @@ def test_archived_logs_are_remembered_but_closed(folder, read):
         open_log(found)
     with pytest.raises(LookupError, match=re.escape(f"{folder}/s.jsonl: no event")):
         read(at=99)
+
+
+def test_a_number_that_is_none_hides_nothing_of_what_was_said(folder, read):
+    """A count of tokens below zero is named, and the session can be forked."""
+    said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "hi"}]}])
+    rows = [span(n, at=n, gen_ai__input__messages=said, gen_ai__usage__input_tokens=-n) for n in (0, 3)]
+    found = read(write(folder, *rows))
+    assert [problem.kind for problem in found.problems] == ["bad_number"]
+    assert "hi" in found.messages[0].text
 
 
 def test_a_log_under_another_name_is_closed(folder, read):
@@ -124,7 +134,7 @@ def test_calls_and_results_that_do_not_belong_together_are_left_out(folder, read
     with SessionLogger(folder, "s") as log:
         log.llm_request([{"role": "tool", "tool_call_id": "x", "content": "?"}, {"role": "user", "content": "a"}])
     found = read()
-    assert (found.messages, found.told) == ((Message.user("a"),), 0)
+    assert (found.messages, len(found.logged), found.told) == ((Message.user("a"),), 2, 2)
     assert "do not belong together" in found.problems[0].detail
 
 
@@ -132,4 +142,4 @@ def test_the_system_text_is_not_said_twice(folder, read):
     """A prompt that repeats the session's own system text does not make it a message as well."""
     recorder = record(folder)
     recorder.request([Message.system("be brief"), USER])
-    assert (read().system, read().messages, read().told) == ("be brief", (USER,), 0)
+    assert (read().system, read().messages, len(read().logged)) == ("be brief", (USER,), 2)

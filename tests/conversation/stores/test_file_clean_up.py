@@ -116,3 +116,17 @@ def test_a_store_that_keeps_nothing_is_a_mistake(tmp_path, options):
     """None keeps all."""
     with pytest.raises(ValueError, match="would keep no session"):
         FileStore(tmp_path, **options)
+
+
+@pytest.mark.parametrize("limit", [{"max_age": float("inf")}, {"max_age": float("nan")}])
+def test_a_limit_that_is_none(tmp_path, limit):
+    """Before anything is saved."""
+    with pytest.raises(ValueError, match="None keeps all"):
+        FileStore(tmp_path, **limit)
+
+
+@pytest.mark.parametrize("limit", [{"max_age": "7d"}, {"max_count": 1.5}, {"max_count": True}])
+def test_a_limit_that_is_no_number(tmp_path, limit):
+    """Named with its type."""
+    with pytest.raises(TypeError, match=r"max_(age|count) is (str|float|bool); it is"):
+        FileStore(tmp_path, **limit)

@@ -41,8 +41,10 @@ def test_who_derives_from_it_gets_exists():
 
 @pytest.mark.parametrize(("seen", "stored"), [(None, None), (3, None), (3, 3)])
 def test_what_has_been_seen_or_is_gone_can_be_saved(seen, stored):
-    """Nothing is lost by it."""
-    check_version("k", seen, stored)
+    """Nothing is lost by it, unlike where another one is stored."""
+    assert check_version("k", seen, stored) is None
+    with pytest.raises(StaleSession):
+        check_version("k", seen, 4)
 
 
 @pytest.mark.parametrize(

@@ -50,21 +50,72 @@ def test_what_is_no_json_is_an_error_that_quotes_it(text):
 
 
 def test_another_shape_is_an_error():
-    """Named by field."""
-    with pytest.raises(AgentError, match=r"(?s)not what was asked for.*people"):
-        read_output('{"name": "Bern"}', City)
+    """Named by its place, in one line."""
+    with pytest.raises(AgentError) as raised:
+        read_output('[{"name": "Bern"}]', list[City])
+    assert str(raised.value) == (
+        "the answer is not what was asked for: $[0].people: Field required. It is kept in the session"
+    )
 
 
-def test_a_type_needs_pydantic(monkeypatch):
-    """A JSON schema needs nothing."""
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"$ref": "#/$defs/name"}}},
+    "required": ["a"],
+    "$defs": {"name": {"type": "string", "maxLength": 3}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"a": "x"}', "$.a: 'x' is not of type 'integer'. It is"),
+        ("[]", "$: [] is not of type 'object'. It is"),
+        ("{}", "$: 'a' is a required property. It is"),
+        ('{"a": 1, "b": ["ok", "long"]}', "$.b[1]: 'long' is too long. It is"),
+        ('{"a": 1, "b": [1, 2, 3, 4]}', "$.b[2]: 3 is not of type 'string'; and 1 more. It is"),
+    ],
+)
+def test_a_json_schema_is_kept_to(text, says):
+    """What it does not allow is an error that says where in the answer."""
+    with pytest.raises(AgentError) as raised:
+        read_output(text, SCHEMA)
+    assert says in str(raised.value)
+    assert read_output('{"a": 1, "b": ["ok"]}', SCHEMA) == {"a": 1, "b": ["ok"]}
+
+
+def test_no_schema_is_fetched():
+    """One that refers to another place is the caller's mistake."""
+    with pytest.raises(ValueError, match=r"schema: .*nothing is fetched"):
+        read_output("1", {"$ref": "https://example.invalid/schema.json"})
+
+
+@pytest.mark.parametrize("schema", ["foo", 5, ["a"], ("a",), b"x", City(name="Bern", people=1), lambda: 1])
+def test_a_schema_is_a_type_or_a_json_schema(schema):
+    """Anything else is named before anybody is asked."""
+    with pytest.raises(TypeError, match=r"schema is .*it is a type, as a pydantic model, or a JSON schema"):
+        check_schema(schema)
+
+
+def test_a_dict_that_is_no_json_schema_is_named():
+    """With its place; the empty one takes any JSON."""
+    with pytest.raises(ValueError, match=r"schema: no JSON schema: \$\.type: 5 is not"):
+        check_schema({"type": 5})
+    check_schema({})
+    assert read_output("[1]", {}) == [1]
+
+
+@pytest.mark.parametrize(("schema", "package"), [(City, "pydantic"), ({"type": "object"}, "jsonschema")])
+def test_what_is_not_installed_is_named(monkeypatch, schema, package):
+    """With the words that install it; any JSON needs nothing."""
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
-        if name == "pydantic":
+        if name == package:
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    check_schema({"type": "object"})
-    with pytest.raises(MissingExtra, match="pip install pydantic"):
-        check_schema(City)
+    check_schema({})
+    with pytest.raises(MissingExtra, match=rf"needs {package}: pip install 'sessionlog\[json\]'"):
+        check_schema(schema)

@@ -239,3 +239,12 @@ def test_a_duration_that_the_end_does_not_know_is_the_time_worked(logged, expect
         if isinstance(b, Ended)
     ]
     assert end.duration_ms == expected
+
+
+def test_the_time_of_a_session_is_that_of_all_its_runs():
+    """As its requests are; each end tells only its own run."""
+    run = [event("llm.response", {"content": "x"}), event("session.end", {"duration_ms": 1500})]
+    ends = [
+        block for block in fold_replay([event("session.start", {"v": 1}), *run, *run]) if block.type == "session.end"
+    ]
+    assert [(end.duration_ms, end.totals.requests) for end in ends] == [(1500, 1), (3000, 2)]

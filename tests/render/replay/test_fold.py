@@ -298,46 +298,6 @@ def test_memory_does_not_grow_with_what_was_said():
     assert peak < 2_000_000
 
 
-def notes(blocks):
-    """The lines about the history among the blocks."""
-    return [block.text for block in blocks if isinstance(block, Noted) and block.word == "history"]
-
-
-def test_changes_of_the_history_are_told_in_a_line():
-    """What a fork inherits is not shown again, neither then nor by a later request that tells all of it."""
-    parent = {"session": "s-9f2", "seq": 4}
-    old = [{"role": "user", "content": "old"}, {"role": "assistant", "content": "older"}]
-    more = event("llm.request", {"messages": [HELLO], "earlier_messages": 2})
-    blocks = fold(
-        START,
-        event("history.add", {"reason": "fork", "parent": parent, "messages": old}),
-        more,
-        answer("hi"),
-        event("history.add", {"reason": "added", "messages": [HELLO]}),
-        event("history.pop", {"count": 2}),
-        event("history.add", {"reason": "added", "messages": [], "state": "cancelled"}),
-        event("history.add", {"reason": "restored", "messages": old}),
-        request(*old),
-        event("history.clear", {}),
-    )
-    assert notes(blocks) == [
-        "2 messages inherited from s-9f2",
-        "1 message added",
-        "2 messages taken back",
-        "the turn was cancelled",
-        "2 messages restored",
-        "cleared: what follows begins anew",
-    ]
-    assert said(blocks) == [("system", "be brief"), ("user", "hello"), ("answer", "hi")]
-
-
-def test_what_is_told_ahead_of_a_request_is_shown():
-    """A long history comes in several events; no request will say it."""
-    long = event("history.add", {"reason": "long", "messages": [SYSTEM, {"role": "user", "content": "one"}]})
-    blocks = fold(long, event("llm.request", {"messages": [HELLO], "earlier_messages": 2}))
-    assert said(blocks) == [("system", "be brief"), ("user", "one"), ("user", "hello")]
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),

@@ -75,7 +75,7 @@ def test_memory_is_bounded(monkeypatch):
 def test_a_whole_request_behind_those_that_go_on_brings_no_news(history, more, last):
     """What was told piece by piece, or inherited, is known when a request tells all of it again."""
     known = Memory()
-    known.inherit(history)
+    known.retold(history)
     if more:
         known.news(more, earlier=len(history) or 1)
     news = known.news([*history, *more, *last])
@@ -87,7 +87,7 @@ def test_a_history_that_begins_anew_leaves_nothing_out():
     """What was before is no part of it, and still known."""
     known = Memory()
     known.news([{"role": "user", "content": "a"}])
-    known.begin_anew()
+    known.take_back()
     news = known.news([{"role": "user", "content": "b"}])
     assert ([message.text for message in news.messages], news.left_out) == (["b"], 0)
 

@@ -1,0 +1,168 @@
+"""Two that tell one session's history would contradict each other: whoever comes second is told, before it asks."""
+
+import os
+
+import pytest
+
+from sessionlog.conversation.history.message import Message
+from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.log.remember import open_log, remember_log
+from sessionlog.errors import StaleSession
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.testing import MemorySink
+from tests.conversation.log.logs import record, turn
+
+
+def resumed(folder):
+    """A recorder that goes on with the log, as another process would."""
+    found = remember_log(str(folder / "s.jsonl"))
+    made = Recorder(open_log(found))
+    made.go_on(found)
+    return made, list(found.messages)
+
+
+def test_one_that_is_alone_is_never_refused(folder):
+    """Not without a logger, before its begin, between its turns, after its end, or in memory."""
+    Recorder(None).check_alone()
+    alone = Recorder(SessionLogger(folder, "s"))
+    alone.check_alone()
+    alone.begin(system=None)
+    history = []
+    for text in ("a", "b"):
+        alone.check_alone()
+        history = turn(alone, history, text)
+    alone.end("success")
+    alone.check_alone()
+    other, history = resumed(folder)
+    other.check_alone()
+    turn(other, history, "c")
+    other.check_alone()
+    sink = Recorder(MemorySink())
+    sink.begin(system=None)
+    sink.check_alone()
+
+
+def test_who_comes_second_is_told(folder):
+    """By the file, the session and the two ways on; whoever went on last may go on further."""
+    first = record(folder)
+    history = turn(first, [], "a")
+    second, read = resumed(folder)
+    turn(second, read, "b")
+    with pytest.raises(StaleSession, match=r"s\.jsonl: .*session 's'.*Session\.resume\('.*s\.jsonl', …\).*fork\(\)"):
+        first.check_alone()
+    second.check_alone()
+    turn(first, history, "c")
+    for recorder in (first, second):
+        with pytest.raises(StaleSession):
+            recorder.check_alone()
+    third, _ = resumed(folder)
+    third.check_alone()
+
+
+def test_what_others_write_within_a_turn_is_noticed_after_it(folder):
+    """Also where our own last event stands behind it, and the file was let go of meanwhile."""
+    first = record(folder)
+    first.request([Message.user("a")])
+    other, _ = resumed(folder)
+    other.delta("x")
+    first.response(Message.assistant("ho"))
+    with pytest.raises(StaleSession):
+        first.check_alone()
+    first.close()
+    with pytest.raises(StaleSession):
+        first.check_alone()
+
+
+def test_what_was_written_since_it_was_remembered_is_noticed(folder):
+    """Before the first event of one's own, and after it."""
+    history = turn(record(folder), [], "a")
+    second, _ = resumed(folder)
+    third, _ = resumed(folder)
+    turn(third, history, "b")
+    with pytest.raises(StaleSession):
+        second.check_alone()
+    turn(second, history, "c")
+    with pytest.raises(StaleSession):
+        second.check_alone()
+
+
+def test_two_that_were_new_at_once(folder):
+    """The log that one of them began is not the other's, which writes nothing into it."""
+    one, two = (Recorder(SessionLogger(folder, "s")) for _ in range(2))
+    one.begin(system=None)
+    turn(one, [], "a")
+    before = (folder / "s.jsonl").read_bytes()
+    two.begin(system="b", inherited=[Message.user("b")])
+    with pytest.raises(StaleSession):
+        two.check_alone()
+    assert (folder / "s.jsonl").read_bytes() == before
+
+
+def test_two_sessions_with_one_logger(folder):
+    """The logger's own events are no reason; another session's are."""
+    logger = SessionLogger(folder, "s")
+    one, two = Recorder(logger), Recorder(logger)
+    one.begin(system=None)
+    two.begin(system=None, inherited=[Message.user("b")])
+    turn(one, [], "a")
+    logger.emit("note", {"by": "the program"})
+    one.check_alone()
+    with pytest.raises(StaleSession):
+        two.check_alone()
+    third = Recorder(logger)
+    third.go_on(remember_log(logger.path))
+    third.check_alone()
+    with pytest.raises(StaleSession):
+        one.check_alone()
+
+
+@pytest.mark.parametrize("change", ["deleted", "replaced", "emptied"])
+def test_a_log_that_is_begun_anew_is_nobodys(folder, change):
+    """It was deleted, or another file has its name: what is written next stands in a log of its own."""
+    first, path = record(folder), folder / "s.jsonl"
+    history = turn(first, [], "a")
+    if change == "emptied":
+        os.truncate(path, 0)
+    else:
+        path.unlink()
+    if change == "replaced":
+        path.write_bytes(b"x" * 9000 + b"\n")
+    first.check_alone()
+    turn(first, history, "b")
+    first.check_alone()
+
+
+def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
+    """A piece of a line that could not be taken back is our own."""
+    from sessionlog import files
+
+    first = record(folder)
+    history = turn(first, [], "a")
+
+    def write(fd, line):
+        monkeypatch.undo()
+        with open(folder / "s.jsonl", "ab") as log:  # more than we know of, as without locks
+            log.write(line[:9])
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(files.os, "write", write)
+    first.added([Message.user("b")])
+    first.check_alone()
+    turn(first, history, "c")
+    first.check_alone()
+    other, read = resumed(folder)
+    turn(other, read, "d")
+    with pytest.raises(StaleSession):
+        first.check_alone()
+
+
+def test_what_comes_between_the_opening_and_the_first_event_is_noticed(folder):
+    """However short that is."""
+    history = turn(record(folder), [], "a")
+    second, _ = resumed(folder)
+    third, _ = resumed(folder)
+    second._logger._open()
+    turn(third, history, "b")
+    turn(second, history, "c")
+    with pytest.raises(StaleSession):
+        second.check_alone()
