@@ -307,7 +307,6 @@ def test_what_an_agent_has_read_itself_is_held_to_a_json_schema():
     assert session.messages[-1].text == "x"
 
 
-
 def test_output_of_another_shape_is_an_error_and_kept():
     """So the model can be told."""
     session = Session(Scripted("three"))
