@@ -298,6 +298,18 @@ def test_output_that_an_agent_has_read_itself_is_taken():
     assert [session.json("a", schema=int).output, session.json("b").output] == [3, None]
 
 
+def test_pieces_may_be_given_as_clients_spell_them():
+    """Whoever has them for an OpenAI client need not spell them anew; what is none is named by its place."""
+    session = Session(Scripted("A cat."))
+    session.run(
+        ["What is", {"type": "text", "text": " this?"}, {"type": "image_url", "image_url": {"url": "http://x/y"}}]
+    )
+    said = session.messages[0]
+    assert (said.text, said.content[2].image_url) == ("What is this?", "http://x/y")
+    with pytest.raises(InvalidHistory, match=r"input\[1\]"):
+        session.run(["and", 5])
+
+
 def test_what_an_agent_has_read_itself_is_held_to_a_json_schema():
     """It may have read another thing than was asked for; the answer stays in the history."""
     session = Session(Scripted(reply("3", output=3, has_output=True), reply("x", output="x", has_output=True)))

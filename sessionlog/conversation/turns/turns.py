@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.history.message import ContentPart, Message
+from sessionlog.conversation.history.saved import content_from_json
 from sessionlog.conversation.turns.drive import AsyncStream, Course, Stream
 from sessionlog.conversation.turns.line import Line
 from sessionlog.conversation.turns.output import check_schema, checked, read_output
@@ -213,7 +214,9 @@ def _message(said: Input) -> Message | None:
                 "add_message(...) adds any other, and run() goes on from there"
             )
         return said
-    if isinstance(said, str | ContentPart | list | tuple):
+    if isinstance(said, list | tuple):
+        return Message.user(content_from_json(said, "input"))
+    if isinstance(said, str | ContentPart):
         return Message.user(said)
     raise TypeError(f"input is {type(said).__name__}; it is a text, a Message, or a list of texts and ContentPart")
 
