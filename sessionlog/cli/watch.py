@@ -35,6 +35,9 @@ _SHARE = 20
 """A look is followed by a rest of so many times what it took, so that a watch never takes more than 5 % of a core."""
 
 _LONGEST_REST = 30.0
+_GLANCE_S = 0.5
+"""A signal that comes just before a sleep does not end it: so long is the longest that one waits to be heard."""
+
 _PIPED = 100
 """Columns of a picture that goes to a pipe or a file."""
 
@@ -165,7 +168,7 @@ def _rest(repaint: Callable[[], None]) -> Iterator[Callable[[float], None]]:
                 repaint()
             with suppress(_Resized):
                 resting = True
-                time.sleep(max(0.0, until - time.monotonic()))
+                time.sleep(min(_GLANCE_S, max(0.0, until - time.monotonic())))
                 resting = False
             resting = False
 
