@@ -34,6 +34,7 @@ class Chat:
         face: How it is told.
         parent: The session that this one is a fork of; empty if it is none.
         found_size: The bytes of a log that was gone on with; None of a new one.
+        folder: Where sessions are known by their ids; a log elsewhere is known by its path. Empty if that is not told.
         options: What else to type to go on with it: the folder, the model.
         losses: What its log could not take; empty as long as all is recorded.
         model: Who answered last; empty if that is not known.
@@ -48,6 +49,7 @@ class Chat:
     face: Face
     parent: str = ""
     found_size: int | None = None
+    folder: str = ""
     options: tuple[str, ...] = ()
     losses: list[str] = field(default_factory=list)
     model: str = field(default="", init=False)
@@ -225,7 +227,9 @@ class Chat:
     @property
     def resume_line(self) -> str:
         """What to type to go on with this session later."""
-        return shlex.join(["sessionlog", "chat", self.name, "--resume", self.session.session_id, *self.options])
+        is_known = not self.folder or os.path.realpath(os.path.dirname(self.path)) == os.path.realpath(self.folder)
+        named = self.session.session_id if is_known else self.path
+        return shlex.join(["sessionlog", "chat", self.name, "--resume", named, *self.options])
 
 
 def _counted(number: int, word: str) -> str:

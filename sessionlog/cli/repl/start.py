@@ -55,9 +55,9 @@ def start(
             logger = SessionLogger(folder, model=agent.model, provider=agent.provider, **known)
             session, path = agent.session(system=system, logger=logger), logger.path
         else:
-            session, path = _resumed(before, agent, folder, known), before.path
+            session, path = _resumed(before, agent, folder, known), os.path.abspath(before.path)
         chat = Chat(
-            session=session, name=name, path=path, face=face, options=options, losses=losses,
+            session=session, name=name, path=path, face=face, folder=folder, options=options, losses=losses,
             parent=before.parent if before else "", found_size=before.size if before else None,
         )  # fmt: skip
         chat.open()

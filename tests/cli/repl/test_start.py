@@ -49,6 +49,20 @@ def test_a_log_that_was_only_looked_at_stays_as_it_is(piped, recorded):
     assert [event.type for event in read_events(str(fork))] == ["session.start", "history.add", "session.end"]
 
 
+def test_a_log_of_the_folder_one_is_in(piped, recorded, tmp_path, monkeypatch):
+    """It is known by its name there, can be written, and is gone on with by its path: no id is looked for here."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    copy = folder / recorded.name
+    copy.write_bytes(recorded.read_bytes())
+    agent = f"{os.getcwd()}/desk.py:agent"
+    monkeypatch.chdir(folder)
+    code, out, err = piped("three", "/session", arguments=(agent, "--resume", copy.name))
+    assert code == 0, err
+    assert out.startswith("You said: three (5 messages)")
+    assert f"--resume {copy}" in out + err
+
+
 @pytest.mark.parametrize("named", ["{0.stem}", "{0}", "file"])
 def test_a_session_goes_on_with_a_named_agent(piped, recorded, named):
     """By its id, by its path, and with an agent that is named by its file."""
