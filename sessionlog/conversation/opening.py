@@ -18,12 +18,12 @@ from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.saved import message_from_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.token_counter import TokenCounter
-from sessionlog.conversation.keeping import Shelf, restore, saved_id
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.parts import check_parts
-from sessionlog.conversation.snapshot import catch_up
+from sessionlog.conversation.stores.catch_up import catch_up
 from sessionlog.conversation.stores.protocol import SessionStore
+from sessionlog.conversation.stores.shelf import Shelf, restore, saved_id
 from sessionlog.conversation.turns.line import Line
 from sessionlog.logger.session_logger import SessionLogger
 

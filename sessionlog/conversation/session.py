@@ -18,7 +18,6 @@ from sessionlog.conversation.changes import Changes
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.keeping import Shelf, session_to_dict
 from sessionlog.conversation.opening import (
     Opened,
     open_fork,
@@ -28,6 +27,7 @@ from sessionlog.conversation.opening import (
     open_session,
 )
 from sessionlog.conversation.stores.protocol import SessionStore
+from sessionlog.conversation.stores.shelf import Shelf, session_to_dict
 from sessionlog.conversation.turns.line import State
 from sessionlog.conversation.turns.signals import unwatch, watch
 from sessionlog.conversation.turns.turns import Turns
@@ -266,7 +266,7 @@ class Session(Changes):
             StaleSession: Somebody else has saved it since it was loaded.
             SessionNotSaved: It could not be saved.
         """
-        shelf = self._shelf if store in {None, self._shelf.store} else Shelf(store, self._session_id)
+        shelf = self._shelf if store is None or store is self._shelf.store else Shelf(store, self._session_id)
         if shelf.store is None:
             raise ValueError(f"session {self._session_id!r} has no store; save(store) saves it in one")
         self._tell()

@@ -12,20 +12,7 @@ from sessionlog.conversation.turns.tool import Tool, tools_of
 
 
 class Answerer:
-    """Something that answers.
-
-    Args:
-        call: A function `f(messages, **options)` (plain, a generator, or async) that gives a text, a Message or a
-            Reply; or a pydantic-ai agent; or an OpenAI or Anthropic client; or anything with `answer(ask)`.
-        system: What it is told to be.
-        tools: Functions that it may call.
-        model: The model to ask; a client needs it.
-        name: What to call it.
-
-    Raises:
-        TypeError: `call` is nothing that answers.
-        ValueError: Two tools have the same name.
-    """
+    """All of an `Agent` but its sessions, which are made of it; `Agent` says what it takes and raises."""
 
     __slots__ = ("_answers", "_model", "_name", "_system", "_tools")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.message import Message
-from sessionlog.conversation.keeping import LOG_SEQ, Shelf, saved_state
+from sessionlog.conversation.stores.shelf import LOG_SEQ, Shelf, saved_state
 from sessionlog.conversation.turns.line import Line
 from sessionlog.errors import InvalidHistory
 
