@@ -1,0 +1,232 @@
+"""Where a reading differs from the truth today: the one table, by check.
+
+A deviation of the kind `to mend` is an expected failure that must fail: whoever mends it removes its entry. One of the
+kind `not in the log` is a truth that no reading can find; a test proves it by the bytes of the home.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import pytest
+
+from tests.real.data import HOMES, VARIABLE, home_names, is_here
+
+SEEN = "2026-11-22"
+MEND, NOT_LOGGED = "to mend", "not in the log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation:
+    """One way in which readings of some homes are not the truth.
+
+    Attributes:
+        finding: The number of the finding it belongs to; empty for none.
+        homes: Patterns of home names.
+        checks: The checks that fail: the names given to `every_home`, or names of tests of findings.
+        reason: One sentence.
+        kind: Whether a reading can do better.
+        absent: A regular expression that no byte of the homes matches; only for what is not in the log.
+        logs: The names of the files that `absent` is searched in.
+        date: When it was seen.
+    """
+
+    finding: str
+    homes: tuple[str, ...]
+    checks: tuple[str, ...]
+    reason: str
+    kind: str = MEND
+    absent: str = ""
+    logs: str = "*"
+    date: str = SEEN
+
+    def is_of(self, home: str) -> bool:
+        """Whether a home is meant."""
+        return any(fnmatchcase(home, pattern) for pattern in self.homes)
+
+    @property
+    def sentence(self) -> str:
+        """The reason as a report shows it."""
+        return f"{self.finding or self.kind} ({self.date}): {self.reason}"
+
+
+_UNREAD = ("counted", "failures", "session_sums", "session_list", "source", "harness", "replay", "prompts")
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        finding="new agents", homes=("copilot", "cline", "droid"), checks=_UNREAD,
+        reason="No source reads this agent.",
+    ),
+    Deviation(
+        finding="D1", homes=("claude-1.*",), checks=("extra", "d1"),
+        reason="Rows copied without a request id count as second responses.",
+    ),
+    Deviation(
+        finding="D2", homes=("claude", "claude-2.*"), checks=("sessions", "d2"),
+        reason="A fork whose file name sorts first takes its parent's requests.",
+    ),
+    Deviation(
+        finding="D3", homes=("claude",), checks=("counted", "d3"),
+        reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
+    ),
+    Deviation(
+        finding="D4", homes=("kilo",), checks=("extra", "d4"),
+        reason="The key of a response contains its cost, which is 0 in a fork's copy.",
+    ),
+    Deviation(
+        finding="D5", homes=("opencode-1.2.*",), checks=("tokens", "d5"),
+        reason="Reasoning is added to an output that already includes it.",
+    ),
+    Deviation(
+        finding="D6", homes=("qwen-0.5.*",), checks=("counted", "d6"),
+        reason="Sub-agents' requests are only in the telemetry, which is not counted.",
+    ),
+    Deviation(
+        finding="D7", homes=("qwen",), checks=("models", "d7"),
+        reason="Sub-agents' rows name no model, and the file beside them is not asked.",
+    ),
+    Deviation(
+        finding="D8", homes=("codex",), checks=("failures", "statuses", "d8"),
+        reason="`task_complete` with an error is taken for success, and its session is not listed.",
+    ),
+    Deviation(
+        finding="D9", homes=("codex",), checks=("counted", "d9"),
+        reason="`token_usage_record` rows are not read, and the counter comes only after the tool.",
+    ),
+    Deviation(
+        finding="D10", homes=("codex",), checks=("latency", "times", "d10"),
+        reason="A response is timed by the counter, which comes after the tool's output.",
+    ),
+    Deviation(
+        finding="D11", homes=("codex",), checks=("d11",),
+        reason="A fork's file refers to its parent's rows, which are not read; a later change.",
+    ),
+    Deviation(
+        finding="D12", homes=("kimicode",), checks=("failures", "d12"),
+        reason="Failed steps and turns are not read.",
+    ),
+    Deviation(
+        finding="D13", homes=("kimicode",), checks=("providers", "d13"),
+        reason="The protocol that a request names is taken for its provider.",
+    ),
+    Deviation(
+        finding="D14", homes=("openclaw", "openclaw-2026.*"), checks=("reasoning", "d14"),
+        reason="`usage.reasoningTokens` is not read.",
+    ),
+    Deviation(
+        finding="D15", homes=("claude-th",), checks=("reasoning", "d15"),
+        reason="`usage.output_tokens_details.thinking_tokens` is not read.",
+    ),
+    Deviation(
+        finding="D16", homes=("claude",), checks=("quality", "d16"),
+        reason="An answer that was aborted is called exact.",
+    ),
+    Deviation(
+        finding="D17", homes=("claude",), checks=("d17",),
+        reason="Snapshots of prompts and the request rows are not read; a later change.",
+    ),
+    Deviation(
+        finding="D18", homes=("codex*", "kilo", "kimi", "kimicode", "llm", "opencode*"),
+        checks=("harness", "d18 harness"),
+        reason="The source does not name the agent program.",
+    ),
+    Deviation(
+        finding="D18", homes=("claude", "codex*"), checks=("session_list", "statuses", "d18 sessions"),
+        reason="Sessions without a response are not listed.",
+    ),
+    Deviation(
+        finding="D18", homes=("claude", "codex*", "gemini", "kimi", "opencode", "qwen"), checks=("prompts",),
+        reason="Sessions without a response are not listed.",
+    ),
+    Deviation(
+        finding="D18", homes=("codex-0.20.*",), checks=("session_sums", "source", "replay"),
+        reason="Sessions without a response are not listed, and these logs hold no usage at all.",
+    ),
+    Deviation(
+        finding="D18", homes=("claude",), checks=("failed_models", "d18 model"),
+        reason="The model of a failed request is only in the request row before it.",
+    ),
+    Deviation(
+        finding="D18", homes=("claude", "claude-2.*", "gemini", "kimicode"), checks=("replay", "answers", "d18 sub-agents"),
+        reason="The replay of a session leaves out its sub-agents' logs.",
+    ),
+    Deviation(
+        finding="D18", homes=("qwen",), checks=("answers", "d18 sub-agents"),
+        reason="The replay of a session leaves out its sub-agents' logs.",
+    ),
+    Deviation(
+        finding="D18", homes=("codex",), checks=("replay",),
+        reason="The replay of a review leaves out what it used.",
+    ),
+    Deviation(
+        finding="D18", homes=("openclaw*",), checks=("d18 tools",),
+        reason="The time that a tool measured is not read.",
+    ),
+    Deviation(
+        finding="Codex forks", homes=("codex*",), checks=("codex forks",),
+        reason="History ends with the first second of the file, where turns have no ids.",
+    ),
+    Deviation(
+        finding="", kind=NOT_LOGGED, homes=("kimi", "kimicode"), checks=("reasoning",),
+        reason="The client does not log reasoning tokens.",
+        absent=r'(reasoning|thinking|thought)\w*"\s*:\s*\d',
+    ),
+    Deviation(  # the check is named here once the agent is read; its event bus, which is no session log, has some counts
+        finding="", kind=NOT_LOGGED, homes=("cline",), checks=(), logs="*.messages.json",
+        reason="The client does not log reasoning tokens in its sessions.",
+        absent=r'(reasoning|thinking|thought)\w*"\s*:\s*\d',
+    ),
+    Deviation(  # the same
+        finding="", kind=NOT_LOGGED, homes=("droid",), checks=(), logs="*.settings.json",
+        reason="The client logs the reasoning of one API alone: that of requests 7 and 8, 27 + 28.",
+        absent=r'thinkingTokens"\s*:\s*(?!0\b|55\b)\d',
+    ),
+    Deviation(
+        finding="", kind=NOT_LOGGED, homes=("claude-1.*", "claude-2.0.*"), checks=("failed_models",),
+        reason="A failed request's row names `<synthetic>`, and no other row of its session a model.",
+        absent=r'"Refused\. STEPS.*"model"\s*:\s*"claude',
+    ),
+    Deviation(
+        finding="", kind=NOT_LOGGED, homes=("llm",), checks=("providers",),
+        reason="The log names the model alone, and nobody lists this one.",
+        absent=r'"provider"|[a-z]+/stub-large',
+    ),
+    Deviation(
+        finding="", kind=NOT_LOGGED, homes=("gemini-0.4.*",), checks=("latency",),
+        reason="Calls of tools and their results are not logged, so nothing tells when the next request was sent.",
+        absent=r"toolCall|functionCall|functionResponse|call_stub",
+    ),
+    Deviation(
+        finding="", kind=NOT_LOGGED, homes=("codex-0.20.*",), checks=("statuses",),
+        reason="The log does not say how a turn ended.",
+        absent=r"task_complete|turn_aborted|end_turn",
+    ),
+)  # fmt: skip
+
+
+def every_home(check: str) -> pytest.MarkDecorator:
+    """Run a test for every home, with its reading; one skipped test without homes."""
+    if not is_here():
+        mark = pytest.mark.skip(reason=f"{VARIABLE} is not set: {HOMES} homes not compared ({check})")
+        return pytest.mark.parametrize("reading", [pytest.param("", marks=mark, id=f"{HOMES}-homes")], indirect=True)
+    params = [pytest.param(name, marks=expected_of(name, check), id=name) for name in home_names()]
+    return pytest.mark.parametrize("reading", params, indirect=True)
+
+
+def deviating(test: str) -> pytest.MarkDecorator:
+    """Mark a test of a finding: it must fail while the table names it."""
+    reasons = [deviation.sentence for deviation in DEVIATIONS if test in deviation.checks]
+    return pytest.mark.xfail(bool(reasons), reason="; ".join(reasons), strict=True)
+
+
+def unlogged() -> Iterator[tuple[str, Deviation]]:
+    """Every home with each truth that it does not hold."""
+    for deviation in DEVIATIONS:
+        if deviation.kind == NOT_LOGGED:
+            yield from ((name, deviation) for name in home_names() if deviation.is_of(name))
+
+
+def expected_of(home: str, check: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a check of one home: expected to fail where the table says so."""
+    reasons = [one.sentence for one in DEVIATIONS if check in one.checks and one.is_of(home)]
+    return [pytest.mark.xfail(reason="; ".join(reasons), strict=True)] if reasons else []
