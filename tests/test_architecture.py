@@ -1,4 +1,4 @@
-"""The house tests itself: imports point down, every tool stays in its room, and files stay short.
+"""The house tests itself: imports point down, and every tool stays in its room.
 
 The rooms and their order are DESIGN's; the archive keeps logs as their sources read them, so it stands on the sources,
 beside the ledger, which needs only what scans gave. Imports are read from the syntax tree, so that an import inside a function or
@@ -63,8 +63,6 @@ AGENTS_ONLY = ("mcp", "mcp_types", "pydantic", "anyio")
 """What a server for agents needs; nobody else pays the second that it takes to load."""
 
 VAGUE = {"utils", "util", "helpers", "helper", "core", "common", "misc"}
-LONGEST = 400
-LONG = 250
 MOST_NAMES = 40
 OPENERS = {"os.open", "os.fdopen", "os.rename", "os.replace", "io.open", "gzip.open", "codecs.open"}
 
@@ -255,16 +253,6 @@ def test_only_the_command_line_prints():
     """The library says what it has to say in values and errors."""
     wrong = [f"{module}:{line}" for module, line, name in calls() if name == "print" and room_of(module) != "cli"]
     assert wrong == []
-
-
-@pytest.mark.parametrize("folder", [HOUSE, TESTS], ids=["sessionlog", "tests"])
-def test_files_are_short(folder):
-    """No file is over 400 lines; those over 250 are listed (`pytest -rP` shows them): is it one idea?"""
-    lengths = {str(p.relative_to(folder)): p.read_bytes().count(b"\n") for p in sources(folder)}
-    for path, lines in sorted(lengths.items(), key=lambda item: -item[1]):
-        if lines > LONG:
-            print(f"{lines:4} lines  {path}")
-    assert [path for path, lines in lengths.items() if lines > LONGEST] == []
 
 
 def test_names_say_something():

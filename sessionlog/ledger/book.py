@@ -88,12 +88,12 @@ class Book(ReadBook):
         named = problems_text(scan.problems)
         values = (path, source, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", 0, 0, scan.problems.count, named)
         file_id = int((self.connection.execute(_INSERT_FILE, values).lastrowid or 0) if row is None else row[0])
-        if row is not None and (scan.problems.count or scan.anew):
+        if row is not None and (scan.problems.count or scan.full_rescan):
             self.connection.execute(
                 "UPDATE files SET problems = problems * ? + ?, named = ? WHERE id = ?",
-                (not scan.anew, scan.problems.count, named, file_id),
+                (not scan.full_rescan, scan.problems.count, named, file_id),
             )
-        writer.enter(file_id, scan, anew=row is None or scan.anew)
+        writer.enter(file_id, scan, anew=row is None or scan.full_rescan)
 
     def _writer(self) -> Writer:
         if self._waiting is None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sessionlog.ledger.lean import Row
 from sessionlog.ledger.schema import CALL, LABEL, RESPONSE
-from sessionlog.sources.record import Standing
+from sessionlog.sources.record import CopyRank
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
 _KEY, _STANDING, _TOLD_BY, _TIME = (_AT[name] for name in ("key", "standing", "told_by", "time_ns"))
@@ -84,8 +84,8 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
         best = _best(list(group))
         found.append(_winner(best, names))
         heard.append(any(_is_told(copy[_TOLD_BY], known) for copy in best))
-    if any(winner.counts[_STANDING] == Standing.REAL for winner in found):
-        pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] == Standing.REAL]
+    if any(winner.counts[_STANDING] == CopyRank.ORIGINAL for winner in found):
+        pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] == CopyRank.ORIGINAL]
     else:
         pairs = list(zip(found, heard, strict=True))
     return [winner for winner, told_elsewhere in pairs if not told_elsewhere]

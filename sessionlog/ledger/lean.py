@@ -45,8 +45,8 @@ class LeanScan:
         problems: As in `LogScan`.
         limits: As in `LogScan`.
         resume: As in `LogScan`.
-        taken_back: As in `LogScan`.
-        anew: As in `LogScan`.
+        replaced_count: As in `LogScan`.
+        full_rescan: As in `LogScan`.
         failed: The log could not be read at all: what is known of it stays.
     """
 
@@ -56,8 +56,8 @@ class LeanScan:
     problems: Problems = NO_PROBLEMS
     limits: tuple[Limit, ...] = ()
     resume: Resume | None = None
-    taken_back: int = 0
-    anew: bool = False
+    replaced_count: int = 0
+    full_rescan: bool = False
     failed: bool = False
 
 
@@ -80,8 +80,8 @@ def lean(scan: LogScan, *, failed: bool = False) -> LeanScan:
         problems=scan.problems,
         limits=scan.limits,
         resume=scan.resume,
-        taken_back=scan.taken_back,
-        anew=scan.anew,
+        replaced_count=scan.replaced_count,
+        full_rescan=scan.full_rescan,
         failed=failed,
     )
 
@@ -107,9 +107,9 @@ def _responses(session: ScannedSession, labels: dict[Row, int]) -> tuple[Row, ..
             key = family if name == r.key else _numbered(f"{name}\0{r.key}", seed)
         usage, latency = r.usage, r.latency_ms
         rows.append((
-            number, family, key, int(r.standing), r.told_by or None, r.time_ns, r.requests, r.failed, usage.input,
-            usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning, r.cost_nano,
-            r.priced, latency, None if latency is None or r.failed else bucket_of(latency), r.active_ms,
+            number, family, key, int(r.copy_rank), r.superseded_by or None, r.time_ns, r.requests, r.failed,
+            usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
+            r.cost_nano, r.priced, latency, None if latency is None or r.failed else bucket_of(latency), r.active_ms,
         ))  # fmt: skip
     return tuple(rows)
 
@@ -124,8 +124,8 @@ def _calls(session: ScannedSession, names: dict[Row, int]) -> tuple[Row, ...]:
             number = names[name] = len(names)
         took = call.duration_ms
         rows.append((
-            number, _numbered(call.key, seed), call.told_by or None, call.time_ns, call.finished, call.failed, took,
-            None if took is None else bucket_of(took), call.output_bytes,
+            number, _numbered(call.key, seed), call.superseded_by or None, call.time_ns, call.finished, call.failed,
+            took, None if took is None else bucket_of(took), call.output_bytes,
         ))  # fmt: skip
     return tuple(rows)
 

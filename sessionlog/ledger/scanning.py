@@ -87,7 +87,7 @@ def scan_job(job: Job, source: Source | None = None) -> Scanned:
     return Scanned(
         number=job.number,
         scan=found,
-        anew=resume is None or scan.anew,
+        anew=resume is None or scan.full_rescan,
         identity=identity,
         settled=settled,
         head=head,

@@ -44,8 +44,8 @@ class Writer:
         """Enter what a scan told of a log: all of it, or what was appended to what is known."""
         if anew:
             self.drop(file_id)
-        elif scan.taken_back:
-            self._take_back(file_id, scan.taken_back)
+        elif scan.replaced_count:
+            self._take_back(file_id, scan.replaced_count)
         self._entered.add(file_id)
         first = 0 if anew else self._next(file_id, "responses")
         first_call = 0 if anew else self._next(file_id, "calls")

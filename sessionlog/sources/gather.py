@@ -120,11 +120,20 @@ class Gather:
         self.records.append(record)
 
     def call(
-        self, key: str, time_ns: int | None, name: str, *, server: str = "", agent: str = "main", told_by: str = ""
+        self,
+        key: str,
+        time_ns: int | None,
+        name: str,
+        *,
+        server: str = "",
+        agent: str = "main",
+        superseded_by: str = "",
     ) -> None:
         """Take a tool call; its result may come much later."""
-        self._open[key] = [time_ns, name, server, agent, told_by]
-        self.tools[key] = ToolUse(key=key, time_ns=time_ns, tool=name, server=server, agent=agent, told_by=told_by)
+        self._open[key] = [time_ns, name, server, agent, superseded_by]
+        self.tools[key] = ToolUse(
+            key=key, time_ns=time_ns, tool=name, server=server, agent=agent, superseded_by=superseded_by
+        )
 
     def result(
         self, key: str, time_ns: int | None, *, failed: bool, output_bytes: int, duration_ms: float | None = None
@@ -133,12 +142,12 @@ class Gather:
         known = self._open.pop(key, None)
         if known is None:
             return
-        called_ns, name, server, agent, told_by = known
+        called_ns, name, server, agent, superseded_by = known
         if duration_ms is None and called_ns is not None and time_ns is not None and time_ns >= called_ns:
             duration_ms = (time_ns - called_ns) / 1_000_000
         self.tools[key] = ToolUse(
             key=key, time_ns=called_ns, tool=name, server=server, agent=agent, finished=True, failed=failed,
-            duration_ms=duration_ms, output_bytes=output_bytes, told_by=told_by,
+            duration_ms=duration_ms, output_bytes=output_bytes, superseded_by=superseded_by,
         )  # fmt: skip
 
     def session(self, **more: Any) -> ScannedSession:

@@ -80,7 +80,7 @@ def scan(path: str, resume: Resume | None) -> LogScan:
         MissingExtra: A .zst file without a decoder.
     """
     found, overturned = _scan(path, resume)
-    return replace(_scan(path, None)[0], anew=True) if overturned else found
+    return replace(_scan(path, None)[0], full_rescan=True) if overturned else found
 
 
 def _scan(path: str, resume: Resume | None) -> tuple[LogScan, bool]:
@@ -110,7 +110,7 @@ def _scan(path: str, resume: Resume | None) -> tuple[LogScan, bool]:
         sessions=(whole,) if whole is not None else (),
         problems=session.findings.problems,
         resume=None if state is None else replace(place, state=state),
-        taken_back=session.taken_back,
+        replaced_count=session.replaced_count,
     ), session.overturned
 
 

@@ -117,7 +117,7 @@ class SessionScan:
         return state if is_json(state) else None
 
     @property
-    def taken_back(self) -> int:
+    def replaced_count(self) -> int:
         """How many of the records that were given before are given again."""
         return self._given.open
 

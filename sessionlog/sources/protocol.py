@@ -48,18 +48,18 @@ class LogScan:
         problems: What is wrong with the log.
         limits: The latest word on each rate limit.
         resume: Where to go on; None = read it from the start next time (what it gave then is replaced).
-        taken_back: After a resumed scan, how many of the records that were given last before are given again: these
+        replaced_count: After a resumed scan, how many of the records that were given last before are given again: these
             are replaced.
-        anew: A scan that was to go on has read all of the log, because what was appended changes what was given before:
-            that is replaced. False for a scan that was to read all of it.
+        full_rescan: A scan that was to go on has read all of the log, because what was appended changes what was given
+            before: that is replaced. False for a scan that was to read all of it.
     """
 
     sessions: tuple[ScannedSession, ...] = ()
     problems: Problems = NO_PROBLEMS
     limits: tuple[Limit, ...] = ()
     resume: Resume | None = None
-    taken_back: int = 0
-    anew: bool = False
+    replaced_count: int = 0
+    full_rescan: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

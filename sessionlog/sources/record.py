@@ -27,14 +27,14 @@ LONGEST_NAME = 400
 """Nobody's model is called longer; a hostile name must not fill tables and spreadsheets."""
 
 
-class Standing(IntEnum):
+class CopyRank(IntEnum):
     """How much a copy of a response is worth beside another one."""
 
-    ECHO = 0
+    EMBEDDED = 0
     """Embedded in another session's progress reports, often half-way through."""
-    SIDE = 1
+    SIDECHAIN = 1
     """In a side conversation, which may be a replay of its parent."""
-    REAL = 2
+    ORIGINAL = 2
     """Where the response was made."""
 
 
@@ -59,10 +59,10 @@ class Record:
         priced: False for a session that has used nothing yet: its cost is neither known nor unknown.
         key: Names the response within its source, wherever it is copied to; empty when nothing ever copies it.
         family: What copies under another key have in common with this one; empty when there are no such copies.
-        standing: Of copies with one key the one of higher standing wins, then the greatest output, then the greatest
-            total. A record that is not REAL does not count beside a REAL one of its family.
-        told_by: `source:session` whose own log tells this response too, and better: where that session is known, this
-            record does not count.
+        copy_rank: Of copies with one key the one of higher copy_rank wins, then the greatest output, then the greatest
+            total. A record that is not ORIGINAL does not count beside an ORIGINAL one of its family.
+        superseded_by: `source:session` whose own log has this response too, and better: where that session is known,
+            this record does not count.
         project: The working folder at that moment; empty = the session's.
         branch: The git branch.
         version: The version of the agent program.
@@ -86,8 +86,8 @@ class Record:
     priced: bool = True
     key: str = ""
     family: str = ""
-    standing: int = Standing.REAL
-    told_by: str = ""
+    copy_rank: int = CopyRank.ORIGINAL
+    superseded_by: str = ""
     project: str = ""
     branch: str = UNKNOWN
     version: str = UNKNOWN
@@ -112,7 +112,7 @@ class ToolUse:
         duration_ms: From call to result; None when the log does not tell.
         output_bytes: Length of the text that it gave back to the model, as UTF-8; with the escapes of JSON where a log
             is so large that it is measured without being decoded (Claude Code, Codex).
-        told_by: As in Record.
+        superseded_by: As in Record.
     """
 
     key: str
@@ -125,7 +125,7 @@ class ToolUse:
     failed: bool = False
     duration_ms: float | None = None
     output_bytes: int = 0
-    told_by: str = ""
+    superseded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,3 +219,17 @@ class ScannedSession:
 def read_name(value: Any) -> str | None:
     """Return a logged name, cut; None for what is no name."""
     return value[:LONGEST_NAME] if isinstance(value, str) and value else None
+
+
+def cut_name(name: str) -> str:
+    """Return a name, cut: a hostile one must not fill tables and spreadsheets."""
+    return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME]
+
+
+def server_of(name: str) -> tuple[str, str]:
+    """Split the name that most agents give to an MCP server's tool: `mcp__SERVER__TOOL` → (tool, server)."""
+    if name.startswith("mcp__"):
+        server, found, tool = name[5:].partition("__")
+        if found and server and tool:
+            return tool, server
+    return name, ""

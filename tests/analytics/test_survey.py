@@ -73,7 +73,7 @@ def test_what_another_session_tells_better_does_not_count(home):
     def scan(path, resume):
         name = Path(path).stem
         told_by = "scribe:two" if name == "one" else ""
-        return LogScan(sessions=(session(name, record(told_by=told_by), source="scribe", path=path),))
+        return LogScan(sessions=(session(name, record(superseded_by=told_by), source="scribe", path=path),))
 
     with patch.object(scribe, "SOURCE", replace(scribe.SOURCE, scan=scan)), installed(POINT):
         assert (of(home).files, of(home).requests) == (2, 1)

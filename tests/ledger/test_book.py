@@ -184,7 +184,7 @@ def test_what_a_scan_gives_again_replaces_the_last_of_what_was_given(settled):
     sql = "SELECT s.session, r.output FROM records r JOIN sessions s ON s.id = r.session_id ORDER BY 1, 2"
     if settled:
         assert book.query(sql, {}) == [("s", 1), ("s", 2), ("s", 3)]
-    book.take(LogScan(sessions=(session("s", record(output=7)),), taken_back=2))
+    book.take(LogScan(sessions=(session("s", record(output=7)),), replaced_count=2))
     assert book.query(sql, {}) == [("s", 1), ("s", 7), ("t", 1)]
     book.take(LogScan(sessions=(session("s", record(output=8)),)))
     assert book.query(sql, {}) == [("s", 1), ("s", 7), ("s", 8), ("t", 1)]
@@ -200,7 +200,7 @@ def test_a_scan_that_read_all_of_a_log_again_replaces_what_was_given(settled):
     book.take(LogScan(sessions=(before,), problems=Problems(count=2, first=(one,))))
     if settled:
         book.settle()
-    book.take(LogScan(sessions=(session("s", record(output=7), prompt="after"),), anew=True))
+    book.take(LogScan(sessions=(session("s", record(output=7), prompt="after"),), full_rescan=True))
     assert book.query("SELECT output FROM records ORDER BY 1", {}) == [(5,), (7,)]
     assert book.query("SELECT prompt FROM sessions WHERE session = 's'", {}) == [("after",)]
     assert (book.query("SELECT * FROM tools", {}), book.problem_count, book.problems) == ([], 0, [])

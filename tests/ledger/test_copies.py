@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.ledger.lean import number_of
-from sessionlog.sources.record import Standing, ToolUse
+from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
 LAW = settings(max_examples=80, deadline=None, derandomize=True)
@@ -19,7 +19,7 @@ COPIES = st.fixed_dictionaries(
     {
         "key": st.sampled_from(["", "a", "a", "b", "c"]),
         "family": st.sampled_from(["", "f"]),
-        "standing": st.sampled_from(list(Standing)),
+        "copy_rank": st.sampled_from(list(CopyRank)),
         "time_ns": st.sampled_from([None, NOON, NOON + 1]),
         "input": st.sampled_from([1, 2]),
         "output": st.sampled_from([1, 2]),
@@ -32,7 +32,7 @@ COPIES = st.fixed_dictionaries(
         "project": st.sampled_from(["", "/p"]),
         "branch": st.sampled_from(["main", "topic"]),
         "agent": st.sampled_from(["main", "helper"]),
-        "told_by": st.sampled_from(["", "", "", "native:s0", "other:s1"]),
+        "superseded_by": st.sampled_from(["", "", "", "native:s0", "other:s1"]),
     }
 )
 LOGS = st.lists(st.tuples(st.sampled_from(["s0", "s1"]), st.sampled_from(["x", "y"]), COPIES), min_size=2, max_size=6)
@@ -49,38 +49,40 @@ def counted(entries):
 
 
 def specified(entries):
-    """The rules, told without any order: (key, session, time, standing, output, input) of what counts."""
+    """The rules, told without any order: (key, session, time, copy_rank, output, input) of what counts."""
     sessions = {f"native:{name}" for name, _, _ in entries}
     responses, alone = {}, []
     for name, path, fields in entries:
         entry = {**fields, "session": name, "path": f"{path}.jsonl"}
         if fields["key"]:
             responses.setdefault((fields["family"] or fields["key"], fields["key"]), []).append(entry)
-        elif fields["told_by"] not in sessions:
-            alone.append(("", name, fields["time_ns"], int(fields["standing"]), fields["output"], fields["input"]))
+        elif fields["superseded_by"] not in sessions:
+            alone.append(("", name, fields["time_ns"], int(fields["copy_rank"]), fields["output"], fields["input"]))
     best = {}
     for name, copies in responses.items():
-        standing = max(copy["standing"] for copy in copies)
-        best[name] = [copy for copy in copies if copy["standing"] == standing]
-    real = {family for (family, _), copies in best.items() if copies[0]["standing"] == Standing.REAL}
+        copy_rank = max(copy["copy_rank"] for copy in copies)
+        best[name] = [copy for copy in copies if copy["copy_rank"] == copy_rank]
+    real = {family for (family, _), copies in best.items() if copies[0]["copy_rank"] == CopyRank.ORIGINAL}
     found = []
     for (family, key), copies in best.items():
-        standing = int(copies[0]["standing"])
-        if (family in real and standing < Standing.REAL) or any(copy["told_by"] in sessions for copy in copies):
+        copy_rank = int(copies[0]["copy_rank"])
+        if (family in real and copy_rank < CopyRank.ORIGINAL) or any(
+            copy["superseded_by"] in sessions for copy in copies
+        ):
             continue
         output, total = max((copy["output"], copy["output"] + copy["input"]) for copy in copies)
         first = min(
             copies,
             key=lambda c: (c["time_ns"] is None, c["time_ns"] or 0, c["path"].encode(), -c["active_ms"], c["session"]),
         )
-        found.append((key, first["session"], first["time_ns"], standing, output, total - output))
+        found.append((key, first["session"], first["time_ns"], copy_rank, output, total - output))
     return sorted([*found, *alone], key=repr)
 
 
 @LAW
 @given(LOGS)
 def test_what_counts_is_what_the_rules_say(entries):
-    """Standing, then output, then all tokens; session and time of the earliest copy; families; tellers."""
+    """Rank, then output, then all tokens; session and time of the earliest copy; families; tellers."""
     assert [(r[0], r[1], r[2], r[3], r[5], r[4]) for r in counted(entries)] == specified(entries)
 
 
@@ -102,7 +104,9 @@ def same(*copies):
 
 def test_a_real_row_counts_over_greater_echoes():
     """An echo may be ahead of the row that is final; it is an echo all the same."""
-    [row] = same({"standing": Standing.ECHO, "output": 90}, {"output": 7}, {"standing": Standing.SIDE, "output": 80})
+    [row] = same(
+        {"copy_rank": CopyRank.EMBEDDED, "output": 90}, {"output": 7}, {"copy_rank": CopyRank.SIDECHAIN, "output": 80}
+    )
     assert (row[1], row[5]) == ("s1", 7)
 
 
@@ -119,8 +123,8 @@ def test_counts_are_the_greatest_and_the_place_the_earliest():
 def test_a_copy_that_becomes_real_takes_its_family_along():
     """Two echoes of one response under two keys, and then the response itself under one of them."""
     entries = [
-        ("a", "a", {"key": "k1", "family": "f", "standing": Standing.ECHO}),
-        ("b", "b", {"key": "k2", "family": "f", "standing": Standing.ECHO}),
+        ("a", "a", {"key": "k1", "family": "f", "copy_rank": CopyRank.EMBEDDED}),
+        ("b", "b", {"key": "k2", "family": "f", "copy_rank": CopyRank.EMBEDDED}),
         ("c", "c", {"key": "k1", "family": "f"}),
     ]
     for order in permutations(entries):
@@ -135,7 +139,7 @@ def test_real_rows_of_one_family_are_responses_of_their_own():
 
 def test_a_family_that_grows_strong_leaves_out_all_that_was_weak():
     """Also a weak copy under a key that counted before, and not one that becomes REAL itself afterwards."""
-    weak = {"family": "f", "standing": Standing.SIDE}
+    weak = {"family": "f", "copy_rank": CopyRank.SIDECHAIN}
     entries = [(name, name, {"key": name, **weak}) for name in "abc"]
     entries += [("d", "d", {"key": "d", "family": "f"}), ("e", "e", {"key": "a", **weak})]
     assert [row[0] for row in counted(entries)] == ["d"]
@@ -143,8 +147,8 @@ def test_a_family_that_grows_strong_leaves_out_all_that_was_weak():
     assert [row[0] for row in counted(entries)] == ["a", "b", "d"]
 
 
-@pytest.mark.parametrize("standing", list(Standing))
-def test_a_great_family_is_settled_at_once(standing):
+@pytest.mark.parametrize("copy_rank", list(CopyRank))
+def test_a_great_family_is_settled_at_once(copy_rank):
     """A trace may hold thousands of calls: statements are as many for one copy as for many."""
     statements = []
     for count in (3, 300):
@@ -152,7 +156,7 @@ def test_a_great_family_is_settled_at_once(standing):
         asked = []
         book.connection.set_trace_callback(asked.append)
         for name in "st":
-            records = [record(key=str(n), family="f", standing=standing) for n in range(count)]
+            records = [record(key=str(n), family="f", copy_rank=copy_rank) for n in range(count)]
             book.add(session(name, *records))
         assert book.query("SELECT COUNT(*) FROM records", {}) == [(count,)]
         statements.append(sum(sql.startswith("SELECT") for sql in asked))
@@ -168,7 +172,11 @@ def test_copies_in_different_agents_logs_are_no_copies():
 @pytest.mark.parametrize(("known", "left"), [("s1", []), ("s2", [("k", 5)])])
 def test_what_a_known_session_tells_better_does_not_count(known, left):
     """Whichever of two copies says so, before or after the other; where that session is unknown it counts."""
-    entries = [("a", "a", {"key": "k"}), ("b", "b", {"key": "k", "told_by": "native:s1"}), (known, "t", {"key": ""})]
+    entries = [
+        ("a", "a", {"key": "k"}),
+        ("b", "b", {"key": "k", "superseded_by": "native:s1"}),
+        (known, "t", {"key": ""}),
+    ]
     for order in permutations(entries):
         assert [(row[0], row[5]) for row in counted(order) if row[0]] == left
 
@@ -197,7 +205,7 @@ def test_of_two_copies_of_a_call_the_finished_one_counts():
 @pytest.mark.parametrize(("known", "left"), [("s1", ["t"]), ("s2", ["c", "t"])])
 def test_a_call_that_a_known_session_tells_better_does_not_count(known, left):
     """As with responses: whichever copy says so, and only where that session is known."""
-    uses = [("a", use(finished=True)), ("b", use(told_by="native:s1")), (known, use("t"))]
+    uses = [("a", use(finished=True)), ("b", use(superseded_by="native:s1")), (known, use("t"))]
     for order in permutations(uses):
         book = book_of(*[session(name, tools=(one,)) for name, one in order])
         book.settle()

@@ -72,10 +72,12 @@ def test_calls_have_the_project_of_their_session_unless_they_say_so():
 def test_the_facts_are_kept_without_what_was_counted():
     """And everything that belongs to the log."""
     resume, problems = Resume(offset=9, line=1), Problems(count=3)
-    told = LogScan(sessions=(session("a", record()),), resume=resume, problems=problems, taken_back=2, anew=True)
+    told = LogScan(
+        sessions=(session("a", record()),), resume=resume, problems=problems, replaced_count=2, full_rescan=True
+    )
     scan = lean(told, failed=True)
     assert (scan.resume, scan.problems, scan.failed) == (resume, problems, True)
-    assert (scan.taken_back, scan.anew) == (2, True)
+    assert (scan.replaced_count, scan.full_rescan) == (2, True)
     assert (scan.sessions[0].facts.records, scan.sessions[0].facts.session_id) == ((), "a")
     assert lean_of() == lean(LogScan())
 

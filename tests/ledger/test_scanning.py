@@ -60,7 +60,7 @@ def test_a_source_may_read_all_of_a_log_again(home):
     """What was appended changes what it gave before."""
     first = scan_job(job(home))
     source = load_source("claude-code")
-    scan = replace(source, scan=lambda path, _: replace(source.scan(path, None), anew=True))
+    scan = replace(source, scan=lambda path, _: replace(source.scan(path, None), full_rescan=True))
     assert not scan_job(job(home, first)).anew
     scanned = scan_job(job(home, first), scan)
     assert (scanned.anew, responses(scanned)) == (True, 30)

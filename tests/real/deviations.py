@@ -102,14 +102,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="A fork's file refers to its parent's rows, which are not read; a later change.",
     ),
     Deviation(
-        finding="D12", homes=("kimicode",), checks=("failures", "d12"),
-        reason="Failed steps and turns are not read.",
-    ),
-    Deviation(
-        finding="D13", homes=("kimicode",), checks=("providers", "d13"),
-        reason="The protocol that a request names is taken for its provider.",
-    ),
-    Deviation(
         finding="D14", homes=("openclaw", "openclaw-2026.*"), checks=("reasoning", "d14"),
         reason="`usage.reasoningTokens` is not read.",
     ),
@@ -126,7 +118,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex*", "kilo", "kimi", "kimicode", "llm", "opencode*"),
+        finding="D18", homes=("codex*", "kilo", "llm", "opencode*"),
         checks=("harness", "d18 harness"),
         reason="The source does not name the agent program.",
     ),

@@ -214,8 +214,9 @@ def test_d17_the_context_of_claude_code_shows_its_system_prompt_and_tools(read):
     assert sum(part["share"] for part in parts if part["kind"] == "not_in_log") < 0.2
 
 
-@pytest.mark.parametrize("home", [pytest.param(home, marks=needs_homes(home)) for home in D18])
-@deviating("d18 harness")
+@pytest.mark.parametrize(
+    "home", [pytest.param(home, marks=(needs_homes(home), *expected_of(home, "d18 harness"))) for home in D18]
+)
 def test_d18_the_harness_is_known(read, home):
     """The agent program has a name, its source's."""
     assert {row["harness"] for row in read(home).sessions.values()} == {D18[home]}

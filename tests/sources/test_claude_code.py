@@ -134,7 +134,7 @@ def test_a_response_has_its_first_rows_time_and_the_wait_until_its_last():
     """Time is that of the first row; latency runs from the user's row to the last one."""
     first, second = sessions(log("streamed-rows"))[ONE].records
     assert (first.time_ns, first.latency_ms, second.latency_ms) == (1_794_304_803_000_000_000, 5000, 2000)
-    assert (first.key, first.family, first.standing) == ("msg_1:req_1", "msg_1", 2)
+    assert (first.key, first.family, first.copy_rank) == ("msg_1:req_1", "msg_1", 2)
     assert [record.active_ms for record in (first, second)] == [3000, 6000]
 
 
@@ -172,7 +172,7 @@ def test_a_sub_agents_file_is_part_of_its_parent():
     [session] = SOURCE.scan(log("sub-agents", f"{ONE}/subagents/agent-a1"), None).sessions
     assert (session.session_id, session.part, session.status, session.prompt) == (ONE, True, None, "")
     assert {record.agent for record in session.records} == {"Explore"}
-    assert {record.standing for record in session.records} == {1}
+    assert {record.copy_rank for record in session.records} == {1}
     assert [record.active_ms for record in session.records] == [0, 0]
 
 
@@ -236,7 +236,7 @@ def test_events_and_records_tell_the_same_tokens(path):
     """Each response is told once, with the tokens of its best record."""
     best = {}
     for record in (record for session in scan_log(str(path), None).sessions for record in session.records):
-        weight = (record.standing, record.usage.output, record.usage.total)
+        weight = (record.copy_rank, record.usage.output, record.usage.total)
         best[record.key] = max(best.get(record.key, (weight, record)), (weight, record), key=lambda pair: pair[0])
     told = of_type(str(path), "llm.response")
     assert {data["key"]: data["usage"] for data in told} == {

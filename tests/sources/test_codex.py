@@ -12,7 +12,7 @@ from sessionlog.sources import codex
 from sessionlog.sources.codex import SOURCE, list_logs, locate, name_sessions, read, recognises, scan
 from sessionlog.sources.codex.limits import read_limits
 from sessionlog.sources.codex.thread import read_moment
-from sessionlog.sources.record import Standing
+from sessionlog.sources.record import CopyRank
 from sessionlog.testing import check_source
 from tests.sources.homes import build_home, cases_of
 
@@ -192,7 +192,11 @@ def test_copies_with_their_own_dates_stand_beside_the_original(home):
     marked = session_of(only(home, "T11-00-00"))
     bare = session_of(only(home, "T12-00-00"))
     for copy in (marked, bare):
-        assert [record.standing for record in copy.records] == [Standing.SIDE, Standing.SIDE, Standing.REAL]
+        assert [record.copy_rank for record in copy.records] == [
+            CopyRank.SIDECHAIN,
+            CopyRank.SIDECHAIN,
+            CopyRank.ORIGINAL,
+        ]
         assert [record.family for record in copy.records[:2]] == [record.family for record in original.records]
     assert [record.key for record in marked.records[:2]] == [record.key for record in original.records]
 
@@ -300,7 +304,7 @@ def test_a_stream_whose_turns_count_alone_is_taken_as_it_is(tmp_path):
     turns = [{"type": "turn.completed", "usage": {"input_tokens": n, "output_tokens": 1}} for n in (50, 20, 30)]
     session = session_of(write(tmp_path / "s.jsonl", {"type": "thread.started", "thread_id": A}, *turns))
     assert [record.usage.input for record in session.records] == [50, 20, 10]
-    assert {record.told_by for record in session.records} == {f"codex:{A}"}
+    assert {record.superseded_by for record in session.records} == {f"codex:{A}"}
     assert {record.time_ns for record in session.records} == {1_700_000_000 * 10**9}
 
 

@@ -139,10 +139,10 @@ def test_a_result_finishes_its_call():
 def test_who_tells_a_call_better_is_kept_until_its_result():
     """Also where another scan meets the result."""
     session = gather()
-    session.call("a", NOON, "read", told_by="codex:t")
+    session.call("a", NOON, "read", superseded_by="codex:t")
     later = gather(json.loads(json.dumps(session.state())))
     later.result("a", NOON, failed=False, output_bytes=1)
-    assert [use.told_by for use in (*session.session().tools, *later.session().tools)] == ["codex:t", "codex:t"]
+    assert [use.superseded_by for use in (*session.session().tools, *later.session().tools)] == ["codex:t", "codex:t"]
 
 
 def test_a_result_before_its_call_took_no_time_that_is_known():

@@ -164,7 +164,7 @@ def test_damaged_registry(tmp_path):
 def test_a_run_yields_to_its_chat():
     """A finished run's sums are told better by the session's own chat."""
     session = one(case("headless-with-its-chat", "home/data/session-sum.json"))
-    assert {record.told_by for record in session.records} == {f"gemini:{SESSION}"}
+    assert {record.superseded_by for record in session.records} == {f"gemini:{SESSION}"}
     assert {record.granularity for record in session.records} == {"session"}
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import epoch_ns
-from sessionlog.sources.kimi import SOURCE
-from sessionlog.sources.kimi.wire import matters, read_move
+from sessionlog.sources.kimi import SOURCE, Row, State, steps
+from sessionlog.sources.steps import At, Session
+from sessionlog.sources.typed import Typed
 from tests.sources.homes import build_home, environment
 
 
@@ -78,7 +79,9 @@ def test_a_scan_resumes_at_every_byte(tmp_path):
         with open(log, "wb") as file:
             file.write(content)
         rest = SOURCE.scan(log, begun.resume)
-        records = {record.key: record.usage for scan in (begun, rest) for record in scan.sessions[0].records}
+        records = {
+            record.key: record.usage for scan in (begun, rest) for one in scan.sessions for record in one.records
+        }
         assert records == {record.key: record.usage for record in whole.records}
         assert (rest.sessions[0].status, rest.sessions[0].prompt) == (whole.status, whole.prompt)
 
@@ -230,18 +233,10 @@ _KEYS = ("user_input", "type", "function", "return_value", "token_usage", "event
 
 @given(kind=_TYPES, fields=st.dictionaries(st.sampled_from(_KEYS), _JSON))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_rows_of_any_shape_give_a_move_or_nothing(kind, fields):
-    """Null, lists and texts where objects belong never raise."""
+def test_rows_of_any_shape_never_raise(kind, fields):
+    """Null, lists and texts where objects belong give steps, or none."""
     for row in ({**fields, "type": kind}, {"timestamp": 1.5, "message": {"type": kind, "payload": fields}}):
-        move = read_move(row)
-        assert move is None or (move.usage is None) == (move.kind != "usage")
-
-
-def test_only_pieces_of_text_are_passed_over():
-    """What a scan does not decode has nothing to count, however it is spelt."""
-    assert not matters(b'{"timestamp":1,"message":{"type":"ContentPart","payload":{"text":"\\"usage\\": {}"}}}')
-    assert matters(b'{"timestamp":1,"message":{"payload":{ "token_usage" : {}}}}')
-    assert matters(b'{"type":"us\\u0061ge.record"}')
+        list(steps(Typed(Row).fit(row), State("wire.jsonl", "s", "")))
 
 
 @pytest.mark.parametrize("odd", [[], {}, ["stop"]])
@@ -254,4 +249,5 @@ def test_a_list_where_a_word_should_be_is_no_word(odd):
     ]
     for line in rows[:2]:
         assert not SOURCE.recognises("wire.jsonl", json.dumps(line).encode())
-    assert read_move(rows[2]).kind == "other"
+    [session, moment] = steps(Typed(Row).fit(rows[2]), State("wire.jsonl", "s", ""))
+    assert (type(session), type(moment)) == (Session, At)

@@ -42,9 +42,9 @@ class Growing:
         """Let it hold this and scan it; returns what is known of it."""
         resume = self._resume if len(self._problems.first) == self._problems.count else None
         found = scan(self.path, content, resume)
-        anew = resume is None or found.anew
+        anew = resume is None or found.full_rescan
         self.read.append(0 if anew else resume.offset)
-        self._records = [] if anew else self._records[: len(self._records) - found.taken_back]
+        self._records = [] if anew else self._records[: len(self._records) - found.replaced_count]
         self._tools = [] if anew else self._tools
         before = [] if anew else [one for one in self._problems.first if one.offset < resume.offset]
         self._problems = Problems(

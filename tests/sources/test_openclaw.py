@@ -224,7 +224,7 @@ def test_one_session_of_a_database_is_read(agent):
 
 
 @pytest.mark.parametrize(
-    ("message", "entry", "told_by"),
+    ("message", "entry", "superseded_by"),
     [
         ({"idempotencyKey": "codex-app-server:th-1:turn-2:assistant"}, {}, "codex:th-1"),
         ({"idempotencyKey": "cli-assistant:run"}, {}, ""),
@@ -234,11 +234,11 @@ def test_one_session_of_a_database_is_read(agent):
         ({"provider": "codex-cli"}, {"cliSessionBindings": {"codex-cli": {"sessionId": "th"}}}, "codex:th"),
     ],
 )
-def test_other_agents_logs_tell_some_turns_better(folder, message, entry, told_by):
+def test_other_agents_logs_tell_some_turns_better(folder, message, entry, superseded_by):
     """By the key of a mirrored turn, or by the index; what went to a provider directly is told here alone."""
     (folder / "sessions.json").write_text(json.dumps({"agent:main:main": {"sessionId": A} | entry}))
     [session] = SOURCE.scan(write(folder / f"{A}.jsonl", header(), answer(1, **message)), None).sessions
-    assert [record.told_by for record in session.records] == [told_by]
+    assert [record.superseded_by for record in session.records] == [superseded_by]
 
 
 def test_the_database_has_an_index_of_its_own(agent):
@@ -252,7 +252,7 @@ def test_the_database_has_an_index_of_its_own(agent):
     connection.commit()
     connection.close()
     [session] = SOURCE.scan(path, None).sessions
-    assert session.records[0].told_by == "claude-code:cc"
+    assert session.records[0].superseded_by == "claude-code:cc"
 
 
 @pytest.mark.parametrize("value", [None, ["x"], {"claude-cli": 7}, {"claude-cli": {"sessionId": None}}])

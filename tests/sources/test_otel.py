@@ -162,7 +162,7 @@ def test_an_agents_sum_stands_aside_for_calls(home):
     """It counts once, as the session's, only where nothing else was traced."""
     session = scan_one(str(home("agents-only") / "traces.jsonl"))
     [record] = session.records
-    assert (record.granularity, record.usage.input, record.standing) == ("session", 1000, 1)
+    assert (record.granularity, record.usage.input, record.copy_rank) == ("session", 1000, 1)
     assert (session.status, session.error) == ("error", "gave up")
     end = read(session.path)[-1]
     assert (end.type, end.data["tokens"]["input"]) == ("session.end", 1000)

@@ -13,7 +13,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.qwen_code import list_logs, locate, name_sessions, read, recognises, scan
 from sessionlog.sources.qwen_code.rows import read_telemetry
 from sessionlog.sources.qwen_code.usage import read_usage
-from sessionlog.sources.record import Standing
+from sessionlog.sources.record import CopyRank
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "qwen-code")
 SESSION = "11111111-0000-4000-8000-000000000001"
@@ -129,14 +129,17 @@ def test_branch_copies_stand_back():
     copy = one(case("branch", MAIN.replace(SESSION, "22222222-0000-4000-8000-000000000002")))
     assert copy.parent == SESSION
     assert [record.key for record in original.records] == ["a2", "a4"]
-    assert [(record.key, record.standing) for record in copy.records] == [("a2", Standing.SIDE), ("b4", Standing.REAL)]
+    assert [(record.key, record.copy_rank) for record in copy.records] == [
+        ("a2", CopyRank.SIDECHAIN),
+        ("b4", CopyRank.ORIGINAL),
+    ]
     assert [tool.key for tool in original.tools] == [tool.key for tool in copy.tools]
 
 
 def test_sub_agent_telemetry_is_an_echo():
     """What telemetry tells of a sub-agent's call is of one family with the transcript's response of the same counts."""
     [real] = one(case("sub-agent", SUB)).records
-    echoes = [record for record in one(case("sub-agent")).records if record.standing == Standing.ECHO]
+    echoes = [record for record in one(case("sub-agent")).records if record.copy_rank == CopyRank.EMBEDDED]
     assert [echo.family == real.family for echo in echoes] == [True, False]
     assert {real.agent, *(echo.agent for echo in echoes)} == {"Explore"}
 

@@ -46,7 +46,7 @@ def asked_in(events):
     return sum(len(said) for _, said in requests) or int(bool(start))
 
 
-def told_by(source, log):
+def superseded_by(source, log):
     """(session, what the scan says of its turns, the prompts that reading it gives) of each session of a log."""
     sessions = source.scan(log, None).sessions
     names = list(source.name_sessions(log))
@@ -58,7 +58,7 @@ def told_by(source, log):
 
 def counted(source, place):
     """The turns of all sessions in a place, each proved."""
-    told = [one for log in source.list_logs(str(place)) for one in told_by(source, log)]
+    told = [one for log in source.list_logs(str(place)) for one in superseded_by(source, log)]
     assert [one for one in told if one[1] not in (None, one[2])] == []
     return sum(turns or 0 for _, turns, _ in told)
 

@@ -18,7 +18,7 @@ from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.claude_code.answer import Answer, Head
 from sessionlog.sources.gather import ACTIVE_GAP_NS, latest
-from sessionlog.sources.record import UNKNOWN, Quality, Record, ScannedSession, Standing, ToolUse, read_name
+from sessionlog.sources.record import UNKNOWN, CopyRank, Quality, Record, ScannedSession, ToolUse, read_name
 
 SOURCE_ID = "claude-code"
 PROVIDER = "anthropic"
@@ -40,11 +40,11 @@ _FACTS = (
     "last_turn_ns",
 )  # fmt: skip
 _KEPT = (
-    "key", "family", "standing", "time_ns", "last_ns", "asked_ns", "model", "stop", "cost_nano", "latency_ms", "failed",
-    "active_ns", "visible", "speed", "service_tier",
+    "key", "family", "copy_rank", "time_ns", "last_ns", "asked_ns", "model", "stop", "cost_nano", "latency_ms",
+    "failed", "active_ns", "visible", "speed", "service_tier",
 )  # fmt: skip
 _MS = 1_000_000
-_ECHO = int(Standing.ECHO)
+_ECHO = int(CopyRank.EMBEDDED)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
@@ -137,16 +137,16 @@ class Account:
         self.turns += 1
         self.last_turn_ns = latest(self.last_turn_ns, time_ns)
 
-    def answer(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> Answer:
+    def answer(self, key: str, family: str, copy_rank: int, head: Head, time_ns: int | None) -> Answer:
         """Return the open response of that key, or open a new one."""
-        name = (key, int(standing))  # an enum's own hash is a call into Python
+        name = (key, int(copy_rank))  # an enum's own hash is a call into Python
         known = self._open.get(name)
         if known is not None:
             known.given = True
             known.at(time_ns)
             return known
-        new = self._open[name] = Answer(key, family, standing, head, time_ns)
-        if standing != _ECHO:
+        new = self._open[name] = Answer(key, family, copy_rank, head, time_ns)
+        if copy_rank != _ECHO:
             new.asked_ns = self.asked[head.side]
             new.active_ns, self.active_ns = self.active_ns, 0
         if len(self._open) > OPEN_ANSWERS:
@@ -203,7 +203,7 @@ class Account:
             priced=not failed or total > 0,
             key=answer.key,
             family=answer.family,
-            standing=answer.standing,
+            copy_rank=answer.copy_rank,
             project="" if project == UNKNOWN else project,
             branch=branch,
             version=version,
@@ -247,11 +247,11 @@ class Account:
         for session_id, start_ns, last_ns in state["sessions"]:
             self.sessions[session_id] = Session(start_ns, last_ns)
         for head, counts, *kept in state["open"]:
-            answer = Answer("", "", Standing.REAL, Head(*head), None)
+            answer = Answer("", "", CopyRank.ORIGINAL, Head(*head), None)
             for name, value in zip(_KEPT, kept, strict=True):
                 setattr(answer, name, value)
             answer.counts, answer.output, answer.given = tuple(counts), counts[0], False
-            self._open[answer.key, int(answer.standing)] = answer
+            self._open[answer.key, int(answer.copy_rank)] = answer
         for session_id, key, time_ns, tool, server, agent, project in state["calls"]:
             use = ToolUse(key=key, time_ns=time_ns, tool=tool, server=server, agent=agent, project=project)
             self._calls[key] = use, session_id

@@ -39,7 +39,7 @@ class Answer:
     Attributes:
         key: Its name in all logs.
         family: Its message id.
-        standing: As in `Record`.
+        copy_rank: As in `Record`.
         head: Of its first row.
         time_ns: Its first row's time.
         last_ns: Its last row's.
@@ -63,13 +63,32 @@ class Answer:
     """
 
     __slots__ = (
-        "active_ns", "asked_ns", "cost_nano", "counts", "failed", "family", "given", "head", "key", "last_ns",
-        "latency_ms", "model", "open", "output", "service_tier", "speed", "standing", "stop", "time_ns", "told",
-        "unread", "visible",
+        "active_ns",
+        "asked_ns",
+        "copy_rank",
+        "cost_nano",
+        "counts",
+        "failed",
+        "family",
+        "given",
+        "head",
+        "key",
+        "last_ns",
+        "latency_ms",
+        "model",
+        "open",
+        "output",
+        "service_tier",
+        "speed",
+        "stop",
+        "time_ns",
+        "told",
+        "unread",
+        "visible",
     )  # fmt: skip
 
-    def __init__(self, key: str, family: str, standing: int, head: Head, time_ns: int | None) -> None:
-        self.key, self.family, self.standing, self.head = key, family, standing, head
+    def __init__(self, key: str, family: str, copy_rank: int, head: Head, time_ns: int | None) -> None:
+        self.key, self.family, self.copy_rank, self.head = key, family, copy_rank, head
         self.time_ns = self.last_ns = time_ns
         self.asked_ns: int | None = None
         self.model: str | None = None

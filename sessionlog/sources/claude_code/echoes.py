@@ -17,9 +17,9 @@ from sessionlog.sources.claude_code.shapes import (
     STOPS,
     time_at,
 )
-from sessionlog.sources.record import Standing
+from sessionlog.sources.record import CopyRank
 
-_ECHO = int(Standing.ECHO)
+_ECHO = int(CopyRank.EMBEDDED)
 _LONGEST_ENDING = 4000  # it repeats the sub-agent's prompt
 
 

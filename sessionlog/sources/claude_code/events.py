@@ -18,7 +18,7 @@ from sessionlog.sources.claude_code.account import PROVIDER
 from sessionlog.sources.claude_code.answer import Head
 from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.scan import Scan, embedded, hidden, is_wrapped, key_of, scan_log, words_of
-from sessionlog.sources.record import UNKNOWN, Record, ScannedSession, Standing, read_name
+from sessionlog.sources.record import UNKNOWN, CopyRank, Record, ScannedSession, read_name
 from sessionlog.sources.transcript import Transcript
 
 _Json = Any
@@ -145,7 +145,7 @@ class _Reader:
         if self._record is None or self._record.key != key:
             yield from self._tell()
             record = self._untold.get(key)
-            if record is None or record.standing == Standing.ECHO:
+            if record is None or record.copy_rank == CopyRank.EMBEDDED:
                 for call in _calls_of(parts):  # a late row of a response that has been told
                     self._transcript.call(call["id"], call["name"], call["arguments"], ts)
                 return
@@ -195,7 +195,7 @@ class _Reader:
         inner, message = found
         key = key_of(inner, message, rows)
         record = self._untold.get(key)
-        if record is None or record.standing != Standing.ECHO:
+        if record is None or record.copy_rank != CopyRank.EMBEDDED:
             return
         del self._untold[key]
         if self._stop is not None:
@@ -214,7 +214,7 @@ class _Reader:
 
 
 def _weight(record: Record) -> tuple[int, int, int]:
-    return record.standing, record.usage.output, record.usage.total
+    return record.copy_rank, record.usage.output, record.usage.total
 
 
 def _parts_of(content: _Json) -> list[_Part]:

@@ -30,12 +30,12 @@ from sessionlog.sources.claude_code.shapes import (
     time_at,
 )  # fmt: skip
 from sessionlog.sources.gather import server_of
-from sessionlog.sources.record import Standing
+from sessionlog.sources.record import CopyRank
 
 NEVER = b"\x00"
 """What no row holds."""
 
-_SIDE, _REAL = int(Standing.SIDE), int(Standing.REAL)
+_SIDE, _REAL = int(CopyRank.SIDECHAIN), int(CopyRank.ORIGINAL)
 _LONGEST_ENDING = 1000
 _LONGEST_COUNT = 15
 _REMEMBERED = 256

@@ -28,7 +28,7 @@ from sessionlog.sources.claude_code.rows import TranscriptRows
 from sessionlog.sources.claude_code.shapes import Counts
 from sessionlog.sources.gather import Findings, first_words, server_of, text_size
 from sessionlog.sources.protocol import LogScan, Resume
-from sessionlog.sources.record import UNKNOWN, Standing, read_name
+from sessionlog.sources.record import UNKNOWN, CopyRank, read_name
 
 SYNTHETIC = "<synthetic>"
 """The model of notices that the CLI words itself."""
@@ -156,8 +156,8 @@ class Scan:
             account.status = "error" if failed else "success" if stop in ENDS else None
             account.error = first_words(message.get("content")) if failed else account.error
         if failed or not synthetic:
-            standing = Standing.SIDE if head.side else Standing.REAL
-            self._answer(row, message, rows, head, time_ns, standing, failed=failed)
+            copy_rank = CopyRank.SIDECHAIN if head.side else CopyRank.ORIGINAL
+            self._answer(row, message, rows, head, time_ns, copy_rank, failed=failed)
         content = message.get("content")
         for number, part in enumerate(content if isinstance(content, list) else ()):
             if isinstance(part, dict) and part.get("type") == "tool_use":
@@ -167,18 +167,18 @@ class Scan:
 
     def _answer(
         self, row: Mapping[str, Any], message: Mapping[str, Any], rows: Rows, head: Head, time_ns: int | None,
-        standing: Standing, *, failed: bool,
+        copy_rank: CopyRank, *, failed: bool,
     ) -> None:  # fmt: skip
         usage = message.get("usage")
         if usage is None and not failed:
             return
         account = self.account
         family = read_name(message.get("id")) or ""
-        answer = account.answer(key_of(row, message, rows), family, standing, head, time_ns)
+        answer = account.answer(key_of(row, message, rows), family, copy_rank, head, time_ns)
         model = read_name(message.get("model"))
         if model == SYNTHETIC:
             model = account.model
-        elif model is not None and standing != Standing.ECHO:
+        elif model is not None and copy_rank != CopyRank.EMBEDDED:
             account.model = model
         answer.model = answer.model or model
         answer.stop = read_name(message.get("stop_reason"))
@@ -261,7 +261,7 @@ class Scan:
         time_ns = moment_of(inner)
         if time_ns is None:
             time_ns = moment_of(row)
-        self._answer(inner, message, rows, head, time_ns, Standing.ECHO, failed=failed)
+        self._answer(inner, message, rows, head, time_ns, CopyRank.EMBEDDED, failed=failed)
 
 
 def special(kind: Any) -> str:

@@ -76,7 +76,7 @@ class ExecThread:
         record = Record(
             time_ns=self._time_ns, provider=PROVIDER, model=UNKNOWN, response_model=None, usage=usage, cost_nano=None,
             failed=failed, priced=not failed, key=f"{PREFIX}{self.id}:{len(self.records)}:{name}",
-            told_by=f"{ID}:{self.id}",
+            superseded_by=f"{ID}:{self.id}",
         )  # fmt: skip
         self.records.append(record)
         return record

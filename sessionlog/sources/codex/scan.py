@@ -17,7 +17,7 @@ from sessionlog.sources.codex.limits import read_limits
 from sessionlog.sources.codex.thread import Thread, read_folder, read_moment
 from sessionlog.sources.codex.tools import OUTPUT_TYPES, Tools, read_call, read_output
 from sessionlog.sources.gather import ACTIVE_GAP_NS, Findings, first_words, latest
-from sessionlog.sources.record import UNKNOWN, Limit, Record, ScannedSession, Standing, read_name
+from sessionlog.sources.record import UNKNOWN, CopyRank, Limit, Record, ScannedSession, read_name
 
 ID = "codex"
 
@@ -26,7 +26,7 @@ TOOL_ENDS = frozenset({"mcp_tool_call_end", "exec_command_end", "patch_apply_end
 
 _MS = 1_000_000
 _new = object.__new__  # and all fields set: a quarter of the time that the class takes to be called
-_REAL, _SIDE = Standing.REAL, Standing.SIDE  # looking a member up takes longer than reading a name
+_REAL, _SIDE = CopyRank.ORIGINAL, CopyRank.SIDECHAIN  # looking a member up takes longer than reading a name
 _FACTS = (
     "start_ns", "last_ns", "moment_ns", "active_ns", "asked_ns", "status", "prompt", "error", "at_fault", "trouble",
     "ordinal", "begun", "turns", "last_turn_ns", "echoes", "prompted_ns",
@@ -188,7 +188,7 @@ class Rollout:
     def respond(self, own: bool, time_ns: int | None, counter: Vector, used: Vector, model: str | None = None) -> bool:
         """Account for a response that moved the counter; False when the parent's file tells it."""
         thread = self.thread
-        latency_ms, standing, teller = None, _REAL, thread.id
+        latency_ms, copy_rank, teller = None, _REAL, thread.id
         if own:
             asked_ns = self.asked_ns
             if asked_ns is not None and time_ns is not None and time_ns >= asked_ns:
@@ -201,7 +201,7 @@ class Rollout:
             teller = thread.whose(time_ns) or ""
             if not teller:
                 return False  # history under a new date
-            standing = _SIDE
+            copy_rank = _SIDE
         moment: int | str | None = time_ns
         if moment is None:
             self.ordinal += 1
@@ -223,8 +223,8 @@ class Rollout:
         record.priced = True
         record.key = f"{teller}:{family}"
         record.family = "" if time_ns is None else family
-        record.standing = standing
-        record.told_by = ""
+        record.copy_rank = copy_rank
+        record.superseded_by = ""
         record.project = thread.cwd
         record.branch = thread.branch
         record.version = thread.version

@@ -158,7 +158,7 @@ class Tools:
         use.failed = bool(failed if went_wrong is None else went_wrong)
         use.duration_ms = duration_ms
         use.output_bytes = size
-        use.told_by = ""
+        use.superseded_by = ""
         self._done.append(use)
 
     def uses(self) -> tuple[ToolUse, ...]:

@@ -169,7 +169,7 @@ class Fold:
             self._sums(f"{ID}:{own}" if own else "")
         return self.gather.session(session_id=parent or whole, part=part, place=place, harness="gemini-cli")
 
-    def _sums(self, told_by: str) -> None:
+    def _sums(self, superseded_by: str) -> None:
         """A finished run's sums, one record per model."""
         self.gather.turns = None
         error = self.header.get("error")
@@ -187,17 +187,17 @@ class Fold:
             )
             self.findings.complain(self.path, 1, *issues)
             if usage or requests > failed:
-                self._sum(name, told_by, usage, max(1, requests - failed))
+                self._sum(name, superseded_by, usage, max(1, requests - failed))
             if failed > room:
                 self.findings.complain(self.path, 1, f"totalErrors: {failed}, of which {room} are counted")
             for _ in range(min(failed, room)):
-                self._sum(name, told_by, TokenUsage(), 1, failed=True)
+                self._sum(name, superseded_by, TokenUsage(), 1, failed=True)
             room -= min(failed, room)
 
-    def _sum(self, model: str, told_by: str, usage: TokenUsage, requests: int, *, failed: bool = False) -> None:
+    def _sum(self, model: str, superseded_by: str, usage: TokenUsage, requests: int, *, failed: bool = False) -> None:
         self.gather.add(Record(
             time_ns=None, provider=PROVIDER, model=read_name(model) or UNKNOWN, response_model=None, usage=usage,
-            cost_nano=None, requests=requests, failed=failed, granularity="session", told_by=told_by,
+            cost_nano=None, requests=requests, failed=failed, granularity="session", superseded_by=superseded_by,
         ))  # fmt: skip
 
 

@@ -13,9 +13,9 @@ was answered by the one in force, at first by that of the session's window.
 Traps: the same row lies in the database, in archives, imports and forks: the key is (entry id, message time, input,
 output). `*.checkpoint.<uuid>.jsonl` replay a session and `*.trajectory.jsonl` are traces: not read, nor is the
 incognito database. `delivery-mirror`, `gateway-injected` and `openclaw-transcript` are no answers of a model. Cost 0
-means unknown. Turns of Codex and Claude Code on OpenClaw's behalf are told better by their own logs (`told_by`): rows
-with `idempotencyKey` `codex-app-server:<thread>:…`, and those that name no `api`, or `cli`, in sessions whose index has
-`cliSessionIds`. Codex logs below `codex-home` are the codex source's. Versions seen: 2025 to 2026.9.8.
+means unknown. Turns of Codex and Claude Code on OpenClaw's behalf are told better by their own logs (`superseded_by`):
+rows with `idempotencyKey` `codex-app-server:<thread>:…`, and those that name no `api`, or `cli`, in sessions whose
+index has `cliSessionIds`. Codex logs below `codex-home` are the codex source's. Versions seen: 2025 to 2026.9.8.
 """
 
 from __future__ import annotations
@@ -167,16 +167,16 @@ def _skips(message: Row) -> bool:
 
 
 def _dialect(known: Known) -> Dialect:
-    def told_by(message: Row, provider: str) -> str:
+    def superseded_by(message: Row, provider: str) -> str:
         key = message.get("idempotencyKey")
         mirrored = _MIRRORED.match(key) if isinstance(key, str) else None
         if mirrored:
             return f"codex:{mirrored.group(1)}"
-        if provider in known.told_by:
-            return known.told_by[provider]
-        return known.told_by.get("claude-cli", "") if message.get("api") in (None, "cli") else ""
+        if provider in known.superseded_by:
+            return known.superseded_by[provider]
+        return known.superseded_by.get("claude-cli", "") if message.get("api") in (None, "cli") else ""
 
-    return Dialect(key=_key, skips=_skips, told_by=told_by)
+    return Dialect(key=_key, skips=_skips, superseded_by=superseded_by)
 
 
 def _scan_for(path: str, session_id: str, known: Known, findings: Findings, state: Row | None = None) -> MessageScan:

@@ -43,13 +43,13 @@ class Known:
         key: Its session key: who talks to whom; sub-agents have one of their own.
         provider: Who serves its model.
         model: Its model.
-        told_by: Provider → `source:session` of the command-line agent that answered for it.
+        superseded_by: Provider → `source:session` of the command-line agent that answered for it.
     """
 
     key: str = ""
     provider: str = ""
     model: str = ""
-    told_by: Mapping[str, str] = field(default_factory=dict)
+    superseded_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class Store:
                             key=key or entry.key,
                             provider=provider or entry.provider,
                             model=model or entry.model,
-                            told_by=entry.told_by,
+                            superseded_by=entry.superseded_by,
                         )
         return sessions
 
@@ -300,9 +300,9 @@ def _read_entries(entries: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, Kno
     for key, entry in entries:
         if isinstance(entry, Mapping) and isinstance(entry.get("sessionId"), str):
             provider, model = (read_name(entry.get(name)) or "" for name in ("modelProvider", "model"))
-            told_by = read_cli_sessions(entry)
+            superseded_by = read_cli_sessions(entry)
             name = key if isinstance(key, str) else ""
-            yield entry["sessionId"], Known(key=name, provider=provider, model=model, told_by=told_by)
+            yield entry["sessionId"], Known(key=name, provider=provider, model=model, superseded_by=superseded_by)
 
 
 def is_database(path: str, head: bytes) -> bool:

@@ -12,7 +12,7 @@ from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.gather import server_of
 from sessionlog.sources.otel.messages import result_size
 from sessionlog.sources.otel.spans import Span
-from sessionlog.sources.record import UNKNOWN, Record, Standing, ToolUse, read_name
+from sessionlog.sources.record import UNKNOWN, CopyRank, Record, ToolUse, read_name
 
 Kind = Literal["call", "sum", "tool", ""]
 
@@ -96,7 +96,7 @@ def read_record(span: Span, kind: Kind) -> tuple[Record, list[str]]:
         quality="exact" if failed or _told(span) else "partial",
         key=f"{span.trace}:{span.id}",
         family=span.trace,
-        standing=Standing.REAL if kind == "call" else Standing.SIDE,
+        copy_rank=CopyRank.ORIGINAL if kind == "call" else CopyRank.SIDECHAIN,
         version=read_name(span.resource.get("service.version")) or UNKNOWN,
     )
     return record, issues

@@ -35,12 +35,12 @@ class Dialect:
     Attributes:
         key: (row, its message, usage) → the name of the response wherever it is copied to; empty = it has none.
         skips: message → whether it is no answer of a model at all.
-        told_by: (message, provider) → the session of another agent whose own log tells the response; empty = none.
+        superseded_by: (message, provider) → the session of another agent whose own log has the response; empty = none.
     """
 
     key: Callable[[Row, Row, TokenUsage], str]
     skips: Callable[[Row], bool] = lambda _: False
-    told_by: Callable[[Row, str], str] = lambda _, __: ""
+    superseded_by: Callable[[Row, str], str] = lambda _, __: ""
 
 
 @dataclass(slots=True)

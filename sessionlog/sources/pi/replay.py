@@ -133,7 +133,7 @@ class MessageReplay:
         provider, model = self._model.answered(message)
         key = self._dialect.key(row, message, usage) or place
         text, failed, stop = text_of(message.get("content")), has_failed(message), read_name(message.get("stopReason"))
-        if not usage and not failed and self._dialect.told_by(message, provider):
+        if not usage and not failed and self._dialect.superseded_by(message, provider):
             self._hear("assistant", text, time_ns)
             return
         if not self._is_new(key):

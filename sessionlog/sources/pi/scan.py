@@ -133,21 +133,23 @@ class MessageScan:
         self.findings.complain(self.path, line, *issues)
         provider, model = self.model.answered(message)
         key = self.dialect.key(row, message, usage) or place
-        told_by = self.dialect.told_by(message, provider)
+        superseded_by = self.dialect.superseded_by(message, provider)
         failed = has_failed(message)
-        if usage or failed or not told_by:  # what mirrors another agent's words and names no tokens is no request
+        if usage or failed or not superseded_by:  # what mirrors another agent's words and names no tokens is no request
             self.gather.add(
                 Record(
                     time_ns=time_ns, provider=provider, model=model,
                     response_model=read_name(message.get("responseModel")), usage=usage, cost_nano=cost_nano,
-                    latency_ms=latency_of(row, message, self._asked_ns), failed=failed, key=key, told_by=told_by,
-                    agent=self.agent,
+                    latency_ms=latency_of(row, message, self._asked_ns), failed=failed, key=key,
+                    superseded_by=superseded_by, agent=self.agent,
                 )
             )  # fmt: skip
         for call_id, name, _ in calls_of(message):
             tool, server = server_of(name)
             self._calls[call_id] = f"{key}/{call_id}"
-            self.gather.call(self._calls[call_id], time_ns, tool, server=server, agent=self.agent, told_by=told_by)
+            self.gather.call(
+                self._calls[call_id], time_ns, tool, server=server, agent=self.agent, superseded_by=superseded_by
+            )
 
     def _result(self, row: Row, message: Row, time_ns: int | None, line: int, place: str) -> None:
         known = self._calls.pop(read_name(message.get("toolCallId")) or "", None)

@@ -54,7 +54,7 @@ from sessionlog.sources.qwen_code.rows import (
     session_id_of,
 )
 from sessionlog.sources.qwen_code.usage import fingerprint, read_usage
-from sessionlog.sources.record import MAIN, UNKNOWN, Record, Standing, read_name
+from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Record, read_name
 
 _HEADER_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _KEYS = (b'"message"', b'"usageMetadata"', b'"uiEvent"', b'"endedAt"', b'"parentSessionId"', b'"authType"', b"\\u00")
@@ -161,7 +161,7 @@ class _Scan:
                 "time_ns": time_ns, "provider": read_name(row.get("provider")) or provider_of(self._auth),
                 "model": model or UNKNOWN, "response_model": None, "usage": usage, "cost_nano": None,
                 "key": uuid or f"{self._session_id}:{self._rows.place}", "agent": agent_of(row),
-                "standing": Standing.SIDE if isinstance(row.get("forkedFrom"), dict) else Standing.REAL,
+                "copy_rank": CopyRank.SIDECHAIN if isinstance(row.get("forkedFrom"), dict) else CopyRank.ORIGINAL,
                 "project": row["cwd"] if is_absolute(row.get("cwd")) else "",
                 "branch": read_name(row.get("gitBranch")) or UNKNOWN,
                 "version": read_name(row.get("version")) or UNKNOWN, **more,
@@ -204,7 +204,7 @@ class _Scan:
             usage, quality, issues = read_usage(event.counts)
             self.findings.complain(self._path, self._rows.line, *issues)
             self._record(
-                row, time_ns, event.model, usage, quality=quality, standing=Standing.ECHO, agent=event.agent,
+                row, time_ns, event.model, usage, quality=quality, copy_rank=CopyRank.EMBEDDED, agent=event.agent,
                 latency_ms=event.duration_ms, family=self._family(row, fingerprint(event.counts)),
             )  # fmt: skip
         elif event.duration_ms is not None:

@@ -1,0 +1,106 @@
+"""Contents: the texts and sizes of what agents log, whether it is a text, content parts, or JSON of either.
+
+A part is a text, or an object with `text`, `thinking`, or a `type` that is neither. Nothing here raises, whatever the
+JSON is; a hostile log may nest its parts deeper than Python's stack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+from msgspec import Raw
+
+from sessionlog.events.damaged import without_surrogates
+from sessionlog.sources.steps import Content
+
+_PROMPT_LENGTH = 200
+_QUOTE = b'"'
+
+
+def read_json(value: Any) -> Any:
+    """Return JSON decoded: a `Raw`, bytes, or a text that holds JSON; None for what is none; others as they are."""
+    if not isinstance(value, Raw | bytes | str):
+        return value
+    try:
+        return orjson.loads(value if isinstance(value, str) else bytes(value))
+    except ValueError:
+        text = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+        try:
+            return without_surrogates(json.loads(text, strict=False))
+        except (ValueError, RecursionError):
+            return None
+
+
+def _decoded(content: Content) -> Any:
+    return read_json(content) if isinstance(content, Raw) else content
+
+
+def parts_of(content: Content) -> Iterator[Mapping[str, Any]]:
+    """Yield the parts of a content; a text is one part."""
+    content = _decoded(content)
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            yield {"type": "text", "text": part}
+        elif isinstance(part, Mapping):
+            yield part
+
+
+def text_of(content: Content) -> str:
+    """Return the words of a content, its reasoning left out; a picture or document shows as `[image]`."""
+    content = _decoded(content)
+    if isinstance(content, str):
+        return content
+    texts = []
+    for part in parts_of(content):
+        text, kind = part.get("text"), part.get("type")
+        if isinstance(text, str):
+            if kind != "reasoning" and part.get("thought") is not True:
+                texts.append(text)
+        elif isinstance(kind, str) and kind.removesuffix("_url") in {"image", "document", "audio", "video", "file"}:
+            texts.append(f"[{kind.removesuffix('_url')}]")
+    return "\n".join(texts)
+
+
+def reasoning_of(content: Content) -> str:
+    """Return the reasoning in a content; a text is all reasoning."""
+    content = _decoded(content)
+    if isinstance(content, str):
+        return content
+    texts = []
+    for part in parts_of(content):
+        is_thought = part.get("type") == "reasoning" or part.get("thought") is True
+        text = part.get("thinking", part.get("text") if is_thought else None)
+        if isinstance(text, str):
+            texts.append(text)
+    return "\n".join(texts)
+
+
+def first_words(content: Content) -> str:
+    """Return the beginning of a text on one line, at most 200 characters; of parts, the beginning of their texts."""
+    content = _decoded(content)
+    if isinstance(content, list):
+        content = " ".join(p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str))
+    if not isinstance(content, str):
+        return ""
+    return " ".join(content[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH].rstrip()
+
+
+def measure(content: Content) -> int:
+    """Return the bytes of the text that a content holds, as UTF-8; of JSON that is not decoded, with its escapes."""
+    is_raw = isinstance(content, Raw)
+    if is_raw:
+        data = bytes(content)  # type: ignore[arg-type] # a Raw is a buffer
+        if data.startswith(_QUOTE):
+            return len(data) - 2
+        content = read_json(data)
+    size, parts = 0, [content]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            size += len(orjson.dumps(part)) - 2 if is_raw else len(part.encode("utf-8", "replace"))
+        elif isinstance(part, list):
+            parts += [one.get("text", one.get("content")) for one in part if isinstance(one, Mapping)]
+    return size

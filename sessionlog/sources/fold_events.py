@@ -1,0 +1,400 @@
+"""fold_events: steps → events of the native types, so that replay, context and export read every agent alike.
+
+The numbers are not counted here: the log is scanned first, and each response gets the record that the scan made of it.
+So a report and a replay cannot disagree. What is decided here is the order: an answer is complete when the next one, a
+prompt or a compaction begins; then come its request with the messages that are new since the last one, the response,
+and the results of its tools. What sub-agents answer comes beside the conversation, with the name of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessionlog.events.envelope import Event
+from sessionlog.events.money import usd
+from sessionlog.events.times import format_time
+from sessionlog.sources.contents import read_json, reasoning_of, text_of
+from sessionlog.sources.record import MAIN, UNKNOWN, Record, ScannedSession
+from sessionlog.sources.steps import (
+    Compaction,
+    MoreInput,
+    Prompt,
+    Request,
+    Response,
+    Session,
+    Step,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+_MS = 1_000_000
+_SHORT = 60  # an output of one line is its own error text; a longer one is not repeated
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call whose result may be still to come."""
+
+    key: str
+    id: str
+    name: str
+    input: Any
+    time_ns: int | None
+
+    @property
+    def arguments(self) -> Any:
+        """What the tool was called with; a text that holds JSON is decoded."""
+        given = self.input
+        decoded = read_json(given) if not isinstance(given, str) or given.startswith("{") else given
+        return given if decoded is None else decoded
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer that is not complete yet."""
+
+    key: str = ""
+    record: Record | None = None
+    counted: bool = False
+    final: bool = False
+    finish: str = ""
+    error: str = ""
+    model: str = ""
+    provider: str = ""
+    time_ns: int | None = None
+    part_ns: int | None = None
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+
+
+class EventFold:
+    """Makes the events of one session."""
+
+    def __init__(
+        self, sessions: Sequence[ScannedSession], *, own_id: str, place: Callable[[], str], only: str | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            sessions: What a scan of the log gave.
+            own_id: The session that steps belong to before a `Session` step names one.
+            place: A name of the row that is read now, as the scan had it.
+            only: The session whose steps make events; None = all of the log's.
+        """
+        self._place, self._only = place, only
+        wanted = only or own_id
+        self._scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
+        self._records: dict[str, Record] = {}
+        for session in sessions:
+            for record in session.records if only in {None, session.session_id} else ():
+                known = self._records.get(record.key)
+                if known is None or _weight(record) > _weight(known):
+                    self._records[record.key] = record
+        self._current, self._thread = own_id, ""
+        self._context = Session()
+        self._agents: dict[str, str] = {}
+        self._seq = 0
+        self._ts = ""
+        self._new: list[dict[str, Any]] = []  # messages since the last request
+        self._earlier = 0
+        self._asked_ns: int | None = None
+        self._calls: dict[str, _Call] = {}
+        self._main = _Answer()
+        self._side: dict[str, _Answer] = {}
+        self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
+
+    def take(self, step: Step) -> Iterator[Event]:
+        """Yield what a step completes."""
+        if isinstance(step, Session):
+            self._enter(step)
+            return
+        if self._only is not None and self._current != self._only:
+            return
+        if self._thread:
+            self._take_side(step)
+            return
+        if isinstance(step, Prompt):
+            yield from self._prompt(step)
+        elif isinstance(step, Request):
+            yield from self._complete()
+            self._asked_ns = step.time if step.time is not None else self._asked_ns
+        elif isinstance(step, Text | ToolCall):
+            if self._main.final:
+                yield from self._complete()
+            self._add_part(self._main, step)
+        elif isinstance(step, MoreInput):
+            self._add_input(self._main, step)
+        elif isinstance(step, Response):
+            yield from self._response(step)
+        elif isinstance(step, ToolResult) and not step.pending:
+            if any(call.key == step.key for call in self._main.calls):
+                self._main.results.append(step)
+            else:
+                yield from self._start(step.time)
+                yield self._result(step)
+        elif isinstance(step, Compaction):
+            yield from self._complete()
+            yield from self._start(step.time)
+            self._earlier = min(self._earlier, 1)
+            facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
+            yield self._event("compaction.end", step.time, facts)
+
+    def _enter(self, step: Session) -> None:
+        if step.id:
+            self._current = step.id
+            if step.thread is None:
+                self._thread = ""
+        if step.thread is not None:
+            self._thread = step.thread
+        if step.agent:
+            self._agents[self._thread] = step.agent
+        for name in ("branch", "version", "provider", "model", "system_prompt"):
+            value = getattr(step, name)
+            if value and (self._only is None or self._current == self._only):
+                setattr(self._context, name, value)
+
+    def _prompt(self, step: Prompt) -> Iterator[Event]:
+        text = text_of(step.text)
+        if not text:
+            return
+        yield from self._complete()
+        message: dict[str, Any] = {"role": step.role, "content": text}
+        self._new.append({**message, "inherited": True} if step.inherited else message)
+        self._asked_ns = step.time if step.time is not None else self._asked_ns
+
+    def _add_part(self, answer: _Answer, step: Text | ToolCall) -> None:
+        answer.part_ns = step.time if step.time is not None else answer.part_ns
+        if isinstance(step, Text):
+            _add_words(answer.text, text_of(step.text), is_piece=step.is_piece)
+            _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=step.is_piece)
+            return
+        name = f"{step.server}/{step.tool}" if step.server else step.tool
+        answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
+
+    def _add_input(self, answer: _Answer, step: MoreInput) -> None:
+        if answer.calls and isinstance(answer.calls[-1].input, str):
+            answer.calls[-1].input += step.text
+
+    def _response(self, step: Response) -> Iterator[Event]:
+        answer, key = self._main, step.key or self._place()
+        if answer.counted and answer.key != key:
+            yield from self._complete()
+            answer = self._main
+        if not answer.counted:
+            record = self._records.pop(key, None)
+            if record is None and (step.tokens is not None or step.failed):
+                answer.final = step.final  # a late row, or a copy of a response that counts elsewhere
+                answer.counted, answer.key = True, ""
+                return
+            answer.counted, answer.key, answer.record = True, key, record
+        self._add_row(answer, step)
+
+    def _add_row(self, answer: _Answer, step: Response) -> None:
+        _add_words(answer.text, text_of(step.text))
+        _add_words(answer.reasoning, reasoning_of(step.reasoning))
+        answer.final = step.final
+        answer.finish = step.finish or answer.finish
+        answer.error = step.error or answer.error
+        answer.model, answer.provider = step.model or answer.model, step.provider or answer.provider
+        answer.time_ns = step.time if step.time is not None else answer.time_ns
+
+    def _complete(self) -> Iterator[Event]:
+        """Yield the open answer, the results that came meanwhile, and what sub-agents did."""
+        answer, self._main = self._main, _Answer()
+        if answer.counted and not answer.key:  # only its calls are new
+            for call in answer.calls:
+                self._remember(call)
+        elif answer.counted:
+            yield from self._answered(answer)
+        elif answer.text or answer.reasoning or answer.calls:
+            yield from self._begun(answer)
+        for result in answer.results:
+            yield self._result(result)
+        done, self._done, self._side = self._done, [], {}
+        for agent, side in done:
+            yield from self._beside(agent, side)
+
+    def _answered(self, answer: _Answer) -> Iterator[Event]:
+        record, time_ns = answer.record, answer.time_ns
+        if answer.part_ns is not None and (time_ns is None or answer.final):
+            time_ns = answer.part_ns
+        yield from self._start(time_ns)
+        yield self._request(time_ns, answer.model or (record.model if record else ""))
+        yield self._event("llm.response", time_ns, self._response_data(answer))
+        if not (record is not None and record.failed):
+            message: dict[str, Any] = {"role": "assistant", "content": "\n".join(answer.text)}
+            if answer.calls:
+                message["tool_calls"] = _calls_data(answer)
+            self._new.append(message)
+        for call in answer.calls:
+            self._remember(call)
+        self._asked_ns = None
+
+    def _response_data(self, answer: _Answer) -> dict[str, Any]:
+        record = answer.record
+        failed = record is not None and record.failed
+        text = "\n".join(answer.text)
+        data = {
+            "content": "" if failed and text == answer.error else text,
+            "reasoning": "\n".join(answer.reasoning) or None,
+            "tool_calls": _calls_data(answer) or None,
+            "finish_reason": answer.finish or None,
+            "error": (answer.error or text or "the request failed") if failed else None,
+        }
+        if record is None:
+            return {**data, "model": answer.model or None}
+        is_known = record.model != UNKNOWN
+        return {
+            **data,
+            "usage": None if failed and not record.usage else record.usage.to_dict(),
+            "cost_usd": None if record.cost_nano is None else usd(record.cost_nano),
+            "latency_ms": record.latency_ms,
+            "model": record.model if is_known else None,
+            "attempt": self._attempt(record),
+            "key": record.key,
+            "quality": None if record.quality == "exact" else record.quality,
+        }
+
+    def _attempt(self, record: Record) -> dict[str, Any] | None:
+        attempt = {
+            "provider_system": record.provider if record.provider not in {UNKNOWN, self._context.provider} else None,
+            "response_model": record.response_model if record.response_model != record.model else None,
+        }
+        return {name: value for name, value in attempt.items() if value} or None
+
+    def _begun(self, answer: _Answer) -> Iterator[Event]:
+        """An answer that was never counted: it was cut off, or its log is older than the counts."""
+        yield from self._start(answer.part_ns)
+        if self._new:
+            yield self._request(answer.part_ns, "")
+        data = {"content": "\n".join(answer.text) or None, "reasoning_content": "\n".join(answer.reasoning) or None}
+        yield self._event("llm.delta", answer.part_ns, data)
+        for call in answer.calls:
+            self._remember(call)
+
+    def _take_side(self, step: Step) -> None:
+        """Keep what a sub-agent does until the main answer is complete."""
+        answer = self._side.get(self._thread)
+        if isinstance(step, Request | Prompt | Compaction):
+            self._side.pop(self._thread, None)
+            return
+        key = (step.key or self._place()) if isinstance(step, Response) else ""
+        is_next = answer is not None and (
+            (isinstance(step, Response) and answer.counted and answer.key != key)
+            or (isinstance(step, Text | ToolCall) and answer.final)
+        )
+        if answer is None or is_next:
+            answer = self._side[self._thread] = _Answer()
+            self._done.append((self._agents.get(self._thread, MAIN), answer))
+        if isinstance(step, Text | ToolCall):
+            self._add_part(answer, step)
+        elif isinstance(step, MoreInput):
+            self._add_input(answer, step)
+        elif isinstance(step, ToolResult) and not step.pending:
+            answer.results.append(step)
+        elif isinstance(step, Response):
+            if not answer.counted:
+                record = self._records.pop(key, None)
+                answer.counted, answer.key, answer.record = True, key, record
+            self._add_row(answer, step)
+
+    def _beside(self, agent: str, answer: _Answer) -> Iterator[Event]:
+        is_repeated = answer.counted and answer.record is None and answer.key
+        if (answer.counted or answer.text or answer.reasoning or answer.calls) and not is_repeated:
+            yield from self._start(answer.time_ns)
+            kind = "llm.response" if answer.counted else "llm.delta"
+            yield self._event(kind, answer.time_ns or answer.part_ns, {**self._response_data(answer), "agent": agent})
+        for call in answer.calls:
+            self._remember(call)
+        for result in answer.results:
+            yield from self._start(result.time)
+            yield self._result(result, agent=agent)
+
+    def _remember(self, call: _Call) -> None:
+        self._calls[call.key] = call
+
+    def _result(self, step: ToolResult, agent: str = "") -> Event:
+        """tool.call: a call and its result, which the next request sends."""
+        call = self._calls.pop(step.key, None) or _Call(step.key, step.key, step.tool or UNKNOWN, None, None)
+        duration_ms, called_ns = step.duration_ms, call.time_ns
+        if duration_ms is None and called_ns is not None and step.time is not None and step.time >= called_ns:
+            duration_ms = (step.time - called_ns) / _MS
+        output = read_json(step.output) if not isinstance(step.output, str) else step.output
+        output = text_of(output) or output
+        if not agent:
+            self._new.append({"role": "tool", "tool_call_id": call.id, "content": output})
+            self._asked_ns = step.time if step.time is not None else self._asked_ns
+        is_short = isinstance(output, str) and 0 < len(output) <= _SHORT and "\n" not in output
+        data = {
+            "tool": call.name, "id": call.id, "input": call.arguments, "output": output, "duration_ms": duration_ms,
+            "error": (output if is_short else "failed") if step.failed else None, "agent": agent or None,
+        }  # fmt: skip
+        return self._event("tool.call", step.time, data)
+
+    def _request(self, time_ns: int | None, model: str) -> Event:
+        asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None}
+        request = self._event("llm.request", self._asked_ns if self._asked_ns is not None else time_ns, asked)
+        self._earlier += len(self._new)
+        self._new = []
+        return request
+
+    def _start(self, time_ns: int | None) -> Iterator[Event]:
+        """session.start, before the first other event; it says that token classes are disjoint."""
+        if self._seq:
+            return
+        scanned, context = self._scanned, self._context
+        start_ns = scanned.start_ns if scanned is not None and scanned.start_ns is not None else time_ns
+        agent = self._agents.get("", "")
+        metadata = {
+            "branch": context.branch, "version": context.version, "agent": "" if agent == MAIN else agent,
+            "forked_from": scanned.parent if scanned is not None else "",
+        }  # fmt: skip
+        data = {
+            "v": 1,
+            "provider": context.provider or None,
+            "model": context.model or None,
+            "work_dir": scanned.project if scanned is not None and scanned.project != UNKNOWN else None,
+            "system_prompt": context.system_prompt or None,
+            "metadata": {name: value for name, value in metadata.items() if value and value != UNKNOWN} or None,
+        }
+        yield self._event("session.start", start_ns, data)
+
+    def _event(self, type_: str, time_ns: int | None, data: Mapping[str, Any]) -> Event:
+        self._ts = self._ts if time_ns is None else format_time(time_ns)
+        kept = {key: value for key, value in data.items() if value is not None}
+        session_id = self._only or (self._scanned.session_id if self._scanned is not None else self._current)
+        event = Event(session_id=session_id, seq=self._seq, type=type_, ts=self._ts, data=kept)
+        self._seq += 1
+        return event
+
+    def end(self) -> Iterator[Event]:
+        """Yield what is still open, and the end where the log holds one."""
+        yield from self._complete()
+        if any(message["role"] == "user" for message in self._new):  # nothing answers the user's last words
+            yield from self._start(self._asked_ns)
+            yield self._request(None, "")
+        scanned = self._scanned
+        if scanned is not None and scanned.status is not None and self._seq:
+            yield self._event(
+                "session.end", scanned.last_ns, {"status": scanned.status, "error": scanned.error or None}
+            )
+
+
+def _add_words(known: list[str], words: str, *, is_piece: bool = False) -> None:
+    if is_piece and known:
+        known[-1] += words
+    elif words:
+        known.append(words)
+
+
+def _calls_data(answer: _Answer) -> list[dict[str, Any]]:
+    return [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls]
+
+
+def _weight(record: Record) -> tuple[int, int, int]:
+    return int(record.copy_rank), record.usage.output, record.usage.total

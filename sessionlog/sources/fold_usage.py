@@ -1,0 +1,591 @@
+"""fold_usage: steps → records, tool calls and session facts, in one pass and in small memory.
+
+The fold keeps open what later rows may add to: the last few responses (a response may be logged in several rows), the
+tool calls that wait for their results, and each thread's unfinished answer. All of that is `FoldState`, a Struct: its
+encoding is where a later scan of the same log goes on. A response that is added to after it was given is given again
+under its key, and the ledger keeps the greater one.
+
+When was a request answered? Agents log the parts of an answer (texts, tool calls) before or after its token counts, and
+the counts often only after the tools have run. So an answer begins with its first part, ends with its last one, and its
+latency counts from the last thing that it answers: a prompt, a tool's result, or a request that is logged as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from sessionlog.errors import Problem
+from sessionlog.events.times import SECOND
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.contents import first_words, measure
+from sessionlog.sources.record import (
+    MAIN,
+    UNKNOWN,
+    CopyRank,
+    Limit,
+    Problems,
+    Record,
+    ScannedSession,
+    ToolUse,
+    cut_name,
+    server_of,
+)
+from sessionlog.sources.steps import (
+    At,
+    BadNumber,
+    Compaction,
+    MoreInput,
+    Prompt,
+    RateLimit,
+    Request,
+    Response,
+    Session,
+    Status,
+    Step,
+    Text,
+    ToolCall,
+    ToolResult,
+    Totals,
+)
+
+ACTIVE_GAP_NS = 300 * SECOND
+"""Gaps of up to five minutes are activity, longer ones are pauses."""
+
+_MS = 1_000_000
+_OPEN_RESPONSES = 4  # one, and those of sub-agents whose rows come in between
+_KEPT_CALLS = 64
+_KEPT_SESSIONS = 16
+_MAX_NAMED = 100
+_NOTHING = TokenUsage()
+_EMBEDDED = int(CopyRank.EMBEDDED)
+
+
+class Thread(Struct):
+    """One conversation of a session, as far as it has been read.
+
+    Attributes:
+        agent: Who speaks.
+        asked_ns: What the next answer answers.
+        begun_ns: What the open answer answers.
+        part_ns: The last part of the open answer.
+        is_answering: An answer is open.
+    """
+
+    agent: str = MAIN
+    asked_ns: int | None = None
+    begun_ns: int | None = None
+    part_ns: int | None = None
+    is_answering: bool = False
+
+
+class SessionState(Struct):
+    """What is known of one session."""
+
+    id: str
+    is_subagent_log: bool = False
+    parent: str = ""
+    start_ns: int | None = None
+    last_ns: int | None = None
+    moment_ns: int | None = None
+    active_ns: int = 0
+    status: str | None = None
+    error: str = ""
+    project: str = UNKNOWN
+    harness: str = ""
+    prompt: str = ""
+    title: str = ""
+    turns: int = 0
+    last_turn_ns: int | None = None
+    folder: str = ""
+    branch: str = UNKNOWN
+    version: str = UNKNOWN
+    provider: str = UNKNOWN
+    model: str = UNKNOWN
+    threads: dict[str, Thread] = {}
+    calls: dict[str, ToolUse] = {}
+    used: dict[str, TokenUsage] = {}
+    responses: int = 0
+    totals: int = 0
+
+
+class OpenResponse(Struct):
+    """A response that later rows may still add to.
+
+    Attributes:
+        record: Its record so far.
+        session: Whose it is.
+        asked_ns: What it answers.
+        ended_ns: Its last part.
+        finish: Why it stopped, if that is known.
+        given: This scan gives it; else an earlier one has.
+    """
+
+    record: Record
+    session: str
+    asked_ns: int | None
+    ended_ns: int | None
+    finish: str = ""
+    given: bool = True
+
+
+class FoldState(Struct):
+    """All that a later scan needs to go on with a log."""
+
+    current: str = ""
+    thread: str = ""
+    sessions: list[SessionState] = []
+    open: list[OpenResponse] = []
+
+
+class Findings:
+    """The damage met in one log: all of it as a number, the first by name. Notes (`info`) are left out."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._named: list[Problem] = []
+
+    def note(self, problem: Problem) -> None:
+        """Count a piece of damage, and keep it if it is among the first."""
+        if problem.severity == "info":
+            return
+        self._count += 1
+        if len(self._named) < _MAX_NAMED:
+            self._named.append(problem)
+
+    @property
+    def problems(self) -> Problems:
+        """What was noted."""
+        return Problems(count=self._count, first=tuple(self._named))
+
+
+class UsageFold:
+    """Folds the steps of one log.
+
+    Attributes:
+        findings: What is wrong with the log.
+        limits: The latest report on each rate limit, by name.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        path: str,
+        session_id: str,
+        *,
+        place: Callable[[], tuple[str, int, int]],
+        harness: str = "",
+        has_totals: bool = False,
+        state: FoldState | None = None,
+    ) -> None:
+        """Begin, or go on from the state of an earlier scan.
+
+        Args:
+            source: The source's id.
+            path: The log.
+            session_id: The session that steps belong to before a `Session` step names one.
+            place: Where the row that is read now stands: (a name of the row that no other has, line, byte offset).
+            harness: The agent program's name, for sessions that do not name one.
+            has_totals: The source yields `Totals`, so what responses use is summed up.
+            state: What `state` gave.
+        """
+        self._source, self._path, self._own_id, self._place = source, path, session_id, place
+        self._harness, self._has_totals = harness or source, has_totals
+        self.findings = Findings()
+        self.limits: dict[str, Limit] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._tools: dict[str, dict[str, ToolUse]] = {}
+        self._sessions: dict[str, SessionState] = {}
+        self._open: dict[tuple[str, int], OpenResponse] = {}
+        self._session: SessionState | None = None
+        self._thread_id = ""
+        if state is not None:
+            self._restore(state)
+        self.take: dict[type, Callable[[Any], None]] = {
+            At: self._at,
+            Session: self._enter,
+            Prompt: self._prompt,
+            Request: self._request,
+            Text: self._part,
+            Response: self._response,
+            ToolCall: self._call,
+            MoreInput: self._at,
+            ToolResult: self._result,
+            Totals: self._totals,
+            Compaction: self._request,
+            Status: self._status,
+            RateLimit: self._limit,
+            BadNumber: self._bad_number,
+        }
+
+    def _restore(self, state: FoldState) -> None:
+        self._sessions = {session.id: session for session in state.sessions}
+        for kept in state.open:
+            kept.given = False
+            self._open[kept.record.key, int(kept.record.copy_rank)] = kept
+        self._thread_id = state.thread
+        if state.sessions:
+            self._session = self._sessions.get(state.current, state.sessions[-1])
+
+    def state(self) -> FoldState:
+        """Return what a later scan needs to go on."""
+        for session in self._sessions.values():
+            if len(session.calls) > _KEPT_CALLS:
+                session.calls = dict(list(session.calls.items())[-_KEPT_CALLS:])
+        return FoldState(
+            current=self._session.id if self._session else "",
+            thread=self._thread_id,
+            sessions=list(self._sessions.values())[-_KEPT_SESSIONS:],
+            open=list(self._open.values()),
+        )
+
+    def feed(self, step: Step) -> None:
+        """Take one step; a driver with many rows looks `take` up by itself."""
+        self.take[type(step)](step)
+
+    @property
+    def session_now(self) -> SessionState:
+        """The session that steps belong to now."""
+        if self._session is None:
+            self._session = self._open_session(self._own_id)
+        return self._session
+
+    def _open_session(self, session_id: str) -> SessionState:
+        known = self._sessions.get(session_id)
+        if known is None:
+            known = self._sessions[session_id] = SessionState(session_id, threads={}, calls={}, used={})
+        return known
+
+    def _thread(self, session: SessionState) -> Thread:
+        known = session.threads.get(self._thread_id)
+        if known is None:
+            known = session.threads[self._thread_id] = Thread()
+        return known
+
+    def _touch(self, time_ns: int | None) -> SessionState:
+        """Account for a time: the session's span, and how long it was active."""
+        session = self._session
+        if session is None:
+            session = self.session_now
+        if time_ns is None or time_ns == session.moment_ns:
+            return session
+        moment_ns, session.moment_ns = session.moment_ns, time_ns
+        if moment_ns is not None and 0 < time_ns - moment_ns <= ACTIVE_GAP_NS:
+            session.active_ns += time_ns - moment_ns
+        if session.last_ns is None or time_ns > session.last_ns:
+            session.last_ns = time_ns
+        if session.start_ns is None or time_ns < session.start_ns:
+            session.start_ns = time_ns
+        return session
+
+    def _at(self, step: At | MoreInput) -> None:
+        self._touch(step.time)
+
+    def _enter(self, step: Session) -> None:
+        if step.id:
+            self._session = self._open_session(step.id)
+            if step.thread is None:
+                self._thread_id = ""
+        session = self.session_now
+        if step.thread is not None:
+            self._thread_id = step.thread
+        if step.agent:
+            self._thread(session).agent = step.agent
+        if step.is_subagent_log is not None:
+            session.is_subagent_log = step.is_subagent_log
+        if step.project:
+            session.folder = step.project
+            if session.project == UNKNOWN:
+                session.project = step.project
+        session.parent = session.parent or step.parent
+        session.title = step.title or session.title
+        session.harness = step.harness or session.harness
+        session.branch = cut_name(step.branch) or session.branch
+        session.version = cut_name(step.version) or session.version
+        session.provider = cut_name(step.provider) or session.provider
+        session.model = cut_name(step.model) or session.model
+        if step.time is not None:
+            self._touch(step.time)
+
+    def _prompt(self, step: Prompt) -> None:
+        if step.inherited:
+            return
+        session = self._touch(step.time)
+        thread = self._thread(session)
+        if step.time is not None:
+            thread.asked_ns = step.time
+        thread.is_answering = False
+        if self._thread_id or step.role != "user":
+            return
+        words = first_words(step.text)
+        if not words:
+            return
+        session.status = None
+        session.turns += 1
+        session.prompt = session.prompt or words
+        session.last_turn_ns = later(session.last_turn_ns, step.time)
+
+    def _request(self, step: Request | Compaction) -> None:
+        session = self._touch(step.time)
+        thread = self._thread(session)
+        thread.is_answering = False
+        if step.time is not None:
+            thread.asked_ns = step.time
+        if not self._thread_id:
+            session.status = None
+
+    def _part(self, step: Text) -> None:
+        self._begin_answer(self._touch(step.time), step.time)
+
+    def _begin_answer(self, session: SessionState, time_ns: int | None) -> Thread:
+        thread = self._thread(session)
+        if not thread.is_answering:
+            thread.is_answering, thread.begun_ns, thread.part_ns = True, thread.asked_ns, None
+        if time_ns is not None:
+            thread.part_ns = time_ns
+        return thread
+
+    def _response(self, step: Response) -> None:
+        time_ns, tokens = step.time, step.tokens
+        session = self._touch(time_ns)
+        if tokens is None and not step.failed:
+            self._begin_answer(session, time_ns)
+            return
+        if tokens is not None and tokens.issues:
+            for issue in tokens.issues:
+                self._bad_number(BadNumber(issue))
+        if step.failed:
+            self._set_status(session, "error", step.error)
+        elif step.rank != _EMBEDDED:
+            self._set_status(session, None, "")
+        key = step.key or self._place()[0]
+        known = self._open.get((key, step.rank))
+        if known is None:
+            self._open_response(session, step, key)
+        else:
+            self._add_row(known, step)
+        if step.final:
+            self._thread(session).is_answering = False
+
+    def _open_response(self, session: SessionState, step: Response, key: str) -> None:
+        thread = self._thread(session)
+        if not thread.is_answering:
+            thread.is_answering, thread.begun_ns, thread.part_ns = True, thread.asked_ns, None
+        asked_ns = thread.begun_ns if step.asked is None else step.asked
+        time_ns = step.time
+        part_ns, after_ns = thread.part_ns, thread.asked_ns
+        if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
+            time_ns = part_ns  # the counts were logged after the tools had run
+        usage = _NOTHING if step.tokens is None else step.tokens.usage
+        model = cut_name(step.model)
+        if model and step.rank != _EMBEDDED and not self._thread_id:
+            session.model = model
+        active_ms = 0
+        if step.rank != _EMBEDDED:
+            active_ms, session.active_ns = divmod(session.active_ns, _MS)
+        record = Record(
+            time_ns=time_ns,
+            provider=cut_name(step.provider) or session.provider,
+            model=model or session.model,
+            response_model=cut_name(step.response_model) or None,
+            usage=usage,
+            cost_nano=step.cost_nano,
+            latency_ms=step.latency_ms,
+            failed=step.failed,
+            active_ms=0 if session.is_subagent_log else active_ms,
+            quality=step.quality,
+            priced=not step.failed or usage.total > 0,
+            key=key,
+            family=step.family,
+            copy_rank=step.rank,
+            superseded_by=step.superseded_by,
+            project=session.folder,
+            branch=session.branch,
+            version=session.version,
+            agent=thread.agent,
+            speed=step.speed,
+            service_tier=step.service_tier,
+        )
+        self._open[key, step.rank] = OpenResponse(record, session.id, asked_ns, time_ns, step.finish)
+        session.responses += 1
+        if len(self._open) > _OPEN_RESPONSES:
+            self._close(self._open.pop(next(iter(self._open))))
+
+    def _add_row(self, known: OpenResponse, step: Response) -> None:
+        """Add a later row of a response: the greatest counts are the response's, the last known reason its end."""
+        record, time_ns = known.record, step.time
+        known.given = True
+        if time_ns is not None:
+            if record.time_ns is None or time_ns < record.time_ns:
+                record.time_ns = time_ns
+            if known.ended_ns is None or time_ns > known.ended_ns:
+                known.ended_ns = time_ns
+        usage = _NOTHING if step.tokens is None else step.tokens.usage
+        is_greater = (usage.output, usage.total) > (record.usage.output, record.usage.total)
+        if is_greater or step.finish or record.quality == "exact":
+            record.quality = step.quality
+        if is_greater:
+            record.usage = usage
+        known.finish = step.finish or known.finish
+        record.failed = step.failed
+        record.priced = not step.failed or record.usage.total > 0
+        record.speed = step.speed or record.speed
+        record.service_tier = step.service_tier or record.service_tier
+        if record.model == UNKNOWN:
+            record.model = cut_name(step.model) or UNKNOWN
+        if step.cost_nano is not None:
+            record.cost_nano = max(record.cost_nano or 0, step.cost_nano)
+        if step.latency_ms is not None:
+            record.latency_ms = max(record.latency_ms or 0.0, step.latency_ms)
+
+    def _close(self, done: OpenResponse) -> None:
+        if not done.given:
+            return
+        record = done.record
+        asked_ns, ended_ns = done.asked_ns, done.ended_ns
+        if record.latency_ms is None and asked_ns is not None and ended_ns is not None and ended_ns >= asked_ns:
+            record.latency_ms = (ended_ns - asked_ns) / _MS
+        self._give(done.session, record)
+        if self._has_totals:
+            used = self._sessions[done.session].used
+            for model in ("", record.model):
+                used[model] = used.get(model, _NOTHING) + record.usage
+
+    def _give(self, session_id: str, record: Record) -> None:
+        self._records.setdefault(session_id, []).append(record)
+
+    def _call(self, step: ToolCall) -> None:
+        session = self._touch(step.time)
+        thread = self._begin_answer(session, step.time)
+        tools = self._tools.setdefault(session.id, {})
+        if step.key in tools or step.key in session.calls:
+            return
+        tool, server = server_of(cut_name(step.tool) or UNKNOWN)
+        use = ToolUse(
+            key=step.key, time_ns=step.time, tool=tool, server=step.server or server, agent=thread.agent,
+            project=session.folder, superseded_by=step.superseded_by,
+        )  # fmt: skip
+        tools[step.key] = session.calls[step.key] = use
+
+    def _result(self, step: ToolResult) -> None:
+        session = self._touch(step.time)
+        known = session.calls.get(step.key)
+        if step.pending:
+            if known is not None:
+                known.failed = bool(step.failed) if step.failed is not None else known.failed
+                known.duration_ms = known.duration_ms if step.duration_ms is None else step.duration_ms
+                known.tool, known.server = cut_name(step.tool) or known.tool, step.server or known.server
+            return
+        if step.time is not None:
+            self._thread(session).asked_ns = step.time
+        if not self._thread_id:
+            session.status = None
+        if known is None:
+            return
+        del session.calls[step.key]
+        known.finished = True
+        if step.failed is not None:
+            known.failed = step.failed
+        known.output_bytes = measure(step.output) if step.size is None else step.size
+        if step.duration_ms is not None:
+            known.duration_ms = step.duration_ms
+        elif known.duration_ms is None and known.time_ns is not None and step.time is not None:
+            known.duration_ms = (step.time - known.time_ns) / _MS if step.time >= known.time_ns else None
+        self._tools.setdefault(session.id, {})[step.key] = known
+
+    def _totals(self, step: Totals) -> None:
+        """Give what the session's own sum holds beyond its responses, and beyond earlier sums."""
+        session = self._touch(step.time)
+        if step.tokens is not None:
+            for issue in step.tokens.issues:
+                self._bad_number(BadNumber(issue))
+        while self._open:
+            self._close(self._open.pop(next(iter(self._open))))
+        scope = cut_name(step.model) if step.per_model else ""
+        used = session.used.get(scope, _NOTHING)
+        rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
+        is_session = not session.responses
+        for number in range(step.failed_requests):
+            self._give_total(session, step, _NOTHING, f"failed:{number}", failed=True, is_session=is_session)
+        if rest == _NOTHING and not (is_session and step.requests and step.tokens is not None):
+            return
+        session.used[scope] = used + rest
+        session.totals += 1
+        self._give_total(session, step, rest, str(session.totals), failed=False, is_session=is_session)
+
+    def _give_total(
+        self, session: SessionState, step: Totals, usage: TokenUsage, name: str, *, failed: bool, is_session: bool
+    ) -> None:
+        active_ms, session.active_ns = divmod(session.active_ns, _MS)
+        self._give(
+            session.id,
+            Record(
+                time_ns=step.time,
+                provider=cut_name(step.provider) or session.provider,
+                model=cut_name(step.model) or session.model,
+                response_model=None,
+                usage=usage,
+                cost_nano=None if failed else step.cost_nano,
+                requests=(1 if failed else step.requests) if is_session else 0,
+                failed=failed,
+                priced=not failed,
+                active_ms=0 if session.is_subagent_log else active_ms,
+                granularity="session" if is_session else "request",
+                key=f"{session.id}:total:{step.model if step.per_model else ''}:{name}",
+                superseded_by=step.superseded_by,
+                project=session.folder,
+                branch=session.branch,
+                version=session.version,
+                agent=self._thread(session).agent,
+            ),
+        )
+
+    def _status(self, step: Status) -> None:
+        self._set_status(self._touch(step.time), step.status, step.error)
+
+    def _set_status(self, session: SessionState, status: str | None, error: str) -> None:
+        if not self._thread_id:
+            session.status = status
+            session.error = first_words(error) if status == "error" else session.error
+
+    def _limit(self, step: RateLimit) -> None:
+        self.limits[step.limit.name] = step.limit
+
+    def _bad_number(self, step: BadNumber) -> None:
+        _, line, offset = self._place()
+        self.findings.note(Problem(path=self._path, line=line, offset=offset, kind="bad_number", detail=step.detail))
+
+    def finish(self) -> tuple[ScannedSession, ...]:
+        """Return the sessions, the log's own first; to be called once, at the end."""
+        for done in self._open.values():
+            self._close(done)
+        ids = sorted(self._sessions, key=lambda session_id: session_id != self._own_id)
+        return tuple(self._scanned(self._sessions[session_id]) for session_id in ids)
+
+    def _scanned(self, session: SessionState) -> ScannedSession:
+        is_part = session.is_subagent_log
+        return ScannedSession(
+            source=self._source,
+            session_id=session.id,
+            path=self._path,
+            part=is_part,
+            parent=session.parent,
+            start_ns=session.start_ns,
+            last_ns=session.last_ns,
+            status=session.status,
+            project=session.project,
+            harness=session.harness or self._harness,
+            prompt=session.prompt or first_words(session.title),
+            error=session.error if session.status == "error" else "",
+            turns=None if is_part else session.turns,
+            last_turn_ns=None if is_part else session.last_turn_ns,
+            records=tuple(self._records.get(session.id, ())),
+            tools=tuple(self._tools.get(session.id, {}).values()),
+        )
+
+
+def later(one: int | None, other: int | None) -> int | None:
+    """Return the later of two times that may be unknown."""
+    return other if one is None else one if other is None else max(one, other)

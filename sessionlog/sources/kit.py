@@ -1,0 +1,402 @@
+"""The kit: what a source is made of, and the drivers that turn its description into scans, events and lists of logs.
+
+A source is one file. It says where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a row
+means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from sessionlog.errors import Problem
+from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.envelope import Event
+from sessionlog.reader.rows import Rows
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of
+from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
+from sessionlog.sources.fold_events import EventFold
+from sessionlog.sources.fold_usage import FoldState, UsageFold
+from sessionlog.sources.protocol import Env, LogScan, Resume, Retention, Source
+from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit
+from sessionlog.sources.steps import (
+    At,
+    BadNumber,
+    Compaction,
+    Content,
+    MoreInput,
+    Prompt,
+    RateLimit,
+    Request,
+    Response,
+    Session,
+    Status,
+    Step,
+    Text,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    Totals,
+)
+from sessionlog.sources.typed import Typed, TypedRows
+from sessionlog.sources.values import (
+    cost,
+    disjoint,
+    fingerprint,
+    folder,
+    mapping,
+    name,
+    read_duration,
+    read_time,
+    text,
+    tokens,
+)
+
+__all__ = [
+    "MAIN",
+    "SUB_AGENT",
+    "UNKNOWN",
+    "At",
+    "BadNumber",
+    "Compaction",
+    "Content",
+    "CopyRank",
+    "Limit",
+    "MoreInput",
+    "Place",
+    "Problem",
+    "Prompt",
+    "RateLimit",
+    "Request",
+    "Response",
+    "Session",
+    "Source",
+    "Status",
+    "Step",
+    "Text",
+    "Tokens",
+    "ToolCall",
+    "ToolResult",
+    "Totals",
+    "Typed",
+    "cost",
+    "disjoint",
+    "fingerprint",
+    "first_of",
+    "first_words",
+    "folder",
+    "json_lines",
+    "mapping",
+    "measure",
+    "name",
+    "parts_of",
+    "read_duration",
+    "read_json",
+    "read_time",
+    "reasoning_of",
+    "source",
+    "stem_of",
+    "text",
+    "text_of",
+    "tokens",
+    "whole_log",
+]
+
+R = TypeVar("R")
+S = TypeVar("S", bound=Struct)
+
+SUB_AGENT = "sub-agent"
+"""A sub-agent whose kind no log names."""
+
+_SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
+_HEAD_LINES = 40
+
+
+class NoState(Struct):
+    """The state of a source whose rows need none."""
+
+
+def stem_of(path: str) -> str:
+    """Return a log's name without its suffixes."""
+    return _SUFFIX.sub("", os.path.basename(path))
+
+
+class _LineReading(Generic[R]):
+    """A JSONL log that is open."""
+
+    def __init__(self, typed: TypedRows[R], path: str, resume: Resume | None) -> None:
+        offset, line = (resume.offset, resume.line) if resume else (0, 0)
+        self.lines = Rows(path, offset=offset, line=line)
+        self._typed = typed
+
+    def rows(self) -> Iterator[R | Problem]:
+        """Yield the rows of the whole lines."""
+        return self._typed.read(self.lines)
+
+    def last(self) -> Iterator[R | Problem]:
+        """Yield the row of an unfinished last line."""
+        return self._typed.last(self.lines)
+
+    def place(self) -> tuple[str, int, int]:
+        """Where the row that is read stands: (a name of its own, line, byte offset)."""
+        return self.lines.place, self.lines.line, self.lines.start
+
+    def close(self) -> None:
+        self.lines.__exit__(None, None, None)
+
+
+class _WholeReading(Generic[R]):
+    """A log that is read whole, by a function of its source."""
+
+    def __init__(self, read: Callable[[str], Iterable[R | Problem]], path: str) -> None:
+        self._read, self._path = read, path
+        self._number = 0
+        self._row: R | Problem | None = None
+
+    def rows(self) -> Iterator[R | Problem]:
+        """Yield its rows."""
+        for number, row in enumerate(self._read(self._path)):
+            self._number, self._row = number, row
+            yield row
+
+    def last(self) -> Iterator[R | Problem]:
+        """There is no unfinished line."""
+        return iter(())
+
+    def place(self) -> tuple[str, int, int]:
+        """Where the row stands: a row may have an attribute `line`."""
+        return f"{os.path.basename(self._path)}@{self._number}", getattr(self._row, "line", 0), 0
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat(Generic[R]):
+    """How the rows of a log are read; made by `json_lines` or `whole_log`.
+
+    Attributes:
+        open: (path, where to go on) → the log, open.
+        can_resume: A scan can go on where an earlier one has ended.
+    """
+
+    open: Callable[[str, Resume | None], _LineReading[R] | _WholeReading[R]]
+    can_resume: bool
+
+
+def json_lines(row: type[R], *, row_start: bytes = b"") -> LogFormat[R]:
+    """Describe a JSONL log by the Struct of its rows; `row_start` begins each row, to find those behind torn ones."""
+    typed = TypedRows(row, row_start=row_start)
+    return LogFormat(lambda path, resume: _LineReading(typed, path, resume), True)
+
+
+def whole_log(read: Callable[[str], Iterable[R | Problem]]) -> LogFormat[R]:
+    """Describe any other log (a database, a JSON document) by a function that yields its rows, from their beginning."""
+    return LogFormat(lambda path, _: _WholeReading(read, path), False)
+
+
+def source(
+    *,
+    id: str,  # noqa: A002 - the field's name
+    title: str,
+    places: Iterable[Place | str],
+    logs: str | tuple[str, ...] | Callable[[str], bool],
+    rows: LogFormat[R],
+    steps: Callable[[R, Any], Iterable[Step]],
+    state: Callable[[str], Any] = lambda _: NoState(),
+    state_type: type[Any] = NoState,
+    finish: Callable[[Any], Iterable[Step]] = lambda _: (),
+    is_row: Callable[[Mapping[str, Any]], bool] | None = None,
+    recognises: Callable[[str, bytes], bool] | None = None,
+    list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
+    session_of: Callable[[str], str] = stem_of,
+    name_sessions: Callable[[str], Iterable[str]] | None = None,
+    is_apart: bool = False,
+    harness: str = "",
+    has_totals: bool = False,
+    parser_version: int = 1,
+    retention: Callable[[Env], Retention | None] = lambda _: None,
+    sidecars: Callable[[str], Iterable[str]] = lambda _: (),
+) -> Source:
+    """Make a source of its description.
+
+    Args:
+        id: Its id in reports.
+        title: Its name for people.
+        places: Where its logs are (`find_places`), in order of preference.
+        logs: The names of log files: patterns (`*.jsonl` includes packed ones), or a function of the name.
+        rows: How a log's rows are read: `json_lines(Row)`, or `whole_log(function)`.
+        steps: (row, state) → what the row means. The only place that knows the format. Never raises for bad data.
+        state: path → what `steps` remembers from row to row, at the log's beginning.
+        state_type: The type of that, a Struct.
+        finish: state → what the end of the log means.
+        is_row: Whether a decoded object is a row of this agent; tells its logs from others' by their first rows.
+        recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
+        list_logs: A place → its logs; in place of `logs`.
+        session_of: path → the session that steps belong to before a `Session` step names one.
+        name_sessions: path → the sessions in a log; None = the one of `session_of`.
+        is_apart: A log holds many sessions, each read by itself.
+        harness: The agent program's name in reports; "" = the id.
+        has_totals: `steps` yields `Totals`.
+        parser_version: Rises when a scan would give other numbers for the same bytes.
+        retention: env → how long logs are kept.
+        sidecars: path → other files that a scan of this log reads.
+    """
+    places = tuple(places)
+    names = name_sessions or (lambda path: (session_of(path),))
+    driver = _Driver(id, rows, steps, state, state_type, finish, session_of, names, is_apart, harness, has_totals)
+    listed = list_logs or _lister(logs)
+    known = recognises
+    if known is None:
+        assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be told from others'"
+        known = _recogniser(is_row)
+    return Source(
+        id=id,
+        title=title,
+        parser=parser_version,
+        locate=lambda env: expand_places(env, places),
+        list_logs=listed,
+        recognises=known,
+        scan=driver.scan,
+        read=driver.read,
+        name_sessions=names,
+        retention=retention,
+        beside=sidecars,
+        profiles=lambda env: watched_prefixes(env, places),
+    )
+
+
+def _lister(logs: str | tuple[str, ...] | Callable[[str], bool]) -> Callable[[str], Iterable[str | Problem]]:
+    if callable(logs):
+        return lambda place: walk_files([place], logs)
+    patterns = tuple(
+        pattern.removesuffix(".jsonl") + suffix if pattern.endswith(".jsonl") else pattern
+        for pattern in ((logs,) if isinstance(logs, str) else logs)
+        for suffix in (LOG_SUFFIXES if pattern.endswith(".jsonl") else ("",))
+    )
+    return lambda place: walk_files([place], lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _recogniser(is_row: Callable[[Mapping[str, Any]], bool]) -> Callable[[str, bytes], bool]:
+    """Look for a row of the agent's among the first lines, whatever else is in them."""
+
+    def recognises(_: str, head: bytes) -> bool:
+        for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+            for item in find_objects(line):
+                if not isinstance(item, Flaw) and is_row(item[0]):
+                    return True
+        return False
+
+    return recognises
+
+
+class _Driver(Generic[R]):
+    """Reads one source's logs."""
+
+    def __init__(
+        self,
+        source_id: str,
+        rows: LogFormat[R],
+        steps: Callable[[R, Any], Iterable[Step]],
+        new_state: Callable[[str], Any],
+        state_type: type[Any],
+        finish: Callable[[Any], Iterable[Step]],
+        session_of: Callable[[str], str],
+        name_sessions: Callable[[str], Iterable[str]],
+        is_apart: bool,
+        harness: str,
+        has_totals: bool,
+    ) -> None:
+        self._id, self._rows, self._steps, self._new_state = source_id, rows, steps, new_state
+        self._finish, self._session_of, self._is_apart = finish, session_of, is_apart
+        self._name_sessions = name_sessions
+        self._harness, self._has_totals = harness, has_totals
+        self._decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
+
+    def scan(self, path: str, resume: Resume | None) -> LogScan:
+        """Scan a log for reports, or what was appended to it.
+
+        Raises:
+            LogNotReadable: It cannot be opened.
+            MissingExtra: A packed file without a decoder.
+        """
+        fold_state, state = None, None
+        if resume is not None:
+            fold_state, state = self._decode(base64.b64decode(resume.state["state"]))
+        else:
+            state = self._new_state(path)
+        log = self._rows.open(path, resume)
+        try:
+            fold = UsageFold(
+                self._id, path, self._session_of(path), place=log.place, harness=self._harness,
+                has_totals=self._has_totals, state=fold_state,
+            )  # fmt: skip
+            self._feed(fold, log.rows(), state)
+            kept = self._resume(log, fold, state)
+            self._feed(fold, log.last(), state)
+            for step in self._finish(state):
+                fold.feed(step)
+        finally:
+            log.close()
+        return LogScan(
+            sessions=fold.finish(), problems=fold.findings.problems, limits=tuple(fold.limits.values()), resume=kept
+        )
+
+    def _feed(self, fold: UsageFold, rows: Iterator[R | Problem], state: Any) -> None:
+        steps, take = self._steps, fold.take
+        for row in rows:
+            if type(row) is Problem:
+                fold.findings.note(row)
+                continue
+            for step in steps(row, state):  # type: ignore[arg-type]
+                take[type(step)](step)
+
+    def _resume(self, log: Any, fold: UsageFold, state: Any) -> Resume | None:
+        if not self._rows.can_resume:
+            return None
+        try:
+            encoded = msgspec.msgpack.encode((fold.state(), state))
+        except (TypeError, ValueError, OverflowError):
+            return None
+        kept = {"state": base64.b64encode(encoded).decode()}
+        return Resume(offset=log.lines.offset, line=log.lines.line, state=kept)
+
+    def read(self, path: str, session_id: str | None) -> Iterator[Event | Problem]:
+        """Yield a session of a log as events; None = its first. Raises as `scan` does.
+
+        A log that is one session may hold rows of others (those that it was forked from): read by another's id it gives
+        those rows alone, else all of them.
+        """
+        sessions = self.scan(path, None).sessions
+        own, known = self._session_of(path), [session.session_id for session in sessions]
+        if session_id is None and self._is_apart and known:
+            session_id = known[0]
+        is_other = session_id is not None and session_id in known and session_id != own
+        only = session_id if is_other or self._is_apart else None
+        if session_id not in {None, own, *known, *self._name_sessions(path)}:
+            return
+        state = self._new_state(path)
+        log = self._rows.open(path, None)
+        try:
+            fold = EventFold(sessions, own_id=own, place=lambda: log.place()[0], only=only)
+            for rows in (log.rows(), log.last()):
+                for row in rows:
+                    if isinstance(row, Problem):
+                        yield row
+                        continue
+                    for step in self._steps(row, state):
+                        yield from fold.take(step)
+            for step in self._finish(state):
+                yield from fold.take(step)
+            yield from fold.end()
+        finally:
+            log.close()

@@ -1,0 +1,284 @@
+"""Steps: what the rows of an agent's log mean, in the few words that every source shares.
+
+A source turns rows into steps, once. `fold_usage` makes records, tool calls and session facts of them for reports,
+`fold_events` makes events for replay, context and export. Times are nanoseconds since 1970 UTC, or None. Texts are left
+as the log has them (`Content`): a str, JSON that nobody has decoded yet (`msgspec.Raw`), or a list of content parts;
+only `fold_events` decodes them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Raw, Struct
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.record import CopyRank, Limit, Quality
+
+Content = str | Raw | list[Any] | dict[str, Any] | None
+"""A text, a list of content parts, or the JSON of either."""
+
+Role = Literal["user", "system", "assistant"]
+
+
+class Tokens(Struct, frozen=True):
+    """The token counts of one response.
+
+    Attributes:
+        usage: In disjoint classes.
+        issues: Which of the logged numbers were none; each is reported as a problem of the log.
+    """
+
+    usage: TokenUsage
+    issues: tuple[str, ...] = ()
+
+
+class Session(Struct, kw_only=True):
+    """Whose the following steps are, and what is known about it; None (or "") leaves a field as it was.
+
+    Attributes:
+        id: The session that the following steps belong to; until the first one it is the log's own.
+        thread: The conversation within the session: "" for the main one, else a name of a sub-agent's. Steps of a
+            sub-agent's thread count for the session but are no part of its conversation.
+        agent: Who speaks in this thread: `main`, or the kind of sub-agent.
+        is_subagent_log: The log is a sub-agent's: its session's own facts (prompt, turns, status) are in another log.
+        parent: The session that this one was forked from.
+        project: The working folder, absolute.
+        branch: The git branch.
+        version: The version of the agent program.
+        provider: Who serves responses that do not name a provider.
+        model: The model of responses that do not name one.
+        harness: The agent program, where it is not the source's own.
+        title: The session's name, which stands for the prompt where there is none.
+        system_prompt: The system prompt.
+        time: When this became known.
+    """
+
+    id: str = ""
+    thread: str | None = None
+    agent: str = ""
+    is_subagent_log: bool | None = None
+    parent: str = ""
+    project: str = ""
+    branch: str = ""
+    version: str = ""
+    provider: str = ""
+    model: str = ""
+    harness: str = ""
+    title: str = ""
+    system_prompt: str = ""
+    time: int | None = None
+
+
+class At(Struct):
+    """The session was active at this moment, and nothing else is worth a step."""
+
+    time: int | None
+
+
+class Prompt(Struct):
+    """A message that the next request sends.
+
+    Attributes:
+        time: When it was sent.
+        text: What it says.
+        role: `user` for a person's words, which begin a turn; `system` for what the agent program puts in the user's
+            place; `assistant` for an answer of another session.
+        inherited: It comes from the session that this one was forked from; it begins no turn here.
+    """
+
+    time: int | None
+    text: Content = ""
+    role: Role = "user"
+    inherited: bool = False
+
+
+class Request(Struct):
+    """A request was sent to the model: whatever answer was open before has come to its end."""
+
+    time: int | None
+
+
+class Text(Struct):
+    """Words of an answer, logged apart from its token counts (before or after them).
+
+    Attributes:
+        time: When.
+        text: What it says.
+        reasoning: The text of its reasoning.
+        is_piece: It goes on where the words before it end, without a line break.
+    """
+
+    time: int | None
+    text: Content = ""
+    reasoning: Content = ""
+    is_piece: bool = False
+
+
+class Response(Struct, kw_only=True):
+    """One response of a model, or one of several rows that repeat it: rows with one key are one response.
+
+    Attributes:
+        time: When it was logged; of several rows the first.
+        key: Names the response wherever it is copied to; "" for one that is never copied: its place in the log.
+        family: What copies under another key have in common with it; "" = the key.
+        rank: How much this copy is worth beside another one.
+        tokens: Its counts; None when the log has none, then it is no request in reports (unless it failed).
+        provider: Who served it; "" = the session's.
+        model: The model asked for; "" = the last one known.
+        response_model: The model that answered, where the log names both.
+        cost_nano: The recorded cost in nano-USD; None for unknown.
+        latency_ms: The recorded duration of the call; None = from the last thing it answers to its last part.
+        asked: When it was asked for, where the log records that; None = the last thing before its first part.
+        finish: Why it stopped, as logged; "" while that is unknown.
+        failed: The call failed.
+        error: Why.
+        quality: `partial` or `estimated` where the counts are known to be.
+        final: None of its parts follows.
+        text: What it says.
+        reasoning: The text of its reasoning.
+        superseded_by: As in `Record`.
+        speed: As in `Record`.
+        service_tier: As in `Record`.
+    """
+
+    time: int | None
+    key: str = ""
+    family: str = ""
+    rank: int = int(CopyRank.ORIGINAL)
+    tokens: Tokens | None = None
+    provider: str = ""
+    model: str = ""
+    response_model: str = ""
+    cost_nano: int | None = None
+    latency_ms: float | None = None
+    asked: int | None = None
+    finish: str = ""
+    failed: bool = False
+    error: str = ""
+    quality: Quality = "exact"
+    final: bool = False
+    text: Content = ""
+    reasoning: Content = ""
+    superseded_by: str = ""
+    speed: str = ""
+    service_tier: str = ""
+
+
+class ToolCall(Struct):
+    """A tool call of the answer that is open.
+
+    Attributes:
+        time: When it was made.
+        key: Names the call wherever it is copied to.
+        tool: The tool's name, with its MCP server's as `mcp__SERVER__TOOL`, or without.
+        input: What it was called with: JSON, or a text.
+        server: Its MCP server, where the name does not hold it.
+        id: The call's id in the conversation; "" = the key.
+        superseded_by: As in `Record`.
+    """
+
+    time: int | None
+    key: str
+    tool: str
+    input: Any = None
+    server: str = ""
+    id: str = ""
+    superseded_by: str = ""
+
+
+class MoreInput(Struct):
+    """The next piece of the last tool call's input, for logs that hold it in pieces."""
+
+    time: int | None
+    text: str
+
+
+class ToolResult(Struct):
+    """What a tool gave back.
+
+    Attributes:
+        time: When.
+        key: The call's key.
+        output: What the model gets to see.
+        failed: It is an error; None = that is not known, or another step told it.
+        duration_ms: The logged duration; None = from the call to this.
+        size: Bytes of the output; None = they are counted.
+        tool: The tool's name, where the log may not hold the call.
+        pending: It is no result yet: only what is known about the call's outcome (`failed`, `duration_ms`, `server`).
+        server: The call's MCP server, where only the outcome names it.
+    """
+
+    time: int | None
+    key: str
+    output: Content = ""
+    failed: bool | None = False
+    duration_ms: float | None = None
+    size: int | None = None
+    tool: str = ""
+    pending: bool = False
+    server: str = ""
+
+
+class Totals(Struct, kw_only=True):
+    """What the session has used in all up to now, as the agent itself sums it up.
+
+    What it holds beyond the responses since the session began, class by class, makes a record of its own: of
+    granularity `session` where the log has no responses.
+
+    Attributes:
+        time: When it was summed up.
+        tokens: The sum; None for none.
+        provider: Who served it; "" = the session's.
+        model: Which model the sum is of; "" = the session's.
+        cost_nano: The recorded cost of all of it, which covers the responses without one.
+        requests: How many requests it sums up, where the log has no responses.
+        failed_requests: How many more failed.
+        per_model: The sum is of this model alone; else of the whole session.
+        superseded_by: As in `Record`.
+    """
+
+    time: int | None
+    tokens: Tokens | None
+    provider: str = ""
+    model: str = ""
+    cost_nano: int | None = None
+    requests: int = 1
+    failed_requests: int = 0
+    per_model: bool = False
+    superseded_by: str = ""
+
+
+class Compaction(Struct):
+    """Of the earlier messages only a summary is still sent."""
+
+    time: int | None
+    summary: Content = ""
+    facts: Mapping[str, Any] | None = None
+
+
+class Status(Struct):
+    """How the session stands: success, error, cancelled …; None = it goes on."""
+
+    time: int | None
+    status: str | None
+    error: str = ""
+
+
+class RateLimit(Struct):
+    """What the provider reported about a rate limit."""
+
+    limit: Limit
+
+
+class BadNumber(Struct):
+    """A logged number that is none; the driver adds where."""
+
+    detail: str
+
+
+Step = (
+    Session | At | Prompt | Request | Text | Response | ToolCall | MoreInput | ToolResult | Totals | Compaction | Status
+    | RateLimit | BadNumber
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""Values: times, counts, names and folders as agents log them. One function for each, for every source."""
+
+from __future__ import annotations
+
+import hashlib
+import ntpath
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.events.money import read_usd
+from sessionlog.events.times import SECOND, epoch_ns, parse_time
+from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
+from sessionlog.sources.record import read_name
+from sessionlog.sources.steps import Tokens
+
+_FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
+
+
+def read_time(value: Any) -> int | None:
+    """Return nanoseconds for RFC 3339 text, or for a number since 1970 in the unit of its size; None for others."""
+    if type(value) is str:
+        return parse_time(value)
+    time_ns = epoch_ns(value)
+    return time_ns if time_ns is not None and time_ns >= _FIRST_TIME_NS else None
+
+
+def read_duration(value: Any) -> float | None:
+    """Return milliseconds; None for what is no duration of a call."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e12 else None
+
+
+def name(value: Any) -> str:
+    """Return a logged name, cut; "" for what is no name."""
+    return read_name(value) or ""
+
+
+def text(value: Any) -> str:
+    """Return a text; "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def folder(value: Any) -> str:
+    """Return an absolute path, of any system; "" for anything else."""
+    is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
+    return value if is_absolute else ""
+
+
+def fingerprint(*parts: Any) -> str:
+    """Return a short name for values that copies of a response share."""
+    joined = "|".join(map(str, parts))
+    return hashlib.blake2b(joined.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def tokens(
+    data: Any,
+    *,
+    input: str,  # noqa: A002 - the class's name
+    output: str,
+    cache_read: str = "",
+    cache_write: str = "",
+    cache_write_1h: str = "",
+    reasoning: str = "",
+    is_inclusive: bool = False,
+    is_reasoning_apart: bool = False,
+    where: str = "",
+) -> Tokens | None:
+    """Return the token counts of an object that names them in its own words.
+
+    Args:
+        data: A JSON object, or a Struct; None gives None, anything else no tokens and an issue.
+        input: The field of the input tokens.
+        output: The field of the output tokens.
+        cache_read: The field of the tokens read from a cache; "" for none.
+        cache_write: The field of the tokens written to a cache.
+        cache_write_1h: The field of those that are kept for an hour; they are a part of the cache writes.
+        reasoning: The field of the reasoning tokens.
+        is_inclusive: The input contains what was read from and written to a cache.
+        is_reasoning_apart: The output does not contain the reasoning.
+        where: A prefix for the issues.
+    """
+    if data is None:
+        return None
+    if isinstance(data, dict):
+        given = data.get
+    elif isinstance(data, str | int | float | list):
+        return Tokens(TokenUsage(), (f"{where}usage is a {type(data).__name__}",))
+    else:
+        given = lambda field, _data=data: getattr(_data, field, None)  # noqa: E731 - as dict.get
+    names = (input, output, cache_read, cache_write, cache_write_1h, reasoning)
+    counts: list[int] = []
+    issues: tuple[str, ...] = ()
+    for field in names:
+        value = given(field) if field else 0
+        if type(value) is int and 0 <= value <= MAX_COUNT:
+            counts.append(value)
+        else:
+            count, issue = read_count(value)
+            counts.append(count)
+            if issue:
+                issues = (*issues, f"{where}{field}: {issue}")
+    return Tokens(disjoint(*counts, is_inclusive=is_inclusive, is_reasoning_apart=is_reasoning_apart), issues)
+
+
+def disjoint(
+    given: int,
+    output: int,
+    cache_read: int = 0,
+    cache_write: int = 0,
+    cache_write_1h: int = 0,
+    reasoning: int = 0,
+    *,
+    is_inclusive: bool = False,
+    is_reasoning_apart: bool = False,
+) -> TokenUsage:
+    """Return counts in disjoint classes; a part is never more than its whole."""
+    if is_inclusive:
+        cache_read = min(cache_read, given)
+        cache_write = min(cache_write, given - cache_read)
+        given -= cache_read + cache_write
+    if is_reasoning_apart:
+        output += reasoning
+    return TokenUsage(
+        input=given, output=output, cache_read=cache_read, cache_write=max(cache_write, cache_write_1h),
+        cache_write_1h=cache_write_1h, reasoning=min(reasoning, output),
+    )  # fmt: skip
+
+
+def cost(value: Any) -> tuple[int | None, tuple[str, ...]]:
+    """Return a cost in USD as nano-USD, None for unknown; and what was wrong with it."""
+    cost_nano, issue = read_usd(value)
+    return cost_nano, (issue,) if issue else ()
