@@ -15,6 +15,7 @@ from typing import Any
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.contents import read_json, reasoning_of, text_of
 from sessionlog.sources.record import MAIN, UNKNOWN, Record, ScannedSession
 from sessionlog.sources.steps import (
@@ -99,6 +100,7 @@ class EventFold:
         self._context = Session()
         self._agents: dict[str, str] = {}
         self._seq = 0
+        self._used = TokenUsage()
         self._ts = ""
         self._new: list[dict[str, Any]] = []  # messages since the last request
         self._earlier = 0
@@ -249,6 +251,7 @@ class EventFold:
         if record is None:
             return {**data, "model": answer.model or None}
         is_known = record.model != UNKNOWN
+        self._used += record.usage
         return {
             **data,
             "usage": None if failed and not record.usage else record.usage.to_dict(),
@@ -379,10 +382,21 @@ class EventFold:
             yield from self._start(self._asked_ns)
             yield self._request(None, "")
         scanned = self._scanned
-        if scanned is not None and scanned.status is not None and self._seq:
-            yield self._event(
-                "session.end", scanned.last_ns, {"status": scanned.status, "error": scanned.error or None}
-            )
+        if scanned is None or not self._seq:
+            return
+        totals = self._totals()
+        if scanned.status is not None or totals:
+            data = {"status": scanned.status, "error": scanned.error or None, **totals}
+            yield self._event("session.end", scanned.last_ns, data)
+
+    def _totals(self) -> dict[str, Any]:
+        """What the session used in all, where its log sums it up beyond the responses."""
+        sums = [r for r in self._records.values() if (r.granularity == "session" or not r.requests) and r.usage]
+        if not sums:
+            return {}
+        costs = [record.cost_nano for record in sums if record.cost_nano is not None]
+        usage = sum((record.usage for record in sums), self._used)
+        return {"tokens": usage.to_dict(), "cost_usd": usd(sum(costs)) if costs else None}
 
 
 def _add_words(known: list[str], words: str, *, is_piece: bool = False) -> None:

@@ -72,6 +72,7 @@ class Thread(Struct):
         begun_ns: What the open answer answers.
         part_ns: The last part of the open answer.
         is_answering: An answer is open.
+        key: The response that was counted for it; "" while there is none.
     """
 
     agent: str = MAIN
@@ -79,6 +80,7 @@ class Thread(Struct):
     begun_ns: int | None = None
     part_ns: int | None = None
     is_answering: bool = False
+    key: str = ""
 
 
 class SessionState(Struct):
@@ -167,6 +169,7 @@ class UsageFold:
     Attributes:
         findings: What is wrong with the log.
         limits: The latest report on each rate limit, by name.
+        is_provisional: A session without a response was given, so the log has to be read whole once it has grown.
     """
 
     def __init__(
@@ -195,6 +198,7 @@ class UsageFold:
         self._harness, self._has_totals = harness or source, has_totals
         self.findings = Findings()
         self.limits: dict[str, Limit] = {}
+        self.is_provisional = False
         self._records: dict[str, list[Record]] = {}
         self._tools: dict[str, dict[str, ToolUse]] = {}
         self._sessions: dict[str, SessionState] = {}
@@ -339,10 +343,16 @@ class UsageFold:
     def _part(self, step: Text) -> None:
         self._begin_answer(self._touch(step.time), step.time)
 
-    def _begin_answer(self, session: SessionState, time_ns: int | None) -> Thread:
+    def _open_answer(self, session: SessionState, key: str = "") -> Thread:
+        """Return the thread with an open answer: the one before has ended where the counts of another one come."""
         thread = self._thread(session)
-        if not thread.is_answering:
-            thread.is_answering, thread.begun_ns, thread.part_ns = True, thread.asked_ns, None
+        if not thread.is_answering or (key and thread.key and thread.key != key):
+            thread.is_answering, thread.begun_ns, thread.part_ns, thread.key = True, thread.asked_ns, None, ""
+        thread.key = key or thread.key
+        return thread
+
+    def _begin_answer(self, session: SessionState, time_ns: int | None) -> Thread:
+        thread = self._open_answer(session)
         if time_ns is not None:
             thread.part_ns = time_ns
         return thread
@@ -370,9 +380,7 @@ class UsageFold:
             self._thread(session).is_answering = False
 
     def _open_response(self, session: SessionState, step: Response, key: str) -> None:
-        thread = self._thread(session)
-        if not thread.is_answering:
-            thread.is_answering, thread.begun_ns, thread.part_ns = True, thread.asked_ns, None
+        thread = self._open_answer(session, key)
         asked_ns = thread.begun_ns if step.asked is None else step.asked
         time_ns = step.time
         part_ns, after_ns = thread.part_ns, thread.asked_ns
@@ -561,8 +569,24 @@ class UsageFold:
         """Return the sessions, the log's own first; to be called once, at the end."""
         for done in self._open.values():
             self._close(done)
+        for session in self._sessions.values():
+            if session.turns and not (session.responses or session.totals or session.is_subagent_log):
+                self._give_unanswered(session)
         ids = sorted(self._sessions, key=lambda session_id: session_id != self._own_id)
         return tuple(self._scanned(self._sessions[session_id]) for session_id in ids)
+
+    def _give_unanswered(self, session: SessionState) -> None:
+        """Give an empty record, by which a session that nothing has answered yet is listed; it counts nowhere."""
+        self.is_provisional = True
+        self._give(
+            session.id,
+            Record(
+                time_ns=session.start_ns, provider=session.provider, model=session.model, response_model=None,
+                usage=_NOTHING, cost_nano=None, requests=0, granularity="session", priced=False,
+                active_ms=session.active_ns // _MS, project=session.folder, branch=session.branch,
+                version=session.version,
+            ),
+        )  # fmt: skip
 
     def _scanned(self, session: SessionState) -> ScannedSession:
         is_part = session.is_subagent_log
@@ -581,6 +605,7 @@ class UsageFold:
             error=session.error if session.status == "error" else "",
             turns=None if is_part else session.turns,
             last_turn_ns=None if is_part else session.last_turn_ns,
+            counted=is_part or bool(session.responses or session.totals or not session.turns),
             records=tuple(self._records.get(session.id, ())),
             tools=tuple(self._tools.get(session.id, {}).values()),
         )

@@ -347,8 +347,12 @@ class _Driver(Generic[R]):
                 fold.feed(step)
         finally:
             log.close()
+        sessions = fold.finish()
         return LogScan(
-            sessions=fold.finish(), problems=fold.findings.problems, limits=tuple(fold.limits.values()), resume=kept
+            sessions=sessions,
+            problems=fold.findings.problems,
+            limits=tuple(fold.limits.values()),
+            resume=None if fold.is_provisional else kept,
         )
 
     def _feed(self, fold: UsageFold, rows: Iterator[R | Problem], state: Any) -> None:
