@@ -90,8 +90,9 @@ class SourceCheck:
                     told.update({"requests": 1, **_counts(value.usage)})
                 elif isinstance(value, SessionEnd):
                     told.update(_counts(value.tokens))
+        beside = [self._source.scan(other, None) for other in self._source.subagent_logs(log)]
         sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session') FROM {FROM} WHERE r.requests > 0"  # noqa: S608 - names of the schema
-        [(*counts, sums)] = self._book(whole).query(sql, {})
+        [(*counts, sums)] = self._book(whole, *beside).query(sql, {})
         counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
         if sums:
             counted["requests"] = told["requests"] = 0

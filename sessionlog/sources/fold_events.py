@@ -8,7 +8,7 @@ and the results of its tools. What sub-agents answer comes beside the conversati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,20 +74,21 @@ class _Answer:
 
 
 class EventFold:
-    """Makes the events of one session."""
+    """Makes the events of one session.
 
-    def __init__(
-        self, sessions: Sequence[ScannedSession], *, own_id: str, place: Callable[[], str], only: str | None = None
-    ) -> None:
+    Attributes:
+        place: A name of the row whose steps come next, as the scan had it.
+    """
+
+    def __init__(self, sessions: Sequence[ScannedSession], *, own_id: str, only: str | None = None) -> None:
         """Begin.
 
         Args:
             sessions: What a scan of the log gave.
             own_id: The session that steps belong to before a `Session` step names one.
-            place: A name of the row that is read now, as the scan had it.
             only: The session whose steps make events; None = all of the log's.
         """
-        self._place, self._only = place, only
+        self.place, self._only = "", only
         wanted = only or own_id
         self._scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
         self._records: dict[str, Record] = {}
@@ -183,7 +184,7 @@ class EventFold:
             answer.calls[-1].input += step.text
 
     def _response(self, step: Response) -> Iterator[Event]:
-        answer, key = self._main, step.key or self._place()
+        answer, key = self._main, step.key or self.place
         if answer.counted and answer.key != key:
             yield from self._complete()
             answer = self._main
@@ -286,7 +287,7 @@ class EventFold:
         if isinstance(step, Request | Prompt | Compaction):
             self._side.pop(self._thread, None)
             return
-        key = (step.key or self._place()) if isinstance(step, Response) else ""
+        key = (step.key or self.place) if isinstance(step, Response) else ""
         is_next = answer is not None and (
             (isinstance(step, Response) and answer.counted and answer.key != key)
             or (isinstance(step, Text | ToolCall) and answer.final)
@@ -305,6 +306,15 @@ class EventFold:
                 record = self._records.pop(key, None)
                 answer.counted, answer.key, answer.record = True, key, record
             self._add_row(answer, step)
+
+    def take_beside(self, log: str, step: Step) -> None:
+        """Take a step of a sub-agent's own log: it comes beside the conversation."""
+        if isinstance(step, Session):
+            self._agents[log] = step.agent or self._agents.get(log, MAIN)
+            return
+        thread, self._thread = self._thread, log
+        self._take_side(step)
+        self._thread = thread
 
     def _beside(self, agent: str, answer: _Answer) -> Iterator[Event]:
         is_repeated = answer.counted and answer.record is None and answer.key

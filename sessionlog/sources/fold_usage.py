@@ -556,7 +556,7 @@ class UsageFold:
     def _set_status(self, session: SessionState, status: str | None, error: str) -> None:
         if not self._thread_id:
             session.status = status
-            session.error = first_words(error) if status == "error" else session.error
+            session.error = first_words(error) or session.error
 
     def _limit(self, step: RateLimit) -> None:
         self.limits[step.limit.name] = step.limit

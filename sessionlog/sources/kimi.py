@@ -27,6 +27,7 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from glob import escape, glob
 from typing import Any
 
 from msgspec import Struct
@@ -414,6 +415,14 @@ def _model_name(alias: str) -> str:
     return "" if model.startswith("__") and model.endswith("__") else model
 
 
+def _subagent_logs(path: str) -> list[str]:
+    """The logs of a session's sub-agents; none for those of a sub-agent."""
+    if _names(path)[1]:
+        return []
+    found = sorted(glob(os.path.join(escape(_folders(path)[0]), "*agents", "*", "wire.jsonl")))
+    return [log for log in found if _names(log)[1]]
+
+
 def _is_row(row: Mapping[str, Any]) -> bool:
     message = mapping(row.get("message"))
     if isinstance(message.get("payload"), dict) and "timestamp" in row:
@@ -444,4 +453,5 @@ SOURCE = source(
     session_of=lambda path: _names(path)[0],
     name_sessions=_log_names,
     sidecars=_sidecars,
+    subagent_logs=_subagent_logs,
 )

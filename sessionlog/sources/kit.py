@@ -7,11 +7,14 @@ means (`steps`); `source` makes a `Source` of it. Everything else is here and in
 from __future__ import annotations
 
 import base64
+import heapq
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -193,10 +196,10 @@ class LogFormat(Generic[R]):
     can_resume: bool
 
 
-def json_lines(row: type[R], *, row_start: bytes = b"") -> LogFormat[R]:
+def json_lines(row: type[R], *, row_start: bytes = b"", can_resume: bool = True) -> LogFormat[R]:
     """Describe a JSONL log by the Struct of its rows; `row_start` begins each row, to find those behind torn ones."""
     typed = TypedRows(row, row_start=row_start)
-    return LogFormat(lambda path, resume: _LineReading(typed, path, resume), True)
+    return LogFormat(lambda path, resume: _LineReading(typed, path, resume), can_resume)
 
 
 def whole_log(read: Callable[[str], Iterable[R | Problem]]) -> LogFormat[R]:
@@ -226,6 +229,7 @@ def source(
     parser_version: int = 1,
     retention: Callable[[Env], Retention | None] = lambda _: None,
     sidecars: Callable[[str], Iterable[str]] = lambda _: (),
+    subagent_logs: Callable[[str], Iterable[str]] = lambda _: (),
 ) -> Source:
     """Make a source of its description.
 
@@ -250,10 +254,13 @@ def source(
         parser_version: Rises when a scan would give other numbers for the same bytes.
         retention: env → how long logs are kept.
         sidecars: path → other files that a scan of this log reads.
+        subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
     """
     places = tuple(places)
     names = name_sessions or (lambda path: (session_of(path),))
-    driver = _Driver(id, rows, steps, state, state_type, finish, session_of, names, is_apart, harness, has_totals)
+    driver = _Driver(
+        id, rows, steps, state, state_type, finish, session_of, names, subagent_logs, is_apart, harness, has_totals
+    )
     listed = list_logs or _lister(logs)
     known = recognises
     if known is None:
@@ -271,6 +278,7 @@ def source(
         name_sessions=names,
         retention=retention,
         beside=sidecars,
+        subagent_logs=subagent_logs,
         profiles=lambda env: watched_prefixes(env, places),
     )
 
@@ -312,13 +320,14 @@ class _Driver(Generic[R]):
         finish: Callable[[Any], Iterable[Step]],
         session_of: Callable[[str], str],
         name_sessions: Callable[[str], Iterable[str]],
+        subagent_logs: Callable[[str], Iterable[str]],
         is_apart: bool,
         harness: str,
         has_totals: bool,
     ) -> None:
         self._id, self._rows, self._steps, self._new_state = source_id, rows, steps, new_state
         self._finish, self._session_of, self._is_apart = finish, session_of, is_apart
-        self._name_sessions = name_sessions
+        self._name_sessions, self._subagent_logs = name_sessions, subagent_logs
         self._harness, self._has_totals = harness, has_totals
         self._decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
 
@@ -388,19 +397,34 @@ class _Driver(Generic[R]):
         only = session_id if is_other or self._is_apart else None
         if session_id not in {None, own, *known, *self._name_sessions(path)}:
             return
+        beside = [] if only else list(self._subagent_logs(path))
+        for other in beside:
+            sessions = (*sessions, *self.scan(other, None).sessions)
+        fold = EventFold(sessions, own_id=own, only=only)
+        logs = [self._timed(one, number) for number, one in enumerate((path, *beside))]
+        for _, number, place, step in heapq.merge(*logs, key=itemgetter(0)) if beside else logs[0]:
+            fold.place = place
+            if isinstance(step, Problem):
+                if not number:
+                    yield step
+            elif number:
+                fold.take_beside(beside[number - 1], step)
+            else:
+                yield from fold.take(step)
+        yield from fold.end()
+
+    def _timed(self, path: str, number: int) -> Iterator[tuple[int, int, str, Step | Problem]]:
+        """Yield (time, number of the log, place of the row, step); a step without a time has that of the one before."""
         state = self._new_state(path)
         log = self._rows.open(path, None)
+        time_ns = 0
         try:
-            fold = EventFold(sessions, own_id=own, place=lambda: log.place()[0], only=only)
-            for rows in (log.rows(), log.last()):
-                for row in rows:
-                    if isinstance(row, Problem):
-                        yield row
-                        continue
-                    for step in self._steps(row, state):
-                        yield from fold.take(step)
+            for row in chain(log.rows(), log.last()):
+                place = log.place()[0]
+                for step in (row,) if isinstance(row, Problem) else self._steps(row, state):
+                    time_ns = getattr(step, "time", None) or time_ns
+                    yield time_ns, number, place, step
             for step in self._finish(state):
-                yield from fold.take(step)
-            yield from fold.end()
+                yield time_ns, number, "", step
         finally:
             log.close()

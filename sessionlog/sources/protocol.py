@@ -97,6 +97,7 @@ class Source:
             log is read again when they change.
         profiles: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for again
             when other names are there.
+        subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
     """
 
     id: str
@@ -111,6 +112,7 @@ class Source:
     retention: Callable[[Env], Retention | None] = lambda _: None
     beside: Callable[[str], Iterable[str]] = lambda _: ()
     profiles: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
+    subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
