@@ -33,6 +33,9 @@ OURS = {
     "kimi": "kimi",
     "llm": "llm",
     "otel": "otel",
+    "copilot": "copilot",
+    "cline": "cline",
+    "droid": "droid",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 

@@ -1,0 +1,221 @@
+"""cline: the Cline CLI, a JSON document of messages for each session and for each of its sub-agents.
+
+Where: `$CLINE_DIR`, else `~/.cline`: `data/sessions/<session>/<session>.messages.json`, its sub-agents beside it in
+`agent_<id>.messages.json`, and `<session>.json` with the session's facts (cwd, status, model, provider, prompt, title).
+Shape: `{"version", "sessionId", "agent", "origin": {"version", "parentThreadId"?}, "messages": […]}`, a message `{"id",
+"role", "content", "ts": ms, "modelInfo"?: {"id", "provider"}, "metrics"?: {"inputTokens", "outputTokens",
+"cacheReadTokens", "cacheWriteTokens"}}`; contents in Anthropic's words.
+
+Traps:
+
+- `inputTokens` contains what was read from and written to a cache. Reasoning is not counted apart.
+- The document is written whole again and again: it is read whole.
+- Prompts are wrapped in `<user_input mode="…">`; results of tools are lists of `{"query", "result", "success"}`.
+- A failed request is an assistant's message without metrics, at the end of a session whose status is `failed`.
+- A sub-agent's `sessionId` is not its parent's: `origin.parentThreadId` is.
+
+Seen: 3.0.65 (November 2026).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from glob import escape, glob
+from typing import Any
+
+from msgspec import Struct
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable
+from sessionlog.sources.kit import (
+    SUB_AGENT,
+    UNKNOWN,
+    At,
+    Problem,
+    Prompt,
+    Response,
+    Session,
+    Status,
+    Step,
+    ToolCall,
+    ToolResult,
+    first_of,
+    folder,
+    mapping,
+    name,
+    parts_of,
+    read_json,
+    read_time,
+    source,
+    text,
+    text_of,
+    tokens,
+    whole_log,
+)
+
+_LARGEST = 256 << 20
+_WRAPPED = re.compile(r"\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.DOTALL)
+_STATUS = {"completed": "success", "failed": "error", "cancelled": "cancelled", "aborted": "cancelled"}
+
+
+class Row(Struct):
+    """The document's own fields (`origin` and so on) in its first row, then a message in each."""
+
+    message: Mapping[str, Any]
+    is_document: bool = False
+
+
+class State(Struct):
+    """What is known of the log."""
+
+    path: str
+    session: str = ""
+    facts: dict[str, Any] = {}
+    last_ns: int | None = None
+
+
+def _read(path: str) -> Iterator[Row | Problem]:
+    """Yield a document and its messages.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+    """
+    content = files.read_small(path, _LARGEST)
+    if content is None:
+        raise LogNotReadable(f"{path}: no such file")
+    document = read_json(content)
+    if not isinstance(document, dict):
+        yield Problem(path=path, line=0, offset=0, kind="not_json", detail="the document is no JSON object")
+        return
+    messages = document.pop("messages", None)
+    yield Row(document, is_document=True)
+    for message in messages if isinstance(messages, list) else ():
+        yield Row(mapping(message))
+
+
+def _begin(path: str) -> State:
+    session = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    try:
+        facts = mapping(read_json(files.read_small(_facts_file(path)) or b"null"))
+    except (LogNotReadable, OSError):
+        facts = {}
+    return State(path, session, dict(facts))
+
+
+def _facts_file(path: str) -> str:
+    directory = os.path.dirname(os.path.abspath(path))
+    return os.path.join(directory, f"{os.path.basename(directory)}.json")
+
+
+def steps(row: Row, state: State) -> Iterator[Step]:
+    """What a row means."""
+    if row.is_document:
+        yield _session(row.message, state)
+        return
+    message, time = row.message, read_time(row.message.get("ts"))
+    state.last_ns = time or state.last_ns
+    if message.get("role") == "assistant":
+        yield from _answer(message, time, state)
+        return
+    words = []
+    for part in parts_of(message.get("content")):
+        if part.get("type") == "tool_result":
+            yield _result(time, part)
+        elif text(part.get("text")):
+            words.append(text(part["text"]))
+    if words:
+        given = "\n".join(words)
+        wrapped = _WRAPPED.match(given)
+        yield Prompt(time, wrapped[1] if wrapped else given, role="user" if wrapped else "system")
+    yield At(time)
+
+
+def _session(document: Mapping[str, Any], state: State) -> Session:
+    origin, facts = mapping(document.get("origin")), state.facts
+    parent = name(origin.get("parentThreadId"))
+    return Session(
+        id=parent or name(document.get("sessionId")) or state.session,
+        is_subagent_log=bool(parent),
+        agent=SUB_AGENT if parent else "",
+        version=name(origin.get("version")),
+        project=folder(facts.get("cwd")),
+        provider=name(facts.get("provider")),
+        model=name(facts.get("model")),
+        title=text(mapping(facts.get("metadata")).get("title")),
+        system_prompt=text(document.get("system_prompt")),
+        time=read_time(facts.get("started_at")),
+    )
+
+
+def _answer(message: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+    model, content = mapping(message.get("modelInfo")), message.get("content")
+    counts = tokens(
+        message.get("metrics"), input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
+        cache_write="cacheWriteTokens", is_inclusive=True,
+    )  # fmt: skip
+    has_failed = counts is None and state.facts.get("status") == "failed"
+    yield Response(
+        time=time,
+        key=f"{state.session}:{name(message.get('id'))}" if message.get("id") else "",
+        tokens=counts,
+        failed=has_failed,
+        error=text_of(content) if has_failed else "",
+        model=name(model.get("id")),
+        provider=name(model.get("provider")),
+        text="" if has_failed else content,
+        reasoning=content if isinstance(content, list) else "",
+        final=counts is None,
+    )
+    for part in parts_of(content):
+        if part.get("type") == "tool_use":
+            yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+
+
+def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
+    outputs, failed = [], part.get("is_error") is True
+    for one in parts_of(part.get("content")):
+        outputs.append(text(one.get("result")) or text(one.get("text")) or text(one.get("error")))
+        failed = failed or one.get("success") is False
+    return ToolResult(time, name(part.get("tool_use_id")), "\n".join(filter(None, outputs)), failed=failed)
+
+
+def _finish(state: State) -> Iterator[Step]:
+    status = _STATUS.get(text(state.facts.get("status")))
+    if status:
+        yield Status(read_time(state.facts.get("ended_at")) or state.last_ns, status)
+
+
+def _subagent_logs(path: str) -> list[str]:
+    """The documents of a session's sub-agents; none for those of a sub-agent."""
+    directory, own = os.path.split(os.path.abspath(path))
+    is_main = own == f"{os.path.basename(directory)}.messages.json"
+    return sorted(glob(os.path.join(escape(directory), "agent_*.messages.json"))) if is_main else []
+
+
+def _recognises(path: str, head: bytes) -> bool:
+    return path.endswith(".json") and b'"messages"' in head and b'"sessionId"' in head and b'"origin"' in head
+
+
+def _log_names(path: str) -> tuple[str, ...]:
+    session, own = _begin(path).session, os.path.basename(path).removesuffix(".messages.json")
+    return (session if own == session else f"{session}/{own}",)
+
+
+SOURCE = source(
+    id="cline",
+    title="Cline CLI",
+    places=(first_of("$CLINE_DIR", "~/.cline", below=("data/sessions",)),),
+    logs="*.messages.json",
+    rows=whole_log(_read),
+    steps=steps,
+    state=_begin,
+    state_type=State,
+    finish=_finish,
+    recognises=_recognises,
+    session_of=lambda path: _begin(path).session,
+    name_sessions=_log_names,
+    sidecars=lambda path: (_facts_file(path),),
+    subagent_logs=_subagent_logs,
+)

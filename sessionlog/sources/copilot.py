@@ -1,0 +1,158 @@
+"""copilot: GitHub's Copilot CLI, an `events.jsonl` for each session.
+
+Where: `$COPILOT_HOME`, else `~/.copilot`: `session-state/<session>/events.jsonl`. Shape: `{"type", "data", "timestamp",
+"id", "parentId"}` a row, `agentId` besides where a sub-agent acts. `session.start` (sessionId, copilotVersion,
+context), `user.message`, `assistant.turn_start`, `session.usage_record` (usage, one for each request),
+`assistant.message` (content, reasoningText, apiCallId), `tool.execution_start` and `tool.execution_complete`,
+`subagent.started`, `session.error`, `abort`, `session.shutdown`.
+
+Traps:
+
+- `inputTokens` contains what was read from and written to a cache, `outputTokens` the reasoning.
+- `session.shutdown` repeats the session's sums, and `session-store.db` the same requests: neither is added.
+- `apiCallId` is the response's id with its provider, so it names a response in all logs; a usage record comes before
+  the words of its answer.
+- `cost` counts premium requests, not money. `modelProvider` is `other` for keys of one's own: then `providerType` says
+  which protocol is spoken.
+- A request that was refused or interrupted has no usage record; `session.error` is a failed one.
+
+Seen: 1.0.102 (November 2026).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from sessionlog.sources.kit import (
+    SUB_AGENT,
+    At,
+    Prompt,
+    Request,
+    Response,
+    Session,
+    Status,
+    Step,
+    ToolCall,
+    ToolResult,
+    first_of,
+    folder,
+    json_lines,
+    mapping,
+    name,
+    read_duration,
+    read_time,
+    source,
+    stem_of,
+    text,
+    tokens,
+)
+
+_PROVIDER = "github-copilot"
+
+
+class Row(Struct, rename="camel"):
+    """One event."""
+
+    type: Any = None
+    data: Any = None
+    timestamp: Any = None
+    agent_id: Any = None
+
+
+class State(Struct):
+    """Whose rows came last: "" for the session's own agent, else a sub-agent's id."""
+
+    thread: str = ""
+
+
+def steps(row: Row, state: State) -> Iterator[Step]:
+    """What an event means."""
+    time, data, thread = read_time(row.timestamp), mapping(row.data), name(row.agent_id)
+    if thread != state.thread:
+        state.thread = thread
+        yield Session(thread=thread)
+    match row.type:
+        case "session.start" | "session.resume":
+            context = mapping(data.get("context"))
+            yield Session(
+                time=time, project=folder(context.get("cwd")), branch=name(context.get("branch")),
+                version=name(data.get("copilotVersion")), model=name(data.get("selectedModel")), provider=_PROVIDER,
+            )  # fmt: skip
+        case "session.model_change" if not thread:
+            yield Session(time=time, model=name(data.get("newModel")))
+        case "subagent.started":
+            yield Session(time=time, agent=name(data.get("agentName")) or SUB_AGENT)
+        case "system.message":
+            yield Session(time=time, system_prompt=text(data.get("content")))
+        case "user.message":
+            yield Prompt(time, text(data.get("content")), role="system" if thread else "user")
+        case "assistant.turn_start":
+            yield Request(time)
+        case "session.usage_record":
+            yield _response(time, mapping(data.get("usage")))
+        case "assistant.message":
+            answer = text(data.get("content"))
+            yield Response(
+                time=time, key=name(data.get("apiCallId")), text=answer, reasoning=text(data.get("reasoningText"))
+            )
+            yield Status(time, None if data.get("toolRequests") else "success")
+        case "tool.execution_start":
+            tool = name(data.get("mcpToolName")) or name(data.get("toolName"))
+            yield ToolCall(
+                time, name(data.get("toolCallId")), tool, data.get("arguments"), name(data.get("mcpServerName"))
+            )
+        case "tool.execution_complete":
+            result = mapping(data.get("result")) or mapping(data.get("error"))
+            output = text(result.get("content")) or text(result.get("message"))
+            yield ToolResult(time, name(data.get("toolCallId")), output, failed=data.get("success") is False)
+        case "session.error":
+            yield Response(time=time, failed=True, error=text(data.get("message")) or "failed")
+        case "abort":
+            yield Status(time, "cancelled")
+        case _:
+            yield At(time)
+
+
+def _response(time: int | None, usage: Mapping[str, Any]) -> Response:
+    provider = name(usage.get("modelProvider"))
+    return Response(
+        time=time,
+        key=name(usage.get("apiCallId")) or name(mapping(usage.get("accounting")).get("usageId")),
+        tokens=tokens(
+            usage, input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
+            cache_write="cacheWriteTokens", reasoning="reasoningTokens", is_inclusive=True,
+        ),
+        provider=provider if provider not in {"", "other"} else name(usage.get("providerType")),
+        model=name(usage.get("model")),
+        latency_ms=read_duration(usage.get("duration")),
+        finish=name(usage.get("finishReason")),
+    )  # fmt: skip
+
+
+def _session_of(path: str) -> str:
+    """The session's folder bears its id; a file that was copied elsewhere is named by itself."""
+    is_in_place = os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(path)))) == "session-state"
+    return os.path.basename(os.path.dirname(os.path.abspath(path))) if is_in_place else stem_of(path)
+
+
+def _is_row(row: Mapping[str, Any]) -> bool:
+    data = mapping(row.get("data"))
+    return row.get("type") == "session.start" and ("copilotVersion" in data or data.get("producer") == "copilot-agent")
+
+
+SOURCE = source(
+    id="copilot",
+    title="Copilot CLI",
+    places=(first_of("$COPILOT_HOME", "~/.copilot", below=("session-state",)),),
+    logs=("events.jsonl",),
+    rows=json_lines(Row),
+    steps=steps,
+    state=lambda _: State(),
+    state_type=State,
+    is_row=_is_row,
+    session_of=_session_of,
+)
