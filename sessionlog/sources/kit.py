@@ -190,10 +190,12 @@ class LogFormat(Generic[R]):
     Attributes:
         open: (path, where to go on) → the log, open.
         can_resume: A scan can go on where an earlier one has ended.
+        of_session: Session id → how the rows of that session alone are read; None = all of the log is.
     """
 
     open: Callable[[str, Resume | None], _LineReading[R] | _WholeReading[R]]
     can_resume: bool
+    of_session: Callable[[str], LogFormat[R]] | None = None
 
 
 def json_lines(row: type[R], *, row_start: bytes = b"", can_resume: bool = True) -> LogFormat[R]:
@@ -202,9 +204,19 @@ def json_lines(row: type[R], *, row_start: bytes = b"", can_resume: bool = True)
     return LogFormat(lambda path, resume: _LineReading(typed, path, resume), can_resume)
 
 
-def whole_log(read: Callable[[str], Iterable[R | Problem]]) -> LogFormat[R]:
-    """Describe any other log (a database, a JSON document) by a function that yields its rows, from their beginning."""
-    return LogFormat(lambda path, _: _WholeReading(read, path), False)
+def whole_log(
+    read: Callable[[str], Iterable[R | Problem]],
+    read_session: Callable[[str, str], Iterable[R | Problem]] | None = None,
+) -> LogFormat[R]:
+    """Describe any other log (a database, a JSON document) by a function that yields its rows, from their beginning.
+
+    Where a log holds many sessions, `read_session` may yield the rows of one alone, given its id; then every response
+    has to have a key, since the numbers of rows differ.
+    """
+    of_session = None
+    if read_session is not None:
+        of_session = lambda session_id: whole_log(lambda path: read_session(path, session_id))  # noqa: E731 - as `open`
+    return LogFormat(lambda path, _: _WholeReading(read, path), False, of_session)
 
 
 def source(
@@ -338,12 +350,15 @@ class _Driver(Generic[R]):
             LogNotReadable: It cannot be opened.
             MissingExtra: A packed file without a decoder.
         """
+        return self._scan(path, resume, self._rows)
+
+    def _scan(self, path: str, resume: Resume | None, rows: LogFormat[R]) -> LogScan:
         fold_state, state = None, None
         if resume is not None:
             fold_state, state = self._decode(base64.b64decode(resume.state["state"]))
         else:
             state = self._new_state(path)
-        log = self._rows.open(path, resume)
+        log = rows.open(path, resume)
         try:
             fold = UsageFold(
                 self._id, path, self._session_of(path), place=log.place, harness=self._harness,
@@ -389,7 +404,11 @@ class _Driver(Generic[R]):
         A log that is one session may hold rows of others (those that it was forked from): read by another's id it gives
         those rows alone, else all of them.
         """
-        sessions = self.scan(path, None).sessions
+        rows = self._rows
+        if rows.of_session is not None:
+            session_id = session_id or next(iter(self._name_sessions(path)), "")
+            rows = rows.of_session(session_id)
+        sessions = self._scan(path, None, rows).sessions
         own, known = self._session_of(path), [session.session_id for session in sessions]
         if session_id is None and self._is_apart and known:
             session_id = known[0]
@@ -401,7 +420,7 @@ class _Driver(Generic[R]):
         for other in beside:
             sessions = (*sessions, *self.scan(other, None).sessions)
         fold = EventFold(sessions, own_id=own, only=only)
-        logs = [self._timed(one, number) for number, one in enumerate((path, *beside))]
+        logs = [self._timed(one, number, rows) for number, one in enumerate((path, *beside))]
         for _, number, place, step in heapq.merge(*logs, key=itemgetter(0)) if beside else logs[0]:
             fold.place = place
             if isinstance(step, Problem):
@@ -413,10 +432,10 @@ class _Driver(Generic[R]):
                 yield from fold.take(step)
         yield from fold.end()
 
-    def _timed(self, path: str, number: int) -> Iterator[tuple[int, int, str, Step | Problem]]:
+    def _timed(self, path: str, number: int, rows: LogFormat[R]) -> Iterator[tuple[int, int, str, Step | Problem]]:
         """Yield (time, number of the log, place of the row, step); a step without a time has that of the one before."""
         state = self._new_state(path)
-        log = self._rows.open(path, None)
+        log = rows.open(path, None)
         time_ns = 0
         try:
             for row in chain(log.rows(), log.last()):

@@ -1,0 +1,122 @@
+"""Databases: what sources that read an agent's SQLite database share.
+
+Tables and columns come and go from version to version, so a missing column reads as NULL and a missing table as an
+empty one. What is damaged or locked ends the rows of a query and is noted; only a database that cannot be opened at all
+raises. A database is opened as `reader.database` does it: read-only, without leaving a trace.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.reader.database import open_database
+from sessionlog.sources.typed import MISFITS, Typed
+
+T = TypeVar("T")
+Cells = tuple[Any, ...]
+
+_MAGIC = b"SQLite format 3\x00"
+_BROKEN = (sqlite3.Error, UnicodeDecodeError)  # a message of SQLite's that quotes damaged names is no UTF-8
+
+
+class Database:
+    """A database that is open for reading; to be used in a `with` statement."""
+
+    def __init__(self, path: str) -> None:
+        """Open it.
+
+        Raises:
+            LogNotReadable: Missing, no database, locked, or no permission.
+        """
+        self.path = path
+        self._problems: list[Problem] = []
+        self._columns: dict[str, frozenset[str]] = {}
+        try:
+            self._connection = open_database(path)
+        except UnicodeDecodeError as error:
+            raise LogNotReadable(f"{path}: the database is damaged") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self._connection.close()
+
+    def note(self, kind: str, detail: str) -> None:
+        """Note a problem of the database."""
+        self._problems.append(Problem(path=self.path, line=0, offset=0, kind=kind, detail=detail))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what has been noted since this was last asked."""
+        found, self._problems = self._problems, []
+        yield from found
+
+    def tables(self) -> frozenset[str]:
+        """Return the names of its tables."""
+        return frozenset(str(name) for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a table; none where there is no such table."""
+        known = self._columns.get(table)
+        if known is None:
+            known = frozenset(str(cells[1]) for cells in self.rows(f"PRAGMA table_info({table})"))
+            self._columns[table] = known
+        return known
+
+    def rows(self, query: str, *values: Any) -> Iterator[Cells]:
+        """Yield the rows of a query, up to where the database is damaged or locked; a blob is read as text."""
+        try:
+            with closing(self._connection.execute(query, values)) as cursor:
+                for cells in cursor:
+                    yield _as_texts(cells) if bytes in map(type, cells) else cells
+        except _BROKEN as error:
+            self.note("bad_database", str(error))
+
+    def select(self, table: str, names: Iterable[str], rest: str = "", *values: Any) -> Iterator[Cells]:
+        """Yield columns of a table, None for those that it lacks; `rest` is what follows the table in the query."""
+        have = self.columns(table)
+        if have:
+            cells = ", ".join(name if name in have else "NULL" for name in names)
+            yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values)  # noqa: S608 - names of the source's own
+
+    def decode(self, typed: Typed[T], value: Any, place: str) -> T | None:
+        """Return a column's JSON object by type; None for what is none, which is noted with its place."""
+        found = decode_object(typed, value)
+        if found[0] is None:
+            self.note("not_json", f"{place}: {found[1]}")
+        return found[0]
+
+
+def _as_texts(cells: Cells) -> Cells:
+    return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells)
+
+
+def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
+    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
+    try:
+        return typed.decode(value), ""
+    except (*MISFITS, TypeError):
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    flaw = "no JSON object"
+    for item in find_objects(data):
+        if not isinstance(item, Flaw):
+            return typed.fit(item[0]), ""
+        flaw = item.detail
+    return None, flaw
+
+
+def tables_of(path: str, head: bytes) -> frozenset[str]:
+    """Return the tables of a file that begins with `head`; none for what is no database, or cannot be opened."""
+    if not head.startswith(_MAGIC):
+        return frozenset()
+    try:
+        with Database(path) as database:
+            return database.tables()
+    except LogNotReadable:
+        return frozenset()
