@@ -73,6 +73,8 @@ class Thread(Struct):
         part_ns: The last part of the open answer.
         is_answering: An answer is open.
         key: The response that was counted for it; "" while there is none.
+        responses: How many there were.
+        used: What they used, and what sums held beyond them, by model; under "" for all models.
     """
 
     agent: str = MAIN
@@ -81,6 +83,8 @@ class Thread(Struct):
     part_ns: int | None = None
     is_answering: bool = False
     key: str = ""
+    responses: int = 0
+    used: dict[str, TokenUsage] = {}
 
 
 class SessionState(Struct):
@@ -108,7 +112,6 @@ class SessionState(Struct):
     model: str = UNKNOWN
     threads: dict[str, Thread] = {}
     calls: dict[str, ToolUse] = {}
-    used: dict[str, TokenUsage] = {}
     responses: int = 0
     totals: int = 0
 
@@ -119,6 +122,7 @@ class OpenResponse(Struct):
     Attributes:
         record: Its record so far.
         session: Whose it is.
+        thread: Which conversation's.
         asked_ns: What it answers.
         ended_ns: Its last part.
         finish: Why it stopped, if that is known.
@@ -127,6 +131,7 @@ class OpenResponse(Struct):
 
     record: Record
     session: str
+    thread: str
     asked_ns: int | None
     ended_ns: int | None
     finish: str = ""
@@ -259,7 +264,7 @@ class UsageFold:
     def _open_session(self, session_id: str) -> SessionState:
         known = self._sessions.get(session_id)
         if known is None:
-            known = self._sessions[session_id] = SessionState(session_id, threads={}, calls={}, used={})
+            known = self._sessions[session_id] = SessionState(session_id, threads={}, calls={})
         return known
 
     def _thread(self, session: SessionState) -> Thread:
@@ -416,8 +421,9 @@ class UsageFold:
             speed=step.speed,
             service_tier=step.service_tier,
         )
-        self._open[key, step.rank] = OpenResponse(record, session.id, asked_ns, time_ns, step.finish)
+        self._open[key, step.rank] = OpenResponse(record, session.id, self._thread_id, asked_ns, time_ns, step.finish)
         session.responses += 1
+        thread.responses += 1
         if len(self._open) > _OPEN_RESPONSES:
             self._close(self._open.pop(next(iter(self._open))))
 
@@ -457,7 +463,7 @@ class UsageFold:
             record.latency_ms = (ended_ns - asked_ns) / _MS
         self._give(done.session, record)
         if self._has_totals:
-            used = self._sessions[done.session].used
+            used = self._sessions[done.session].threads[done.thread].used
             for model in ("", record.model):
                 used[model] = used.get(model, _NOTHING) + record.usage
 
@@ -512,14 +518,15 @@ class UsageFold:
         while self._open:
             self._close(self._open.pop(next(iter(self._open))))
         scope = cut_name(step.model) if step.per_model else ""
-        used = session.used.get(scope, _NOTHING)
+        thread = self._thread(session)
+        used = thread.used.get(scope, _NOTHING)
         rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
-        is_session = not session.responses
+        is_session = not thread.responses
         for number in range(step.failed_requests):
             self._give_total(session, step, _NOTHING, f"failed:{number}", failed=True, is_session=is_session)
         if rest == _NOTHING and not (is_session and step.requests and step.tokens is not None):
             return
-        session.used[scope] = used + rest
+        thread.used[scope] = used + rest
         session.totals += 1
         self._give_total(session, step, rest, str(session.totals), failed=False, is_session=is_session)
 
@@ -541,7 +548,7 @@ class UsageFold:
                 priced=not failed,
                 active_ms=0 if session.is_subagent_log else active_ms,
                 granularity="session" if is_session else "request",
-                key=f"{session.id}:total:{step.model if step.per_model else ''}:{name}",
+                key=f"{session.id}:{self._thread_id}:total:{step.model if step.per_model else ''}:{name}",
                 superseded_by=step.superseded_by,
                 project=session.folder,
                 branch=session.branch,

@@ -224,8 +224,8 @@ class ToolResult(Struct):
 class Totals(Struct, kw_only=True):
     """What the session has used in all up to now, as the agent itself sums it up.
 
-    What it holds beyond the responses since the session began, class by class, makes a record of its own: of
-    granularity `session` where the log has no responses.
+    What it holds beyond the responses of the thread since it began, class by class, makes a record of its own: of
+    granularity `session` where the thread has no responses.
 
     Attributes:
         time: When it was summed up.
