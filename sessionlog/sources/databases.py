@@ -8,7 +8,7 @@ raises. A database is opened as `reader.database` does it: read-only, without le
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -120,3 +120,23 @@ def tables_of(path: str, head: bytes) -> frozenset[str]:
             return database.tables()
     except LogNotReadable:
         return frozenset()
+
+
+def has_columns(path: str, head: bytes, wanted: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a file that begins with `head` is a database whose tables have these columns."""
+    if not head.startswith(_MAGIC):
+        return False
+    try:
+        with Database(path) as database:
+            return all(database.columns(table) >= set(names) for table, names in wanted.items())
+    except LogNotReadable:
+        return False
+
+
+def root_of(session_id: str, parents: Mapping[str, str]) -> str:
+    """Return the session at the top of those that a sub-agent's session works for, as far as they are known."""
+    seen = {session_id}
+    while (parent := parents.get(session_id, "")) in parents and parent not in seen:
+        seen.add(parent)
+        session_id = parent
+    return session_id

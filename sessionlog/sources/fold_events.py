@@ -173,8 +173,9 @@ class EventFold:
     def _add_part(self, answer: _Answer, step: Text | ToolCall) -> None:
         answer.part_ns = step.time if step.time is not None else answer.part_ns
         if isinstance(step, Text):
-            _add_words(answer.text, text_of(step.text), is_piece=step.is_piece)
-            _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=step.is_piece)
+            is_piece = step.is_piece and not answer.results
+            _add_words(answer.text, text_of(step.text), is_piece=is_piece)
+            _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
             return
         name = f"{step.server}/{step.tool}" if step.server else step.tool
         answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))

@@ -517,16 +517,17 @@ class UsageFold:
                 self._bad_number(BadNumber(issue))
         while self._open:
             self._close(self._open.pop(next(iter(self._open))))
-        scope = cut_name(step.model) if step.per_model else ""
         thread = self._thread(session)
-        used = thread.used.get(scope, _NOTHING)
+        used = thread.used.get(step.scope, _NOTHING)
         rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
         is_session = not thread.responses
         for number in range(step.failed_requests):
             self._give_total(session, step, _NOTHING, f"failed:{number}", failed=True, is_session=is_session)
-        if rest == _NOTHING and not (is_session and step.requests and step.tokens is not None):
+        if rest == _NOTHING and step.cost_nano is None and not (is_session and step.requests and step.tokens):
             return
-        thread.used[scope] = used + rest
+        thread.used[step.scope] = used + rest
+        if step.scope:  # a part of the whole
+            thread.used[""] = thread.used.get("", _NOTHING) + rest
         session.totals += 1
         self._give_total(session, step, rest, str(session.totals), failed=False, is_session=is_session)
 
@@ -548,7 +549,8 @@ class UsageFold:
                 priced=not failed,
                 active_ms=0 if session.is_subagent_log else active_ms,
                 granularity="session" if is_session else "request",
-                key=f"{session.id}:{self._thread_id}:total:{step.model if step.per_model else ''}:{name}",
+                quality=step.quality,
+                key=f"{session.id}:{self._thread_id}:total:{step.scope}:{name}",
                 superseded_by=step.superseded_by,
                 project=session.folder,
                 branch=session.branch,

@@ -235,7 +235,8 @@ class Totals(Struct, kw_only=True):
         cost_nano: The recorded cost of all of it, which covers the responses without one.
         requests: How many requests it sums up, where the log has no responses.
         failed_requests: How many more failed.
-        per_model: The sum is of this model alone; else of the whole session.
+        scope: What part of the session the sum is of, in words of the source (a model, a task); "" for all of it.
+        quality: `partial` or `estimated` where the sum is known to be.
         superseded_by: As in `Record`.
     """
 
@@ -246,7 +247,8 @@ class Totals(Struct, kw_only=True):
     cost_nano: int | None = None
     requests: int = 1
     failed_requests: int = 0
-    per_model: bool = False
+    scope: str = ""
+    quality: Quality = "exact"
     superseded_by: str = ""
 
 
