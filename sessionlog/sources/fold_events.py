@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Raw
+
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
@@ -50,7 +52,7 @@ class _Call:
         """What the tool was called with; a text that holds JSON is decoded."""
         given = self.input
         decoded = read_json(given) if not isinstance(given, str) or given.startswith("{") else given
-        return given if decoded is None else decoded
+        return given if decoded is None and not isinstance(given, Raw) else decoded
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ class EventFold:
                 known = self._records.get(record.key)
                 if known is None or _weight(record) > _weight(known):
                     self._records[record.key] = record
-        self._current, self._thread = own_id, ""
+        self._current, self._thread, self._inherited = own_id, "", False
         self._context = Session()
         self._agents: dict[str, str] = {}
         self._seq = 0
@@ -156,9 +158,13 @@ class EventFold:
             self._thread = step.thread
         if step.agent:
             self._agents[self._thread] = step.agent
+        if self._only is not None and self._current != self._only:
+            return
+        if step.inherited is not None:
+            self._inherited = step.inherited
         for name in ("branch", "version", "provider", "model", "system_prompt"):
             value = getattr(step, name)
-            if value and (self._only is None or self._current == self._only):
+            if value:
                 setattr(self._context, name, value)
 
     def _prompt(self, step: Prompt) -> Iterator[Event]:
@@ -167,7 +173,7 @@ class EventFold:
             return
         yield from self._complete()
         message: dict[str, Any] = {"role": step.role, "content": text}
-        self._new.append({**message, "inherited": True} if step.inherited else message)
+        self._new.append({**message, "inherited": True} if step.inherited or self._inherited else message)
         self._asked_ns = step.time if step.time is not None else self._asked_ns
 
     def _add_part(self, answer: _Answer, step: Text | ToolCall) -> None:

@@ -92,6 +92,7 @@ class SessionState(Struct):
 
     id: str
     is_subagent_log: bool = False
+    inherited: bool = False
     parent: str = ""
     start_ns: int | None = None
     last_ns: int | None = None
@@ -278,7 +279,7 @@ class UsageFold:
         session = self._session
         if session is None:
             session = self.session_now
-        if time_ns is None or time_ns == session.moment_ns:
+        if time_ns is None or time_ns == session.moment_ns or session.inherited:
             return session
         moment_ns, session.moment_ns = session.moment_ns, time_ns
         if moment_ns is not None and 0 < time_ns - moment_ns <= ACTIVE_GAP_NS:
@@ -304,6 +305,8 @@ class UsageFold:
             self._thread(session).agent = step.agent
         if step.is_subagent_log is not None:
             session.is_subagent_log = step.is_subagent_log
+        if step.inherited is not None:
+            session.inherited = step.inherited
         if step.project:
             session.folder = step.project
             if session.project == UNKNOWN:
@@ -331,6 +334,9 @@ class UsageFold:
         words = first_words(step.text)
         if not words:
             return
+        if session.inherited:
+            session.title = session.title or words
+            return
         session.status = None
         session.turns += 1
         session.prompt = session.prompt or words
@@ -342,7 +348,7 @@ class UsageFold:
         thread.is_answering = False
         if step.time is not None:
             thread.asked_ns = step.time
-        if not self._thread_id:
+        if not self._thread_id and isinstance(step, Request):
             session.status = None
 
     def _part(self, step: Text) -> None:
@@ -563,7 +569,7 @@ class UsageFold:
         self._set_status(self._touch(step.time), step.status, step.error)
 
     def _set_status(self, session: SessionState, status: str | None, error: str) -> None:
-        if not self._thread_id:
+        if not self._thread_id and not session.inherited:
             session.status = status
             session.error = first_words(error) or session.error
 

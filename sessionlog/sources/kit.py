@@ -95,10 +95,12 @@ __all__ = [
     "Typed",
     "cost",
     "disjoint",
+    "either",
     "fingerprint",
     "first_of",
     "first_words",
     "folder",
+    "head_rows",
     "json_lines",
     "mapping",
     "measure",
@@ -221,6 +223,20 @@ def whole_log(
     return LogFormat(lambda path, _: _WholeReading(read, path), False, of_session)
 
 
+def either(is_first: Callable[[str], bool], first: LogFormat[Any], other: LogFormat[Any]) -> LogFormat[Any]:
+    """Describe logs of two formats, which a function of the path tells apart."""
+
+    def of_session(session_id: str) -> LogFormat[Any]:
+        one, two = (log.of_session(session_id) if log.of_session else log for log in (first, other))
+        return either(is_first, one, two)
+
+    return LogFormat(
+        lambda path, resume: (first if is_first(path) else other).open(path, resume),
+        first.can_resume or other.can_resume,
+        of_session if first.of_session or other.of_session else None,
+    )
+
+
 def source(
     *,
     id: str,  # noqa: A002 - the field's name
@@ -235,6 +251,7 @@ def source(
     is_row: Callable[[Mapping[str, Any]], bool] | None = None,
     recognises: Callable[[str, bytes], bool] | None = None,
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
+    not_logs: str = "",
     session_of: Callable[[str], str] = stem_of,
     name_sessions: Callable[[str], Iterable[str]] | None = None,
     is_apart: bool = False,
@@ -260,6 +277,7 @@ def source(
         is_row: Whether a decoded object is a row of this agent; tells its logs from others' by their first rows.
         recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
         list_logs: A place → its logs; in place of `logs`.
+        not_logs: A regular expression of what are no logs, searched in their paths below a place.
         session_of: path → the session that steps belong to before a `Session` step names one.
         name_sessions: path → the sessions in a log; None = the one of `session_of`.
         is_apart: A log holds many sessions, each read by itself.
@@ -275,7 +293,7 @@ def source(
     driver = _Driver(
         id, rows, steps, state, state_type, finish, session_of, names, subagent_logs, is_apart, harness, has_totals
     )
-    listed = list_logs or _lister(logs)
+    listed = list_logs or _lister(logs, not_logs)
     known = recognises
     if known is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be told from others'"
@@ -297,28 +315,39 @@ def source(
     )
 
 
-def _lister(logs: str | tuple[str, ...] | Callable[[str], bool]) -> Callable[[str], Iterable[str | Problem]]:
-    if callable(logs):
-        return lambda place: walk_files([place], logs)
+def _lister(
+    logs: str | tuple[str, ...] | Callable[[str], bool], not_logs: str
+) -> Callable[[str], Iterable[str | Problem]]:
+    is_log = logs if callable(logs) else _name_matcher(logs)
+
+    def listed(place: str) -> Iterator[str | Problem]:
+        for item in walk_files([place], is_log) if os.path.lexists(place) else ():
+            if isinstance(item, Problem) or not not_logs or not re.search(not_logs, item[len(place) :]):
+                yield item
+
+    return listed
+
+
+def _name_matcher(logs: str | tuple[str, ...]) -> Callable[[str], bool]:
     patterns = tuple(
         pattern.removesuffix(".jsonl") + suffix if pattern.endswith(".jsonl") else pattern
         for pattern in ((logs,) if isinstance(logs, str) else logs)
         for suffix in (LOG_SUFFIXES if pattern.endswith(".jsonl") else ("",))
     )
-    return lambda place: walk_files([place], lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def head_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in the first lines of a log, whatever else is in them."""
+    for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+        for item in find_objects(line):
+            if not isinstance(item, Flaw):
+                yield item[0]
 
 
 def _recogniser(is_row: Callable[[Mapping[str, Any]], bool]) -> Callable[[str, bytes], bool]:
-    """Look for a row of the agent's among the first lines, whatever else is in them."""
-
-    def recognises(_: str, head: bytes) -> bool:
-        for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
-            for item in find_objects(line):
-                if not isinstance(item, Flaw) and is_row(item[0]):
-                    return True
-        return False
-
-    return recognises
+    """Look for a row of the agent's among the first lines."""
+    return lambda _, head: any(map(is_row, head_rows(head)))
 
 
 class _Driver(Generic[R]):
@@ -391,7 +420,7 @@ class _Driver(Generic[R]):
                 take[type(step)](step)
 
     def _resume(self, log: Any, fold: UsageFold, state: Any) -> Resume | None:
-        if not self._rows.can_resume:
+        if not self._rows.can_resume or not isinstance(log, _LineReading):
             return None
         try:
             encoded = msgspec.msgpack.encode((fold.state(), state))

@@ -44,6 +44,8 @@ class Session(Struct, kw_only=True):
         agent: Who speaks in this thread: `main`, or the kind of sub-agent.
         is_subagent_log: The log is a sub-agent's: its session's own facts (prompt, turns, status) are in another log.
         parent: The session that this one was forked from.
+        inherited: The following steps were copied from there: they do not count for this session's times, turns and
+            status.
         project: The working folder, absolute.
         branch: The git branch.
         version: The version of the agent program.
@@ -60,6 +62,7 @@ class Session(Struct, kw_only=True):
     agent: str = ""
     is_subagent_log: bool | None = None
     parent: str = ""
+    inherited: bool | None = None
     project: str = ""
     branch: str = ""
     version: str = ""
