@@ -11,7 +11,7 @@ from sessionlog.events.times import parse_time
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.pi import SOURCE, session_of
-from sessionlog.sources.pi.messages import read_response_usage, read_stamp
+from sessionlog.sources.values import read_time
 from tests.sources.homes import build_home, cases_of, environment
 
 PRICES = PriceBook.load()
@@ -183,13 +183,14 @@ def test_the_folder_decides_where_the_rows_do_not():
 )
 def test_times_are_told_by_their_magnitude(value, time):
     """Seconds, milli-, micro- and nanoseconds since 1970, or RFC 3339."""
-    assert read_stamp(value) == (parse_time(time) if time else None)
+    assert read_time(value) == (parse_time(time) if time else None)
 
 
 @pytest.mark.parametrize(("total", "nano"), [(0.2, 200_000_000), (0, None), (-1, None), (None, None)])
-def test_a_cost_counts_only_above_zero(total, nano):
+def test_a_cost_counts_only_above_zero(log, total, nano):
     """0 is what the agents write where they know no price."""
-    assert read_response_usage({"input": 1, "cost": {"total": total}})[1] == nano
+    [record] = only(log(answer(1, usage={"input": 1, "cost": {"total": total}}))).records
+    assert record.cost_nano == nano
 
 
 def test_the_stored_time_is_the_end_and_the_message_s_time_the_beginning(log):
@@ -214,14 +215,20 @@ def test_a_response_without_any_name_is_named_by_its_place(log):
 
 
 def test_a_fork_began_when_it_was_forked(log):
-    """Copied entries name the parent and the prompt, and say nothing of when the fork ran or how it ended."""
+    """Copied entries name a fork without a prompt of its own, but not its times, its turns or how it ended."""
     header = HEADER | {"timestamp": "2026-11-10T10:00:30.000Z", "parentSession": f"/s/{NAME}.jsonl"}
     path = log(user(1, "first"), answer(2))
     with open(path, "w") as file:
         file.writelines(json.dumps(item) + "\n" for item in (header, user(1, "first"), answer(2)))
     fork = only(path)
-    assert (fork.parent, fork.prompt, fork.status) == (SID, "first", None)
+    assert (fork.parent, fork.prompt, fork.status, fork.turns) == (SID, "first", None, 0)
     assert fork.start_ns == fork.last_ns == parse_time("2026-11-10T10:00:30Z")
+    with open(path, "a") as file:
+        file.writelines(json.dumps(item) + "\n" for item in (user(40, "second"), answer(42)))
+    fork = only(path)
+    assert (fork.prompt, fork.status, fork.turns, len(fork.records)) == ("second", "success", 1, 2)
+    asked = [event.data["messages"] for event in told(path) if event.type == "llm.request"]
+    assert [[m.get("inherited") for m in messages if m["role"] == "user"] for messages in asked] == [[True], [None]]
 
 
 # --- replay
@@ -278,16 +285,27 @@ def test_a_compaction_says_what_was_kept(log):
 
 
 def test_pictures_are_named_and_not_carried_along(log):
-    """The bytes of an image have no place in a replay."""
+    """The bytes of an image are not part of a replay."""
     picture = {
         "role": "user",
         "content": [{"type": "text", "text": "see"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}],
     }
     [_, asked, *_] = told(log(row("message", 1, message=picture), answer(2)))
-    assert asked.data["messages"][0]["content"] == [
-        {"type": "text", "text": "see"},
-        {"type": "image", "mimeType": "image/png"},
-    ]
+    assert asked.data["messages"][0]["content"] == "see\n[image]"
+
+
+def test_the_system_prompt_is_a_message_of_sections(log):
+    """It is the session's, and no message of the conversation."""
+    sections = {"preamble": "You help.", "tools": "read, bash", "rules": ""}
+    path = log(row("message", 1, message={"role": "system", "content": "", "sections": sections}), user(2, "x"))
+    start, asked = told(path)
+    assert start.data["system_prompt"] == "You help.\n\nread, bash"
+    assert [message["content"] for message in asked.data["messages"]] == ["x"]
+
+
+def test_a_compaction_at_the_end_leaves_the_outcome(log):
+    """The session has succeeded, and nothing is asked since."""
+    assert only(log(user(1, "x"), answer(2), row("compaction", 3, summary="sum"))).status == "success"
 
 
 def test_an_open_question_has_no_end(log):
@@ -380,4 +398,4 @@ def test_what_cannot_be_opened_raises(tmp_path):
 @pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400])
 def test_a_stamp_beyond_64_bits_is_none(odd):
     """A number that gives no instant of 64 bits is no time."""
-    assert read_stamp(odd) is None
+    assert read_time(odd) is None

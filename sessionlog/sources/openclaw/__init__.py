@@ -34,11 +34,11 @@ from sessionlog.reader.rows import Rows
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.settings import user_home
 from sessionlog.sources.gather import Findings, Gather
+from sessionlog.sources.openclaw.head import ARCHIVED, is_openclaw, session_rows
+from sessionlog.sources.openclaw.messages import Dialect, Model, Row, read_stamp
+from sessionlog.sources.openclaw.replay import MessageReplay
+from sessionlog.sources.openclaw.scan import MessageScan
 from sessionlog.sources.openclaw.store import MAGIC, Known, Store, indexes_of, is_database, known_beside
-from sessionlog.sources.pi.head import ARCHIVED, is_openclaw, session_rows
-from sessionlog.sources.pi.messages import Dialect, Model, Row, read_stamp
-from sessionlog.sources.pi.replay import MessageReplay
-from sessionlog.sources.pi.scan import MessageScan
 from sessionlog.sources.protocol import Env, LogScan, Resume, Source
 from sessionlog.sources.record import MAIN, ScannedSession, read_name
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.sources.gather import Findings, Gather, server_of, text_size
-from sessionlog.sources.pi.messages import (
+from sessionlog.sources.openclaw.messages import (
     RESULTS,
     SUMMARIES,
     Dialect,

@@ -13,7 +13,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.gather import first_words
-from sessionlog.sources.pi.messages import (
+from sessionlog.sources.openclaw.messages import (
     RESULTS,
     SUMMARIES,
     Dialect,

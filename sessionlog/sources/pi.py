@@ -1,0 +1,427 @@
+"""pi (pi-mono's coding agent) and the agents descended from it: omp, senpi, kimchi, prime.
+
+Where: `sessions/--<cwd with - for />--/<time>_<uuid>.jsonl` in `$PI_CODING_AGENT_DIR` or `$PI_AGENT_DIR` (which may
+also name the sessions themselves), else in `~/.pi/agent`; `$PI_CODING_AGENT_SESSION_DIR`; the descendants in
+`~/.<name>/agent`. Sub-agents of omp have their logs in a folder named like their parent's file.
+
+Shape: `{"type":"session","version":3,"id","timestamp","cwd","parentSession"?}` (omp: after a `title` row), then entries
+`{"type","id","parentId","timestamp"}`: `message` (roles system, user, assistant, toolResult, bashExecution, custom …),
+`model_change` (omp: one word `provider/model`), `compaction` and `branch_summary` (both with the `usage` of their
+writing), `custom_message`, `label` …. Version 1 has no entry ids and says the model in its header. OpenClaw writes the
+same messages: `message_steps` is for both.
+
+    {"role": "assistant", "content": [{"type": "toolCall", "id", "name", "arguments"}, …], "provider", "model",
+     "usage": {"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h"?, "reasoning"?, "cost": {"total"}},
+     "stopReason", "errorMessage"?, "timestamp": ms, "responseId"?}
+
+Input excludes the cache; reasoning is a part of the output. An entry's time is when it was stored, its message's when
+the answer began. The system prompt is a message with `sections`. Traps:
+
+- A fork copies the entries of its parent, verbatim: the key is the provider's `responseId` with the time of the
+  message (local servers number their answers anew every day), else entry id, time and tokens. What is older than a
+  fork's header was copied.
+- Every branch of the tree was billed; the file's order is the order in which things happened.
+- `cost.total` 0 means unknown.
+- A `toolResult` may carry `usage` of its own: what the tool asked other models.
+- A session is named by its file; header ids are the same.
+
+Seen: versions 1 to 3 of the format, 2025 to November 2026.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.kit import (
+    MAIN,
+    SUB_AGENT,
+    UNKNOWN,
+    At,
+    BadNumber,
+    Compaction,
+    Prompt,
+    Response,
+    Session,
+    Status,
+    Step,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    Typed,
+    cost,
+    first_of,
+    folder,
+    head_rows,
+    json_lines,
+    mapping,
+    name,
+    read_duration,
+    read_time,
+    source,
+    text,
+    text_of,
+    tokens,
+)
+
+_LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop
+_STATUSES = {"stop": "success", "length": "success", "aborted": "cancelled"}
+_FAILED = frozenset({"error", "aborted"})
+_ARCHIVED = r"\.jsonl\.(?:deleted|reset)\.|\.imported-\d"
+_AFTER_ID = re.compile(r"\.jsonl(?:\.|\Z).*|\.imported-\d.*", re.DOTALL)
+_NAMED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:[-.]\d+)?Z_([^/\\]+)\Z")
+_OPENCLAW = re.compile(rf"[/\\]agents[/\\][^/\\]+[/\\](?:sessions|session-sqlite-import-archive)[/\\]|{_ARCHIVED}")
+MIRRORS = frozenset({"delivery-mirror", "gateway-injected"})
+"""The `models` of what OpenClaw itself puts into a conversation."""
+
+
+class Part(Struct):
+    """A part of an answer, as far as it is a tool call."""
+
+    type: Any = None
+    id: Any = None
+    name: Any = None
+    arguments: Raw = Raw()
+
+
+class Details(Struct, rename="camel"):
+    """What a tool tells besides its output."""
+
+    duration_ms: Any = None
+
+
+class Message(Struct, rename="camel"):
+    """A message by its role."""
+
+    role: Any = None
+    content: Raw = Raw()
+    timestamp: Any = None
+    api: Any = None
+    provider: Any = None
+    model: Any = None
+    usage: Any = None
+    stop_reason: Any = None
+    error_message: Any = None
+    response_id: Any = None
+    response_model: Any = None
+    idempotency_key: Any = None
+    runtime_context: Any = None
+    sections: Any = None
+    tool_call_id: Any = None
+    tool_name: Any = None
+    is_error: Any = None
+    details: Details | None = None
+    summary: Any = None
+    command: Any = None
+    output: Any = None
+    exit_code: Any = None
+    cancelled: Any = None
+
+
+class Model(Struct, rename="camel"):
+    """A model that answers from now on."""
+
+    provider: Any = None
+    model_id: Any = None
+    model: Any = None
+
+
+class Row(Model):
+    """A line: the header, or an entry."""
+
+    type: Any = None
+    id: Any = None
+    timestamp: Any = None
+    cwd: Any = None
+    parent_session: Any = None
+    message: Message | None = None
+    custom_type: Any = None
+    data: Model | None = None
+    usage: Any = None
+    content: Raw = Raw()
+    summary: Any = None
+    tokens_before: Any = None
+
+
+class Conversation(Struct):
+    """What is known of a session from row to row.
+
+    Attributes:
+        id: Its id.
+        agent: `main`, or the kind of sub-agent.
+        provider: Who served the last answer.
+        model: Its model.
+        forked: When it was forked; None for one that was not.
+        is_inherited: The last row was copied from the session that it was forked from.
+        is_begun: A row has been read.
+        calls: Id of a tool call → its key, until its result comes.
+    """
+
+    id: str
+    agent: str = MAIN
+    provider: str = ""
+    model: str = ""
+    forked: int | None = None
+    is_inherited: bool = False
+    is_begun: bool = False
+    calls: dict[str, str] = {}
+
+
+KeyOf = Callable[[Row, Message, TokenUsage], str]
+_parts = Typed(list[Part])
+
+
+def _begin(path: str) -> Conversation:
+    session, is_part = session_of(path)
+    return Conversation(session, agent=SUB_AGENT if is_part else MAIN)
+
+
+def steps(row: Row, state: Conversation) -> Iterator[Step]:
+    """What a line means."""
+    if not state.is_begun:
+        state.is_begun = True
+        yield Session(id=state.id, agent=state.agent, is_subagent_log=state.agent != MAIN)
+    yield from message_steps(row, state, _key)
+
+
+def message_steps(
+    row: Row, chat: Conversation, key_of: KeyOf, *, stored: int | None = None, superseded_by: str = ""
+) -> Iterator[Step]:
+    """What a row of pi or OpenClaw means.
+
+    Args:
+        row: The row.
+        chat: Its session so far.
+        key_of: (row, message, its counts) → the response's name wherever it is copied to; "" for none.
+        stored: When the row was stored, where it has no time of its own.
+        superseded_by: As in `Response`.
+    """
+    message = row.message
+    time = read_time(row.timestamp)
+    if time is None and message is not None:
+        time = read_time(message.timestamp)
+    time = stored if time is None else time
+    if chat.forked is not None and time is not None and (time < chat.forked) != chat.is_inherited:
+        chat.is_inherited = not chat.is_inherited
+        yield Session(inherited=chat.is_inherited)
+    match row.type:
+        case "session":
+            yield from _header(row, time, chat)
+        case "message" if message is not None:
+            yield from _message(row, message, time, chat, key_of, superseded_by)
+        case "model_change" | "custom" if row.type == "model_change" or row.custom_type == "model-snapshot":
+            yield _change_model(row, time, chat)
+        case "compaction":
+            yield from _side_answer(row, row.usage, time, chat)
+            before = row.tokens_before
+            yield Compaction(time, text_of(row.summary), {"tokens_before": before} if type(before) is int else None)
+        case "branch_summary":
+            yield from _side_answer(row, row.usage, time, chat)
+            summary = text_of(row.summary)
+            yield Prompt(time, summary and f"(of the branch that was left) {summary}", role="system")
+        case "custom_message":
+            yield Prompt(time, row.content, role="system")
+        case _:
+            yield At(time)
+
+
+def _header(row: Row, time: int | None, chat: Conversation) -> Iterator[Step]:
+    parent = text(row.parent_session)
+    if parent:
+        chat.forked = time
+    yield Session(parent=session_of(parent)[0] if parent else "", project=folder(row.cwd))
+    yield _change_model(row, time, chat)
+
+
+def _change_model(row: Row, time: int | None, chat: Conversation) -> Session:
+    given = row.data or row
+    provider, model = name(given.provider), name(given.model_id) or name(given.model)
+    if "/" in model and not provider:
+        provider, _, model = model.partition("/")
+    chat.provider, chat.model = provider or chat.provider, model or chat.model
+    return Session(provider=chat.provider, model=chat.model, time=time)
+
+
+def _message(
+    row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
+) -> Iterator[Step]:
+    match message.role:
+        case "assistant":
+            yield from _answer(row, message, time, chat, key_of, superseded_by)
+        case "toolResult" | "tool":
+            call, tool = name(message.tool_call_id), name(message.tool_name) or UNKNOWN
+            duration = read_duration(message.details.duration_ms) if message.details else None
+            yield ToolResult(
+                time, chat.calls.pop(call, call), message.content, message.is_error is True, duration, tool=tool
+            )
+            yield from _side_answer(row, message.usage, time, chat, tool)
+        case "user" if not message.runtime_context:
+            yield Prompt(time, message.content)
+        case "system" if isinstance(message.sections, dict):
+            sections = filter(None, map(text, message.sections.values()))
+            yield Session(system_prompt="\n\n".join(sections), time=time)
+        case "bashExecution":
+            yield Prompt(time, _shell_words(message), role="system")
+        case _:
+            yield Prompt(time, message.summary or message.content, role="system")
+
+
+def _answer(
+    row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
+) -> Iterator[Step]:
+    counts, cost_nano = _counts({} if message.usage is None else message.usage)
+    chat.provider, chat.model = name(message.provider) or chat.provider, name(message.model) or chat.model
+    key = key_of(row, message, counts.usage)
+    parts = _parts(message.content)
+    for part in parts or ():
+        if part.type == "toolCall":
+            call = name(part.id)
+            chat.calls[call] = f"{key or chat.id}/{call}"
+            yield ToolCall(
+                time, chat.calls[call], name(part.name) or UNKNOWN, part.arguments, id=call, superseded_by=superseded_by
+            )
+    stop, begun = text(message.stop_reason), read_time(message.timestamp)
+    failed = stop in _FAILED
+    is_known = begun is not None and time is not None and 0 < time - begun <= _LONGEST_CALL_NS
+    yield Response(
+        time=time,
+        key=key,
+        # what repeats the words of another agent's log and has no counts is no request
+        tokens=counts if counts.usage or not superseded_by else None,
+        provider=chat.provider,
+        model=chat.model,
+        response_model=name(message.response_model),
+        cost_nano=cost_nano,
+        asked=begun if is_known else None,
+        finish="" if failed else "tool_use" if stop == "toolUse" else stop,
+        failed=failed,
+        error=text_of(message.error_message) or stop if failed else "",
+        final=True,
+        text=message.content,
+        reasoning=message.content if parts else "",
+        superseded_by=superseded_by,
+    )
+    if stop in _STATUSES:
+        yield Status(time, _STATUSES[stop])
+
+
+def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, tool: str = "") -> Iterator[Step]:
+    """What the writing of a summary used, or what a tool asked of models that no row names; not in the conversation."""
+    if usage is None:
+        return
+    counts, cost_nano = _counts(usage)
+    if not counts.usage:
+        yield from map(BadNumber, counts.issues)
+        return
+    yield Session(thread=tool or text(row.type), agent=tool or chat.agent)
+    yield Response(
+        time=time, key=_side_key(row, counts.usage), tokens=counts, provider=UNKNOWN if tool else chat.provider,
+        model=UNKNOWN if tool else chat.model, cost_nano=cost_nano, final=True,
+    )  # fmt: skip
+    yield Session(thread="")
+
+
+def _counts(usage: Any) -> tuple[Tokens, int | None]:
+    """The tokens and the recorded cost, in which 0 stands for no known price."""
+    counts = tokens(
+        usage, input="input", output="output", cache_read="cacheRead", cache_write="cacheWrite",
+        cache_write_1h="cacheWrite1h",
+        reasoning="reasoningTokens" if "reasoningTokens" in mapping(usage) else "reasoning",
+    )  # fmt: skip
+    cost_nano, issues = cost(mapping(mapping(usage).get("cost")).get("total"))
+    assert counts is not None
+    return Tokens(counts.usage, counts.issues + issues), cost_nano or None
+
+
+def _key(row: Row, message: Message, usage: TokenUsage) -> str:
+    begun = read_time(message.timestamp)
+    response, entry = name(message.response_id), name(row.id)
+    if response:
+        return f"{response}@{begun or ''}"
+    time = read_time(row.timestamp) or begun
+    if not entry and time is None:
+        return ""
+    return f"{entry}@{time or ''}:{usage.input}:{usage.output}:{usage.cache_read}:{usage.cache_write}"
+
+
+def _side_key(row: Row, usage: TokenUsage) -> str:
+    entry, time = name(row.id), read_time(row.timestamp)
+    return f"{text(row.type)}:{entry}:{time or ''}:{usage.input}:{usage.output}" if entry or time else ""
+
+
+def _shell_words(message: Message) -> str:
+    """A command that the user ran by hand, as the model is shown it."""
+    code = message.exit_code
+    lines = [
+        f"! {text(message.command)}",
+        text(message.output),
+        "(cancelled)" if message.cancelled is True else f"(exit code {code})" if type(code) is int and code else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def session_of(path: str) -> tuple[str, bool]:
+    """The id of a log's session, and whether the log is a sub-agent's of it: it lies in a folder named like a log."""
+    *folders, file_name = re.split(r"[/\\]", path)
+    for above in reversed(folders):
+        if parent := _NAMED.match(above):
+            return parent[1], True
+    stem = _AFTER_ID.sub("", file_name) or file_name
+    named = _NAMED.match(stem)
+    return named[1] if named else stem, False
+
+
+def _log_names(path: str) -> list[str]:
+    """The session, with the place below its folder for a sub-agent's log."""
+    session, is_part = session_of(path)
+    below = path.rpartition(f"_{session}{os.sep}")[2]
+    return [f"{session}/{_AFTER_ID.sub('', below)}" if is_part else session]
+
+
+def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
+    """Whether a log begins like those of pi and OpenClaw, and is one of the latter: by its rows, else by its folder."""
+    rows = list(head_rows(head))
+    is_marked = any(map(_is_mark, rows)) or _OPENCLAW.search(os.path.abspath(path)) is not None
+    return any(map(_is_header, rows)) and is_marked == is_openclaw
+
+
+def _is_header(row: Mapping[str, Any]) -> bool:
+    is_named = isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str | int)
+    return row.get("type") == "session" and is_named and ("cwd" in row or "version" in row)
+
+
+def _is_mark(row: Mapping[str, Any]) -> bool:
+    kind, version, message = text(row.get("customType")), row.get("version"), mapping(row.get("message"))
+    return (
+        kind == "model-snapshot" or kind.startswith("openclaw")
+        or (row.get("type") == "session" and type(version) is int and version >= 4)
+        or text(message.get("model")) in MIRRORS or "idempotencyKey" in message
+        or message.get("api") == "openclaw-transcript"
+    )  # fmt: skip
+
+
+SOURCE = source(
+    id="pi",
+    title="pi",
+    places=(
+        first_of("$PI_CODING_AGENT_DIR", "$PI_AGENT_DIR", "~/.pi/agent", below=("sessions",)),
+        "$PI_CODING_AGENT_SESSION_DIR",
+        "$PI_AGENT_DIR/--*",
+        *(f"~/.{agent}/agent/sessions" for agent in ("omp", "senpi", "kimchi", "prime")),
+    ),
+    logs="*.jsonl",
+    not_logs=r"[/\\]subagent-artifacts[/\\]",  # streams of events
+    rows=json_lines(Row),
+    steps=steps,
+    state=_begin,
+    state_type=Conversation,
+    recognises=lambda path, head: recognises_session(path, head, is_openclaw=False),
+    session_of=lambda path: session_of(path)[0],
+    name_sessions=_log_names,
+    parser_version=2,
+)
