@@ -105,6 +105,20 @@ def zstd_module(what: str) -> Any:
         raise MissingExtra(f"{what} needs: pip install backports.zstd") from error
 
 
+def unpack_zstd(data: bytes, limit: int, what: str) -> tuple[bytes, str]:
+    """Return what a zstd frame in memory holds, and why it is not all of it; "" when it is.
+
+    Raises:
+        MissingExtra: There is no decoder; `what` needs it.
+    """
+    file = io.BytesIO(data)
+    unpacked = Unpacked(file, zstd_module(what).ZstdFile(file, "rb"), len(data))
+    with io.BufferedReader(unpacked, files.BUFFER) as whole:
+        found = whole.read(limit + 1)
+        too_much = f"unpacks to more than {limit} bytes" if len(found) > limit else ""
+        return found[:limit], unpacked.failure or too_much
+
+
 def _zstd_error() -> type[Exception]:
     for name in ("compression.zstd", "backports.zstd"):
         module = sys.modules.get(name)

@@ -69,21 +69,26 @@ class Database:
             self._columns[table] = known
         return known
 
-    def rows(self, query: str, *values: Any) -> Iterator[Cells]:
-        """Yield the rows of a query, up to where the database is damaged or locked; a blob is read as text."""
+    def rows(self, query: str, *values: Any, has_blobs: bool = False) -> Iterator[Cells]:
+        """Yield the rows of a query, up to where the database is damaged or locked.
+
+        A blob is read as text, unless the query is of some that are none (`has_blobs`).
+        """
         try:
             with closing(self._connection.execute(query, values)) as cursor:
                 for cells in cursor:
-                    yield _as_texts(cells) if bytes in map(type, cells) else cells
+                    yield cells if has_blobs or bytes not in map(type, cells) else _as_texts(cells)
         except _BROKEN as error:
             self.note("bad_database", str(error))
 
-    def select(self, table: str, names: Iterable[str], rest: str = "", *values: Any) -> Iterator[Cells]:
+    def select(
+        self, table: str, names: Iterable[str], rest: str = "", *values: Any, has_blobs: bool = False
+    ) -> Iterator[Cells]:
         """Yield columns of a table, None for those that it lacks; `rest` is what follows the table in the query."""
         have = self.columns(table)
         if have:
             cells = ", ".join(name if name in have else "NULL" for name in names)
-            yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values)  # noqa: S608 - names of the source's own
+            yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values, has_blobs=has_blobs)  # noqa: S608 - names of the source's own
 
     def decode(self, typed: Typed[T], value: Any, place: str) -> T | None:
         """Return a column's JSON object by type; None for what is none, which is noted with its place."""

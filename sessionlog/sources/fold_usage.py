@@ -208,7 +208,7 @@ class UsageFold:
         self._records: dict[str, list[Record]] = {}
         self._tools: dict[str, dict[str, ToolUse]] = {}
         self._sessions: dict[str, SessionState] = {}
-        self._open: dict[tuple[str, int], OpenResponse] = {}
+        self._open: dict[tuple[str, str, int], OpenResponse] = {}
         self._session: SessionState | None = None
         self._thread_id = ""
         if state is not None:
@@ -234,7 +234,7 @@ class UsageFold:
         self._sessions = {session.id: session for session in state.sessions}
         for kept in state.open:
             kept.given = False
-            self._open[kept.record.key, int(kept.record.copy_rank)] = kept
+            self._open[kept.session, kept.record.key, int(kept.record.copy_rank)] = kept
         self._thread_id = state.thread
         if state.sessions:
             self._session = self._sessions.get(state.current, state.sessions[-1])
@@ -382,7 +382,7 @@ class UsageFold:
         elif step.rank != _EMBEDDED:
             self._set_status(session, None, "")
         key = step.key or self._place()[0]
-        known = self._open.get((key, step.rank))
+        known = self._open.get((session.id, key, step.rank))
         if known is None:
             self._open_response(session, step, key)
         else:
@@ -427,7 +427,9 @@ class UsageFold:
             speed=step.speed,
             service_tier=step.service_tier,
         )
-        self._open[key, step.rank] = OpenResponse(record, session.id, self._thread_id, asked_ns, time_ns, step.finish)
+        self._open[session.id, key, step.rank] = OpenResponse(
+            record, session.id, self._thread_id, asked_ns, time_ns, step.finish
+        )
         session.responses += 1
         thread.responses += 1
         if len(self._open) > _OPEN_RESPONSES:

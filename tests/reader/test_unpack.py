@@ -15,6 +15,7 @@ from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader import unpack
 from sessionlog.reader.stream import read_events
+from sessionlog.reader.unpack import unpack_zstd, zstd_module
 
 try:
     if sys.version_info >= (3, 14):
@@ -154,3 +155,12 @@ def test_both_files_are_closed(tmp_path):
     assert unpacked.closed
     with contextlib.suppress(ValueError), pytest.raises(io.UnsupportedOperation):
         file.read()
+
+
+def test_a_frame_in_memory_is_bounded():
+    """One that unpacks to more than it may, or is damaged, says so beside what could be read."""
+    zstd = zstd_module("this test")
+    data, failure = unpack_zstd(zstd.compress(b"x" * (3 << 20)), 1 << 20, "this test")
+    assert (len(data), failure) == (1 << 20, f"unpacks to more than {1 << 20} bytes")
+    assert unpack_zstd(zstd.compress(b"x"), 10, "this test") == (b"x", "")
+    assert unpack_zstd(b"\x00\x11", 10, "this test")[1].startswith("the compressed data are damaged")
