@@ -62,6 +62,7 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     read_duration,
+    read_json,
     read_time,
     source,
     text,
@@ -72,10 +73,12 @@ from sessionlog.sources.kit import (
 _LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop
 _STATUSES = {"stop": "success", "length": "success", "aborted": "cancelled"}
 _FAILED = frozenset({"error", "aborted"})
-_ARCHIVED = r"\.jsonl\.(?:deleted|reset)\.|\.imported-\d"
+ARCHIVED = r"\.jsonl\.(?:deleted|reset)\.|\.imported-\d"
+"""What only OpenClaw's archives have in their names."""
+
 _AFTER_ID = re.compile(r"\.jsonl(?:\.|\Z).*|\.imported-\d.*", re.DOTALL)
 _NAMED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:[-.]\d+)?Z_([^/\\]+)\Z")
-_OPENCLAW = re.compile(rf"[/\\]agents[/\\][^/\\]+[/\\](?:sessions|session-sqlite-import-archive)[/\\]|{_ARCHIVED}")
+_OPENCLAW = re.compile(rf"[/\\]agents[/\\][^/\\]+[/\\](?:sessions|session-sqlite-import-archive)[/\\]|{ARCHIVED}")
 MIRRORS = frozenset({"delivery-mirror", "gateway-injected"})
 """The `models` of what OpenClaw itself puts into a conversation."""
 
@@ -183,6 +186,8 @@ def _begin(path: str) -> Conversation:
 
 def steps(row: Row, state: Conversation) -> Iterator[Step]:
     """What a line means."""
+    if not isinstance(row.type, str):
+        return
     if not state.is_begun:
         state.is_begun = True
         yield Session(id=state.id, agent=state.agent, is_subagent_log=state.agent != MAIN)
@@ -256,9 +261,8 @@ def _message(
         case "toolResult" | "tool":
             call, tool = name(message.tool_call_id), name(message.tool_name) or UNKNOWN
             duration = read_duration(message.details.duration_ms) if message.details else None
-            yield ToolResult(
-                time, chat.calls.pop(call, call), message.content, message.is_error is True, duration, tool=tool
-            )
+            output = read_json(message.content)
+            yield ToolResult(time, chat.calls.pop(call, call), output, message.is_error is True, duration, tool=tool)
             yield from _side_answer(row, message.usage, time, chat, tool)
         case "user" if not message.runtime_context:
             yield Prompt(time, message.content)

@@ -96,10 +96,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="A fork's file refers to its parent's rows, which are not read; a later change.",
     ),
     Deviation(
-        finding="D14", homes=("openclaw", "openclaw-2026.*"), checks=("reasoning", "d14"),
-        reason="`usage.reasoningTokens` is not read.",
-    ),
-    Deviation(
         finding="D15", homes=("claude-th",), checks=("reasoning", "d15"),
         reason="`usage.output_tokens_details.thinking_tokens` is not read.",
     ),
@@ -143,10 +139,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         finding="D18", homes=("codex",), checks=("replay",),
         reason="The replay of a review leaves out what it used.",
-    ),
-    Deviation(
-        finding="D18", homes=("openclaw*",), checks=("d18 tools",),
-        reason="The time that a tool measured is not read.",
     ),
     Deviation(
         finding="Codex forks", homes=("codex*",), checks=("codex forks",),
