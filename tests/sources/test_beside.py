@@ -27,12 +27,13 @@ def opened(monkeypatch):
 
 @pytest.mark.parametrize("case", all_cases())
 def test_no_file_is_read_that_is_not_named(case, tmp_path, opened):
-    """For reports and for replays: the log itself, what is in it, and what `beside` gives."""
+    """For reports and for replays: the log itself, logs of its sub-agents, and what `beside` gives for these."""
     env = environment(case, build_home(case, tmp_path))
     for log in discover(env, all_sources()):
         if not isinstance(log, Log):
             continue
-        named = [os.path.abspath(path) for path in (log.path, *log.source.beside(log.path))]
+        logs = (log.path, *log.source.subagent_logs(log.path))
+        named = [os.path.abspath(path) for one in logs for path in (one, *log.source.beside(one))]
         opened.clear()
         try:
             log.source.scan(log.path, None)
