@@ -38,6 +38,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
@@ -219,7 +220,9 @@ def message_steps(
             yield from _header(row, time, chat)
         case "message" if message is not None:
             yield from _message(row, message, time, chat, key_of, superseded_by)
-        case "model_change" | "custom" if row.type == "model_change" or row.custom_type == "model-snapshot":
+        case "model_change":
+            yield _change_model(row, time, chat)
+        case "custom" if row.custom_type == "model-snapshot":
             yield _change_model(row, time, chat)
         case "compaction":
             yield from _side_answer(row, row.usage, time, chat)
@@ -324,19 +327,28 @@ def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, too
         return
     yield Session(thread=tool or text(row.type), agent=tool or chat.agent)
     yield Response(
-        time=time, key=_side_key(row, counts.usage), tokens=counts, provider=UNKNOWN if tool else chat.provider,
-        model=UNKNOWN if tool else chat.model, cost_nano=cost_nano, final=True,
-    )  # fmt: skip
-    yield Session(thread="")
+        time=time,
+        key=_side_key(row, counts.usage),
+        tokens=counts,
+        provider=UNKNOWN if tool else chat.provider,
+        model=UNKNOWN if tool else chat.model,
+        cost_nano=cost_nano,
+        final=True,
+    )
+    yield Session(thread="", agent=chat.agent)
 
 
 def _counts(usage: Any) -> tuple[Tokens, int | None]:
     """The tokens and the recorded cost, in which 0 stands for no known price."""
     counts = tokens(
-        usage, input="input", output="output", cache_read="cacheRead", cache_write="cacheWrite",
+        usage,
+        input="input",
+        output="output",
+        cache_read="cacheRead",
+        cache_write="cacheWrite",
         cache_write_1h="cacheWrite1h",
         reasoning="reasoningTokens" if "reasoningTokens" in mapping(usage) else "reasoning",
-    )  # fmt: skip
+    )
     cost_nano, issues = cost(mapping(mapping(usage).get("cost")).get("total"))
     assert counts is not None
     return Tokens(counts.usage, counts.issues + issues), cost_nano or None
@@ -387,6 +399,14 @@ def _log_names(path: str) -> list[str]:
     return [f"{session}/{_AFTER_ID.sub('', below)}" if is_part else session]
 
 
+def _subagent_logs(path: str) -> list[str]:
+    own = _AFTER_ID.sub("", os.path.basename(path))
+    if session_of(path)[1] or not _NAMED.match(own):
+        return []
+    logs = walk_files([os.path.join(os.path.dirname(path), own, "")], lambda name: name.endswith(LOG_SUFFIXES))
+    return [log for log in logs if isinstance(log, str) and os.path.isfile(log)]
+
+
 def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
     """Whether a log begins like those of pi and OpenClaw, and is one of the latter: by its rows, else by its folder."""
     rows = list(head_rows(head))
@@ -402,11 +422,13 @@ def _is_header(row: Mapping[str, Any]) -> bool:
 def _is_mark(row: Mapping[str, Any]) -> bool:
     kind, version, message = text(row.get("customType")), row.get("version"), mapping(row.get("message"))
     return (
-        kind == "model-snapshot" or kind.startswith("openclaw")
+        kind == "model-snapshot"
+        or kind.startswith("openclaw")
         or (row.get("type") == "session" and type(version) is int and version >= 4)
-        or text(message.get("model")) in MIRRORS or "idempotencyKey" in message
+        or text(message.get("model")) in MIRRORS
+        or "idempotencyKey" in message
         or message.get("api") == "openclaw-transcript"
-    )  # fmt: skip
+    )
 
 
 SOURCE = source(
@@ -427,5 +449,6 @@ SOURCE = source(
     recognises=lambda path, head: recognises_session(path, head, is_openclaw=False),
     session_of=lambda path: session_of(path)[0],
     name_sessions=_log_names,
+    subagent_logs=_subagent_logs,
     parser_version=2,
 )

@@ -125,6 +125,17 @@ def test_a_sub_agents_log_does_not_claim_its_session(below, log, tmp_path):
     assert list(SOURCE.read(path, f"{SID}/{below}")) == whole
 
 
+def test_a_session_is_read_with_its_sub_agents_logs(log, tmp_path):
+    """What they answered belongs to it, beside the conversation; what their tools asked for, too."""
+    (tmp_path / NAME).mkdir()
+    asked = row("message", 4, message={"role": "toolResult", "toolName": "oracle", "usage": {"input": 5, "output": 5}})
+    log(user(1, "look"), answer(3), asked, answer(5), name=f"{NAME}/0-Look.jsonl")
+    path = log(user(1, "x"), answer(2), answer(7))
+    assert list(SOURCE.subagent_logs(path)) == [str(tmp_path / NAME / "0-Look.jsonl")]
+    agents = [event.data.get("agent") for event in told(path) if event.type == "llm.response"]
+    assert agents == [None, "sub-agent", "oracle", "sub-agent", None]
+
+
 @pytest.mark.parametrize(
     "head",
     [
@@ -341,7 +352,8 @@ def test_a_scan_goes_on_at_any_byte(case, tmp_path):
         begun = SOURCE.scan(path, None)
         with open(path, "wb") as file:
             file.write(content)
-        assert dump(begun, SOURCE.scan(path, begun.resume)) == whole, cut
+        rest = SOURCE.scan(path, begun.resume)
+        assert dump(*([begun] if begun.resume else []), rest) == whole, cut  # else the log is read whole again
 
 
 @pytest.mark.parametrize("case", cases_of("pi"))
