@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from sessionlog import files
@@ -44,10 +44,21 @@ def open_session(
     place = files.temporary_directory("sessionlog-archive-")
     try:
         unpack(os.path.join(folder, entry.name), entry, place)
+        for other in _subagents_of(entry, folder):
+            with suppress(LogNotReadable):  # the session's own log can be read without it
+                unpack(os.path.join(folder, other.name), other, place)
         path = os.path.join(place, *member_of(entry.path).split("/"))
         yield Log(source=_as_it_was(_source_of(entry), place), path=path), session_id, entry
     finally:
         files.remove_directory(place)
+
+
+def _subagents_of(entry: Entry, folder: str) -> Iterator[Entry]:
+    """Yield the entries of its sub-agents' logs, which are read with it: they are named by its session and a `/`."""
+    prefixes = tuple(f"{session}/" for session in entry.sessions)
+    for other in read_manifest(folder).values():
+        if other.source == entry.source and any(session.startswith(prefixes) for session in other.sessions):
+            yield other
 
 
 def _find(target: str, directory: str | None, env: Env, folder: str) -> tuple[Log, str | None] | Entry:
