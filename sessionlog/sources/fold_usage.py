@@ -414,6 +414,7 @@ class UsageFold:
             latency_ms=step.latency_ms,
             failed=step.failed,
             active_ms=0 if session.is_subagent_log else active_ms,
+            granularity=step.granularity,
             quality=step.quality,
             priced=not step.failed or usage.total > 0,
             key=key,
@@ -467,7 +468,8 @@ class UsageFold:
             return
         record = done.record
         asked_ns, ended_ns = done.asked_ns, done.ended_ns
-        if record.latency_ms is None and asked_ns is not None and ended_ns is not None and ended_ns >= asked_ns:
+        is_timed = record.latency_ms is not None or record.granularity == "session"
+        if not is_timed and asked_ns is not None and ended_ns is not None and ended_ns >= asked_ns:
             record.latency_ms = (ended_ns - asked_ns) / _MS
         self._give(done.session, record)
         if self._has_totals:

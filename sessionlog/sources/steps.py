@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Raw, Struct
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.record import CopyRank, Limit, Quality
+from sessionlog.sources.record import CopyRank, Granularity, Limit, Quality
 
 Content = str | Raw | list[Any] | dict[str, Any] | None
 """A text, a list of content parts, or the JSON of either."""
@@ -138,6 +138,7 @@ class Response(Struct, kw_only=True):
         failed: The call failed.
         error: Why.
         quality: `partial` or `estimated` where the counts are known to be.
+        granularity: `session` for a sum that stands for responses which the log does not have.
         final: None of its parts follows.
         text: What it says.
         reasoning: The text of its reasoning.
@@ -161,6 +162,7 @@ class Response(Struct, kw_only=True):
     failed: bool = False
     error: str = ""
     quality: Quality = "exact"
+    granularity: Granularity = "request"
     final: bool = False
     text: Content = ""
     reasoning: Content = ""
