@@ -445,7 +445,8 @@ class _Driver(Generic[R]):
             session_id = known[0]
         is_other = session_id is not None and session_id in known and session_id != own
         only = session_id if is_other or self._is_apart else None
-        if session_id not in {None, own, *known, *self._name_sessions(path)}:
+        is_known = session_id is None or session_id in {own, *known} or session_id in self._name_sessions(path)
+        if not is_known:
             return
         beside = [] if only else list(self._subagent_logs(path))
         for other in beside:
