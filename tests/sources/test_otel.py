@@ -12,7 +12,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.times import parse_time
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.sources.otel import SOURCE
-from sessionlog.sources.otel.spans import read_attributes, read_instant, spans_of
+from sessionlog.sources.otel.exported import read_attributes, read_instant, spans_of
 from tests.sources.homes import CASES, LONG_AGO, build_home
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -164,8 +164,8 @@ def test_an_agents_sum_stands_aside_for_calls(home):
     [record] = session.records
     assert (record.granularity, record.usage.input, record.copy_rank) == ("session", 1000, 1)
     assert (session.status, session.error) == ("error", "gave up")
-    end = read(session.path)[-1]
-    assert (end.type, end.data["tokens"]["input"]) == ("session.end", 1000)
+    [*_, answer, end] = read(session.path)
+    assert (answer.data["usage"]["input"], end.type, end.data["status"]) == (1000, "session.end", "error")
 
 
 def test_a_trace_belongs_to_the_conversation_that_its_agent_names(home):
@@ -234,6 +234,68 @@ def test_an_object_that_is_cut_off_loses_only_itself(home, tmp_path):
     assert [p.kind for p in SOURCE.scan(str(path), None).problems.first] == ["not_json", "torn_tail"]
 
 
+def test_a_call_has_its_responses_id_for_a_key(tmp_path):
+    """An SDK's file and a gateway's name one response; a short id is a local server's counter."""
+    [long, short] = (
+        span(at, at=at, gen_ai__usage__input_tokens=1, gen_ai__response__id=name)
+        for at, name in enumerate(("resp_0123456789ab", "chatcmpl-7"), 1)
+    )
+    keys = [record.key for record in scan_one(write(tmp_path, long, short)).records]
+    assert keys == [f"{TRACE}:resp_0123456789ab", f"{TRACE}:0000000000000002"]
+
+
+def test_the_outermost_span_with_counts_counts(tmp_path):
+    """What the client was told counts, unless it was told nothing; the key is the innermost span's, as in its copies."""
+    counts = {"gen_ai__usage__input_tokens": 9}
+    inner, outer = span(2, parent=1, at=1, **counts), span(1, **dict.fromkeys(counts, 10))
+    outer["endTimeUnixNano"] = str(TEN + 5 * 10**9)
+    [record] = scan_one(write(tmp_path, inner, outer)).records
+    assert (record.usage.input, record.latency_ms, record.key[-1]) == (10, 5000.0, "2")
+    del outer["attributes"]["gen_ai.usage.input_tokens"]
+    [record] = scan_one(write(tmp_path, inner, outer)).records
+    assert (record.usage.input, record.quality) == (9, "exact")
+
+
+def test_spans_around_each_other_in_a_circle_end(tmp_path):
+    """A hostile file names parents in a circle."""
+    scan = SOURCE.scan(write(tmp_path, span(1, parent=2), span(2, parent=1), span(3, parent=3)), None)
+    assert sum(len(session.records) for session in scan.sessions) == 1
+
+
+def test_what_claude_code_logs_is_replayed(home):
+    """The question, the answers and what the tools gave back, as far as it was recorded."""
+    path = str(home("claude-code-logs") / "logs.jsonl")
+    first = SOURCE.scan(path, None).sessions[0]
+    assert {record.superseded_by for record in first.records} == {f"claude-code:{first.session_id}"}
+    assert {tool.superseded_by for tool in first.tools} == {f"claude-code:{first.session_id}"}
+    assert [record.cost_nano for record in first.records] == [3_700_000, 200_000, 3_700_000, None]
+    assert [record.latency_ms for record in first.records] == [1500, 400, 1500, 100]
+    assert [(tool.tool, tool.duration_ms, tool.output_bytes) for tool in first.tools] == [
+        ("Bash", 800, 77), ("find", 20, 5),
+    ]  # fmt: skip
+    events = read(path)
+    assert [event.data["content"] for event in events if event.type == "llm.response"][:1] == ["I look."]
+    assert [event.data["tool"] for event in events if event.type == "tool.call"] == ["Bash", "atlas/find"]
+
+
+def test_what_codex_logs_is_replayed(home):
+    """A completed response once; its tools with their results."""
+    path = str(home("codex-logs") / "logs.jsonl")
+    session = scan_one(path)
+    assert {record.superseded_by for record in session.records} == {f"codex:{session.session_id}"}
+    assert [record.failed for record in session.records] == [False, True, False, True]
+    assert [event.data["output"] for event in read(path) if event.type == "tool.call"] == ["a.py", "denied"]
+
+
+def test_log_records_are_recognised_by_the_agent_that_they_name(home):
+    """Even where their line goes on beyond what is looked at; those of other programs are not."""
+    content = (home("claude-code-logs") / "logs.jsonl").read_bytes()
+    assert SOURCE.recognises("x", content)
+    assert SOURCE.recognises("x", content[: content.index(b"\n") - 200])
+    other = content.replace(b"claude_code.", b"other.")
+    assert not SOURCE.recognises("x", other)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -253,7 +315,14 @@ KEYS = (
 ATTRIBUTES = (
     "gen_ai.operation.name", "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
     "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.conversation.id", "gen_ai.response.finish_reasons",
-    "gen_ai.tool.call.result", "gen_ai.system_instructions",
+    "gen_ai.tool.call.result", "gen_ai.system_instructions", "gen_ai.response.id", "gen_ai.tool.name", "event.name",
+    "session.id",
+)  # fmt: skip
+LOGGED = (
+    "session.id", "conversation.id", "event.timestamp", "event.kind", "model", "input_tokens", "output_tokens",
+    "cost_usd", "duration_ms", "request_id", "speed", "error", "error.message", "agent.name", "prompt", "response",
+    "tool_name", "tool_use_id", "tool_input", "tool_parameters", "tool_result_size_bytes", "success", "arguments",
+    "output", "mcp_server", "input_token_count", "cached_token_count", "provider_name", "app.version",
 )  # fmt: skip
 
 
@@ -274,11 +343,28 @@ def test_odd_shapes_never_raise(tmp_path_factory, fields, odd):
     SOURCE.scan(path, None)
 
 
+@given(
+    event=st.sampled_from(["claude_code.api_request", "claude_code.tool_result", "claude_code.user_prompt",
+                           "claude_code.assistant_response", "codex.sse_event", "codex.tool_result",
+                           "codex.conversation_starts", "codex.api_request"]),
+    odd=st.dictionaries(st.sampled_from(LOGGED), JSON | st.sampled_from(["1", "x", "response.completed"])),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_odd_log_records_never_raise(tmp_path_factory, event, odd):
+    """Any JSON in the place of any attribute."""
+    record = {"body": event, "attributes": odd}
+    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    path = write(tmp_path_factory.getbasetemp(), record, batch)
+    for session_id in SOURCE.name_sessions(path):
+        list(SOURCE.read(path, session_id))
+    SOURCE.scan(path, None)
+
+
 def test_a_duration_ends_no_span_after_the_last_instant():
     """A start and a duration that do not fit 64 bits together end at what does."""
     odd = {"traceId": TRACE, "spanId": "1", "attributes": {}, "startTime": 2**63 - 2, "duration": 9e14}
     [one] = spans_of(odd)
-    assert one.end_ns == 2**63 - 1
+    assert one.end == 2**63 - 1
 
 
 def test_a_status_nested_beyond_measure_is_no_error():
@@ -287,7 +373,7 @@ def test_a_status_nested_beyond_measure_is_no_error():
     for _ in range(1100):
         deep = [deep]
     [one] = spans_of({"traceId": TRACE, "spanId": "1", "attributes": {}, "status": {"code": deep}})
-    assert not one.failed
+    assert not one.error
 
 
 def test_a_result_nested_beyond_measure_has_the_size_of_its_text(tmp_path):

@@ -1,256 +1,577 @@
-"""otel: OpenTelemetry's GenAI spans in JSON, as collectors and SDKs write them to files.
+"""otel: OpenTelemetry in JSON: GenAI spans, and what Claude Code and Codex log about themselves.
 
 Where: nowhere by convention: exporters to files have no variable in common. Give a path, or name files and folders in
-`$SESSIONLOG_OTEL_PATH`, separated as in PATH. Shape: OTLP JSON lines (`{"resourceSpans": …}`, also one pretty object),
-one span a line, or what console exporters print; logs and metrics beside them are passed over. A session is a
+`$SESSIONLOG_OTEL_PATH`, separated as in PATH. Shape: OTLP JSON lines (`{"resourceSpans": …}`, `{"resourceLogs": …}`,
+also one pretty object), one span a line, or what console exporters print; metrics are passed over. A session is a
 conversation (`gen_ai.conversation.id`, `session.id`), else a trace; a trace whose other spans name one conversation
 belongs to it.
 
-Traps: `gen_ai.usage.input_tokens` includes what was read from and written to a cache; where it is less than that, the
-writer did not follow the convention, and it is taken as it is. Typed integers are strings. Older names of the same
-counts: prompt_tokens and completion_tokens, `llm.usage.*`. Only spans of inference are calls: agents and workflows
-repeat the sum of theirs, and frameworks wrap a call in a span of their own, so a call around another call is not
-counted. An agent's sum counts, as its session's, where its trace has nothing else. Children are exported before their
-parents; a retried export brings spans twice. Embeddings have no output. Instants may be nanoseconds in text, RFC 3339,
-or `[seconds, nanoseconds]`. Seen: the conventions of 1.27 to 1.42, from Python, Go, JavaScript and the collector.
+Traps of spans:
+
+- `gen_ai.usage.input_tokens` includes what was read from and written to a cache; where it is less than that, the
+  writer did not follow the convention, and it is taken as it is. Typed integers are strings. Older names of the same
+  counts: prompt_tokens and completion_tokens, `llm.usage.*`; cache_creation, which is cache_write now.
+- One request may have several spans: a framework's around the client's, a gateway's or server's inside the client's
+  or beside it. It counts once: the outermost one with counts. Spans are of one request when they name one response,
+  when one is around the other (unless they name two responses with different counts), or when spans of a client and a
+  server, or of two programs, have one model and the same counts, one within the other's time. A call around several
+  requests sums them up.
+- Only spans of inference are calls: agents and workflows repeat the sum of theirs. An agent's sum counts, as its
+  session's, where its trace has nothing else.
+- A call repeats the whole history. The n-th of equal messages is new only where fewer than n have been read, so agents
+  that take turns in one session do not repeat each other's words.
+- Children are exported before their parents; a retried export brings spans twice. Embeddings have no output. Instants
+  may be nanoseconds in text, RFC 3339, or `[seconds, nanoseconds]`.
+
+Log records: `claude_code.api_request` (classes are disjoint; `cost_usd` is an estimate), `api_error` (after the
+last attempt), `user_prompt`, `assistant_response`, `tool_result`; `codex.sse_event` with `event.kind`
+response.completed, twice for each response, once with counts (input_token_count includes cached_token_count and
+cache_write_token_count, output_token_count includes reasoning_token_count; tool_token_count is the total of all), or
+with `error.message`; `codex.api_request` with `error.message`, `user_prompt`, `tool_result`, `conversation_starts`.
+Prompts are redacted unless the user wants them. Numbers are often text. The agents' own logs hold the same responses
+and more: where they know the session (`session.id`, `conversation.id`), these records do not count. Spans of the two
+repeat the records: Claude Code's are named `claude_code.…`, Codex's have counts and no model; neither is counted.
+
+Seen: the conventions of 1.27 to 1.42, from Python, Go, JavaScript and the collector. Names and units of the log records
+are those of Claude Code's documentation of its monitoring (versions up to 2.1.222) and of Codex's source
+(`codex-rs/otel/src/events/session_telemetry.rs`; cache_write_token_count only from what others have recorded).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, takewhile
+from typing import Any
 
-from sessionlog.errors import Problem
-from sessionlog.events.envelope import Event
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import walk_files
-from sessionlog.sources.gather import Findings, Gather, latest
-from sessionlog.sources.otel.messages import Conversation, prompts_of
-from sessionlog.sources.otel.spans import Span, holds_spans, read_spans
-from sessionlog.sources.otel.usage import CONVERSATION, Kind, error_of, kind_of, name_in, read_record, read_tool
-from sessionlog.sources.protocol import Env, LogScan, Resume, Source
-from sessionlog.sources.record import UNKNOWN, Record, ToolUse, read_name
-from sessionlog.sources.transcript import Transcript
+import orjson
+from msgspec import Struct, structs
 
-_ID = "otel"
+from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.sources.kit import (
+    MAIN,
+    UNKNOWN,
+    At,
+    BadNumber,
+    CopyRank,
+    Problem,
+    Prompt,
+    Request,
+    Response,
+    Session,
+    Status,
+    Step,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    cost,
+    fingerprint,
+    first_words,
+    folder,
+    mapping,
+    name,
+    read_duration,
+    read_json,
+    source,
+    text,
+    text_of,
+    tokens,
+    whole_log,
+)
+from sessionlog.sources.otel.exported import AGENTS, Json, Place, Span, holds_spans, read_spans
+from sessionlog.sources.steps import Role
+
+_MS = 1_000_000
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".jsonl.zst")
+_CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
 _FOLDER = "process.working_directory"
+_CALLS = frozenset({"chat", "text_completion", "generate_content", "embeddings", "completion", "embedding"})
+_SUMS = frozenset({"invoke_agent", "invoke_workflow"})
+_USAGE = {
+    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+    "cache_read": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+    ),
+    "cache_write": (
+        "gen_ai.usage.cache_write.input_tokens",
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    "reasoning": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+    ),
+}
+_PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.vendor")
+_ANSWERED = ("gen_ai.response.model", "llm.response.model")
+_MODEL = ("gen_ai.request.model", "llm.request.model", *_ANSWERED)
+_APART = ("gen_ai.tool.name", "gen_ai.agent.name", "traceloop.span.kind")
+_HEAVY = _SYSTEM, _SENT, _ANSWER = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+_MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_DETAILS = "gen_ai.client.inference.operation.details"
+_PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
+_RESPONSES, _COMPLETED = ("api_request", "api_error", "sse_event"), "response.completed"
+_CLAUDE_CODE: dict[str, Any] = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_read": "cache_read_tokens",
+    "cache_write": "cache_creation_tokens",
+}
+_CODEX: dict[str, Any] = {
+    "input": "input_token_count",
+    "output": "output_token_count",
+    "cache_read": "cached_token_count",
+    "cache_write": "cache_write_token_count",
+    "reasoning": "reasoning_token_count",
+    "is_inclusive": True,
+}
+_Messages = dict[tuple[str, bytes], "Message"]  # by their JSON
+_UNIQUE = 16  # characters from which a response's id is its provider's, not a counter
 
-_Place = tuple[str, str]  # trace and span
+
+class Message(Struct):
+    """One message: what it says, and the tools that it calls or answers for.
+
+    Attributes:
+        role: user, assistant, or system for all others.
+        parts: Its words and reasoning.
+        calls: (call id, tool, arguments) of tool calls.
+        results: (call id, output) of tools' results.
+        finish: Why an answer ended.
+        likeness: What equal messages have in common.
+    """
+
+    role: Role
+    parts: list[Any]
+    calls: list[tuple[str, str, Any]]
+    results: list[tuple[str, Any]]
+    finish: str
+    likeness: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """What is kept of a span: its place in the trace, what it counts for, and what it says of the session."""
+class Call(Span, kw_only=True):
+    """A span, without its messages, or a log record, and what it counts for.
 
-    trace: str
-    id: str
-    parent: str
-    start_ns: int | None
-    end_ns: int | None
-    kind: Kind
-    record: Record | None
-    tool: ToolUse | None
-    error: str
-    conversation: str
-    project: str
-    harness: str
-    prompt: str
-    asked: tuple[int, ...]  # likenesses of the prompts that it holds
+    Attributes:
+        kind: `call`, `sum` of an agent's calls, `tool` or `log`; "" for nothing.
+        session: Whose it is.
+        key: Names its response; "" while another span counts for it.
+        tokens: Its token counts; None for none.
+        sent: The messages that were sent.
+        answered: The answer.
+    """
+
+    kind: str
+    session: str
+    key: str = ""
+    tokens: Tokens | None = None
+    sent: Sequence[Message] = ()
+    answered: Sequence[Message] = ()
 
     @property
-    def weight(self) -> tuple[int, int]:
-        """How much it tells, to choose among copies."""
-        return (self.record.usage.output, self.record.usage.total) if self.record else (0, 0)
+    def usage(self) -> TokenUsage:
+        """Its token counts."""
+        return self.tokens.usage if self.tokens else TokenUsage()
+
+    @property
+    def harness(self) -> str:
+        """The program that made it."""
+        if self.kind == "log":
+            return "codex" if self.name.startswith("codex.") else "claude-code"
+        service = name(self.resource.get("service.name"))
+        return "" if service.startswith("unknown_service") else service
+
+    @property
+    def response_id(self) -> str:
+        """The response's id, where it is its provider's."""
+        known = self.first("gen_ai.response.id")
+        return known if len(known) >= _UNIQUE else ""
+
+    @property
+    def took_ms(self) -> float | None:
+        """How long it took."""
+        return None if self.start is None or self.end is None else read_duration((self.end - self.start) / _MS)
 
 
-def _locate(env: Env) -> Iterable[str]:
-    return tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep)))
+class State(Struct):
+    """What is known of a session from row to row.
+
+    Attributes:
+        session: Which session.
+        status: How the last of its agents has ended; None without agents.
+        error: Why it failed.
+        known: How often each message was read.
+        open: (key, tool) of the tool calls that wait for a result, by their ids.
+    """
+
+    session: str | None = None
+    status: str | None = None
+    error: str = ""
+    known: dict[str, int] = {}
+    open: dict[str, tuple[str, str]] = {}
 
 
-def _list_logs(place: str) -> Iterable[str | Problem]:
-    return walk_files([place], lambda name: name.endswith(_SUFFIXES))
+def _read(path: str) -> Iterator[Call | Problem]:
+    """Yield the sessions of a file one after the other, the rows of each in the order of their ends.
 
-
-def _see(span: Span, kind: Kind) -> tuple[_Seen, list[str]]:
-    record, issues = (None, []) if kind == "tool" else read_record(span, kind)
-    folder = name_in(span, (_FOLDER,)) or read_name(span.resource.get(_FOLDER)) or ""
-    prompts = [] if kind == "tool" else prompts_of(span)
-    service = read_name(span.resource.get("service.name")) or UNKNOWN
-    seen = _Seen(
-        trace=span.trace,
-        id=span.id,
-        parent=span.parent,
-        start_ns=span.start_ns,
-        end_ns=span.end_ns,
-        kind=kind,
-        record=record,
-        tool=read_tool(span) if kind == "tool" else None,
-        error=error_of(span),
-        conversation=name_in(span, CONVERSATION) or "",
-        project=folder if os.path.isabs(folder) else UNKNOWN,
-        harness=UNKNOWN if service.startswith("unknown_service") else service,
-        prompt=prompts[0].text if prompts else "",
-        asked=tuple(hash(one.likeness) for one in prompts),
-    )
-    return seen, issues
-
-
-def _look(path: str, findings: Findings) -> dict[str, list[_Seen]]:
-    """Read a file: its sessions, and the spans of each in the order of their ends."""
-    seen: dict[_Place, _Seen] = {}
-    for item in read_spans(path):
-        if isinstance(item, Problem):
-            findings.note(item)
+    The file is read whole before: later spans decide what a span counts for, and whose it is.
+    """
+    found: dict[Place, Call] = {}
+    parents: dict[Place, str] = {}
+    messages: _Messages = {}
+    for span in read_spans(path):
+        if isinstance(span, Problem):
+            yield span
             continue
-        span, line = item
-        kind = kind_of(span)
-        if not kind:
-            continue
-        one, issues = _see(span, kind)
-        findings.complain(path, line, *issues)
-        place = one.trace, one.id
-        if place not in seen or one.weight > seen[place].weight:
-            seen[place] = replace(one, prompt=seen[place].prompt) if place in seen and not one.prompt else one
-    return _sessions(seen)
+        one = Call(**structs.asdict(span), kind=_kind(span), session=span.first(*_CONVERSATION))
+        parents[one.place] = one.parent
+        if one.kind in ("call", "sum"):
+            one.tokens = _tokens(one.attributes)
+            for issue in one.tokens.issues if one.tokens else ():
+                yield Problem(path=path, line=one.line, offset=0, kind="bad_number", detail=issue)
+            one.sent, one.answered = _messages(one, messages)
+            one.attributes = {key: value for key, value in one.attributes.items() if key not in _HEAVY}
+            one.events = []
+        if one.kind:
+            found[one.place] = max(found.get(one.place, one), one, key=lambda one: (one.usage.output, one.usage.total))
+    _name_requests(found, parents)
+    yield from _sorted_by_session(found.values())
 
 
-def _sessions(seen: dict[_Place, _Seen]) -> dict[str, list[_Seen]]:
-    wrappers = {(one.trace, one.parent) for one in seen.values() if one.kind == "call"}
-    called = {one.trace for one in seen.values() if one.kind == "call"}
+def _sorted_by_session(rows: Collection[Call]) -> Iterator[Call]:
     named: dict[str, set[str]] = {}
-    for one in seen.values():
-        named.setdefault(one.trace, set()).update([one.conversation] if one.conversation else [])
-    sessions: dict[str, list[_Seen]] = {}
-    for place, one in sorted(seen.items(), key=lambda item: (item[1].end_ns or 0, item[1].start_ns or 0)):
-        names = named[one.trace]
-        session = one.conversation or (next(iter(names)) if len(names) == 1 else one.trace)
-        counts = place not in wrappers
-        if one.kind == "sum":
-            counts = one.trace not in called and one.weight > (0, 0) and not _is_within_a_sum(one, seen)
-        sessions.setdefault(session, []).append(one if counts else replace(one, record=None))
-    return sessions
+    for row in rows:
+        named.setdefault(row.trace, set()).update(filter(None, [row.session]))
+    sessions: dict[str, list[Call]] = {}
+    for row in sorted(rows, key=lambda row: (row.end or 0, row.start or 0)):
+        trace = row.trace
+        row.session = row.session or (min(named[trace]) if trace and len(named[trace]) == 1 else trace) or UNKNOWN
+        sessions.setdefault(row.session, []).append(row)
+    return chain.from_iterable(sessions.values())
 
 
-def _is_within_a_sum(one: _Seen, seen: dict[_Place, _Seen]) -> bool:
-    passed = {one.id}
-    parent = seen.get((one.trace, one.parent))
-    while parent is not None and parent.id not in passed:
-        if parent.kind == "sum" and parent.weight > (0, 0):
-            return True
-        passed.add(parent.id)
-        parent = seen.get((parent.trace, parent.parent))
-    return False
+def _kind(span: Span) -> str:
+    """Say what a span stands for; one without an operation is a call if it names a model and its tokens."""
+    if span.name.startswith(AGENTS):
+        return "" if span.trace else "log"  # an agent's own spans repeat its log records
+    fields = span.attributes
+    operation = span.first("gen_ai.operation.name", "llm.request.type")
+    if operation == "execute_tool":
+        return "tool"
+    is_counted = not operation and _tokens(fields) and span.first(*_MODEL)
+    is_call = is_counted and all(one not in fields for one in _APART)
+    return "call" if is_call or operation in _CALLS else "sum" if operation in _SUMS else ""
 
 
-def _outcome(spans: list[_Seen]) -> tuple[str | None, str]:
-    """How the last agent ended; without agents nobody tells, and the last span has only its error."""
-    agents = [one for one in spans if one.kind == "sum"]
-    error = (agents or spans)[-1].error
-    return ("error" if error else "success") if agents else None, error
+def _tokens(fields: Json) -> Tokens | None:
+    names: dict[str, Any] = {
+        kind: next((one for one in names if fields.get(one) is not None), "") for kind, names in _USAGE.items()
+    }
+    if not (names["input"] or names["output"]):
+        return None
+    apart = tokens(fields, **names)
+    is_inclusive = apart is not None and apart.usage.prompt <= 2 * apart.usage.input
+    return tokens(fields, **names, is_inclusive=is_inclusive)
 
 
-def _scan(path: str, _: Resume | None) -> LogScan:
-    """Read the whole file: what a span counts for, and whose it is, may be told by a later one."""
-    findings = Findings()
-    sessions = []
-    for session_id, spans in _look(path, findings).items():
-        session = Gather(_ID, session_id, path)
-        for one in sorted(spans, key=lambda one: one.start_ns or 0):
-            session.ask(one.prompt)
-        told = Counter[int]()
-        for one in spans:
-            session.touch(one.start_ns)
-            session.touch(one.end_ns)
-            if one.record is not None:
-                session.add(one.record)
-            if one.record is not None and one.kind == "call":
-                _turn(session, one, told)
-            if one.tool is not None:
-                session.tools[one.tool.key] = one.tool
-        session.status, session.error = _outcome(spans)
-        session.project = next((one.project for one in spans if one.project != UNKNOWN), UNKNOWN)
-        harness = next((one.harness for one in spans if one.harness != UNKNOWN), UNKNOWN)
-        sessions.append(session.session(harness=harness))
-    return LogScan(sessions=tuple(sessions), problems=findings.problems)
+def _messages(span: Span, known: _Messages) -> tuple[list[Message], list[Message]]:
+    """Return what a call was sent, the system's words first, and what it answered: attributes, before 1.37 events."""
+    fields = dict(span.attributes)
+    for event, details in span.events:
+        if event == _DETAILS:
+            fields = {**details, **fields}
+    system = _list(fields.get(_SYSTEM))
+    sent: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
+    sent += [(one, "user") for one in _list(fields.get(_SENT))]
+    answered: list[tuple[Any, str]] = [(one, "assistant") for one in _list(fields.get(_ANSWER))]
+    for event, details in span.events:
+        if event in _MESSAGES:
+            sent.append((details, _MESSAGES[event]))
+        elif event == "gen_ai.choice":
+            answered.append(({**details, **mapping(_structured(details.get("message")))}, "assistant"))
+    return [_once(*one, known) for one in sent], [_once(*one, known) for one in answered]
 
 
-def _turn(session: Gather, one: _Seen, told: Counter[int]) -> None:
-    """Count the prompts of a call that no call before it held."""
-    held = Counter(one.asked)
-    for prompt in one.asked:
-        if held[prompt] > told[prompt]:
-            told[prompt] += 1
-            session.turns = (session.turns or 0) + 1
-            session.last_turn_ns = latest(session.last_turn_ns, one.start_ns)
+def _once(value: Any, role: str, known: _Messages) -> Message:
+    """Read a message, if it was not read before: each span repeats those before it."""
+    try:
+        key = role, orjson.dumps(value)
+    except TypeError:  # nested too deep to be written
+        return _message(value, role)
+    if key not in known:
+        known[key] = _message(value, role)
+    return known[key]
 
 
-def _read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
-    """Read the file twice: the session's spans are known only at its end."""
-    sessions = _look(path, Findings())
-    session_id = session_id or next(iter(sessions), "")
-    spans = sessions.get(session_id, [])
-    wanted = {(one.trace, one.id) for one in spans}
-    whole: dict[_Place, Span] = {}
-    for item in read_spans(path):
-        if isinstance(item, Problem):
-            yield item
+def _message(value: Any, role: str) -> Message:
+    """Read a message of parts, or one with `content` and `tool_calls` as chat APIs have them."""
+    fields = mapping(_structured(value))
+    role = name(fields.get("role")) or role
+    content = fields.get("content")
+    parts = _list(fields.get("parts")) or _list(content)
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        parts = [{"type": "text", "content": content}]
+    words, calls, results = list[Any](), list[tuple[str, str, Any]](), list[tuple[str, Any]]()
+    for part in (*parts, *({**mapping(one), "type": "tool_call"} for one in _list(fields.get("tool_calls")))):
+        kind, content = part.get("type"), part.get("content", part.get("text"))
+        function = mapping(part.get("function"))
+        call_id = name(part.get("id") or fields.get("id") or fields.get("tool_call_id"))
+        if kind in ("tool_call", "function_call"):
+            tool = name(part.get("name") or function.get("name"))
+            calls.append((call_id, tool, part.get("arguments", function.get("arguments"))))
+        elif kind in ("tool_call_response", "tool_result") or role == "tool":
+            results.append((call_id, part.get("response", part.get("result", content))))
+        elif isinstance(content, str):
+            words.append({"type": "reasoning" if kind in ("reasoning", "thinking") else "text", "text": content})
+        else:
+            words.append({"type": part.get("modality", kind)})
+    likeness = fingerprint(role, text_of(words), [one[0] for one in (*calls, *results)])
+    is_user = role == "user" and bool(first_words(words))
+    whose: Role = "user" if is_user else "assistant" if role == "assistant" else "system"
+    return Message(whose, words, calls, results, name(fields.get("finish_reason")), likeness)
+
+
+def _structured(value: Any) -> Any:
+    """Return what a JSON text stands for; anything else as it is."""
+    decoded = read_json(value) if isinstance(value, str) and value[:1] in ("[", "{") else None
+    return value if decoded is None else decoded
+
+
+def _list(value: Any) -> list[Any]:
+    value = _structured(value)
+    return value if isinstance(value, list) else []
+
+
+def _name_requests(found: Mapping[Place, Call], parents: Mapping[Place, str]) -> None:
+    """Give a key to the span that counts for each request, and to the sums of agents whose calls are not there."""
+
+    def around(one: Call) -> Iterator[Call]:
+        """Yield the spans around this one that count for something, the nearest first."""
+        passed = {one.place}
+        place = one.trace, one.parent
+        while place not in passed:
+            passed.add(place)
+            if place in found:
+                yield found[place]
+            place = place[0], parents.get(place, "")
+
+    calls = [one for one in found.values() if one.kind == "call"]
+    wrappers = {other.place for one in calls for other in islice(around(one), 1) if other.kind == "call"}
+    requests: list[list[Call]] = []
+    known: dict[Any, list[Call]] = {}
+    inner: dict[Place, list[list[Call]]] = {}
+    for one in sorted(calls, key=_begin):
+        if one.place in wrappers:
             continue
-        span, line = item
-        place = span.trace, span.id
-        if place in wanted and (place not in whole or _is_fuller(span, whole[place])):
-            whole[place] = span
-            _, issues = read_record(span, "call")
-            for issue in issues:
-                yield Problem(path=path, line=line, offset=0, kind="bad_number", detail=issue)
-    if spans:
-        yield from _tell(Transcript(session_id), spans, whole)
+        names = [(one.trace, part) for part in (one.response_id, one.usage) if part]
+        near = (known[part] for part in names if part in known)
+        request = next((other for other in near if _is_same(other[0], one)), [])
+        if not request:
+            requests.append(request)
+        request.append(one)
+        known.update(dict.fromkeys(names, request))
+        for other in takewhile(lambda other: other.kind == "call", around(one)):
+            inner.setdefault(other.place, []).append(request)
+    for place, within in inner.items():
+        outer = found[place]
+        if any(request is not within[0] for request in within):
+            continue  # it sums them up
+        if _differ(outer, within[0][-1]):
+            requests.append([outer])
+        else:
+            within[0].insert(0, outer)
+    for request in requests:
+        chosen = next((one for one in sorted(request, key=_begin) if one.usage), request[0])
+        response = next(filter(None, (one.response_id for one in request)), request[-1].id)
+        chosen.key = f"{chosen.trace}:{response}"
+    called = {one.trace for one in calls}
+    for one in found.values():
+        is_sum = one.kind == "sum" and one.usage and one.trace not in called
+        if is_sum and not any(other.kind == "sum" and other.usage for other in around(one)):
+            one.key = ":".join(one.place)
 
 
-def _is_fuller(span: Span, other: Span) -> bool:
-    usage, known = read_record(span, "call")[0].usage, read_record(other, "call")[0].usage
-    return (usage.output, usage.total) > (known.output, known.total)
+def _begin(one: Call) -> tuple[int, int]:
+    """What is around others comes before them."""
+    return one.start or 0, -(one.end or 0)
 
 
-def _tell(transcript: Transcript, spans: list[_Seen], whole: dict[_Place, Span]) -> Iterator[Event]:
-    starts = [one.start_ns for one in spans if one.start_ns is not None]
-    records = [one.record for one in spans if one.record is not None]
-    yield transcript.start(
-        min(starts, default=None),
-        provider=records[0].provider if records else None,
-        model=records[0].model if records else None,
-        work_dir=next((one.project for one in spans if one.project != UNKNOWN), None),
-        metadata={"service": next((one.harness for one in spans if one.harness != UNKNOWN), None)},
+def _differ(outer: Call, inner: Call) -> bool:
+    """Whether a call and the one around it are two requests: they have other responses with other counts."""
+    counts, responses = {outer.usage, inner.usage}, {outer.response_id, inner.response_id}
+    return len(counts - {TokenUsage()}) == len(responses - {""}) == 2
+
+
+def _is_same(first: Call, one: Call) -> bool:
+    """Whether a span of the same trace that has begun later is of the same request."""
+    if first.response_id and first.response_id == one.response_id:
+        return True
+    models = [{call.first(field).rpartition("/")[2] for field in _MODEL} - {""} for call in (first, one)]
+    return (
+        first.usage == one.usage
+        and bool(models[0] & models[1])
+        and (first.side, first.harness) != (one.side, one.harness)
+        and (one.end or 0) <= (first.end or 0)
     )
-    conversation = Conversation(transcript)
-    for one in spans:
-        span = whole[one.trace, one.id]
-        if one.kind == "call" and one.record is not None:
-            yield from conversation.call(span, one.record, one.error)
-        elif one.kind == "tool":
-            yield from conversation.tool(span, read_name(span.attributes.get("gen_ai.tool.name")) or UNKNOWN, one.error)
-    status, error = _outcome(spans)
-    if status is not None:
-        sums = [one.record.usage for one in spans if one.kind == "sum" and one.record is not None]
-        tokens = sum(sums, TokenUsage()).to_dict() if sums else None
-        end = {"status": status, "error": error or None, "tokens": tokens}
-        yield transcript.event("session.end", spans[-1].end_ns, end)
 
 
-def _name_sessions(path: str) -> Iterable[str]:
-    return tuple(_look(path, Findings()))
+def steps(row: Call, state: State) -> Iterator[Step]:
+    """What a row means."""
+    fields = row.attributes
+    is_first = state.session != row.session
+    if is_first:
+        state.session, state.status, state.error, state.known, state.open = row.session, None, "", {}, {}
+    yield Session(
+        id=row.session,
+        time=row.start,
+        harness=row.harness,
+        version=row.first("app.version") or name(row.resource.get("service.version")),
+        project=folder(fields.get(_FOLDER)) or folder(row.resource.get(_FOLDER)),
+        provider=_PROVIDERS.get(row.harness, "") if is_first else "",
+        title=first_words(next((message.parts for message in row.sent if message.role == "user"), "")),
+    )
+    if row.kind == "log":
+        yield from _log(row, row.name.rpartition(".")[2], fields)
+        return
+    if row.kind == "tool":
+        yield from _tool(row, state)
+    elif row.key:
+        yield from _response(row, state)
+    if row.kind == "sum":
+        state.status, state.error = "error" if row.error else "success", row.error
+    yield Status(row.end, state.status, state.error)
 
 
-SOURCE = Source(
-    id=_ID,
-    title="OpenTelemetry",
-    parser=1,
-    locate=_locate,
-    list_logs=_list_logs,
-    recognises=holds_spans,
-    scan=_scan,
-    read=_read,
-    name_sessions=_name_sessions,
+def _response(row: Call, state: State) -> Iterator[Step]:
+    """What is new in a call, and its answer."""
+    is_call = row.kind == "call"
+    yield Request(row.start)
+    yield from _history(row, state)
+    reasons = row.attributes.get("gen_ai.response.finish_reasons")
+    parts = [part for message in row.answered for part in message.parts]
+    finish = [*(reasons if isinstance(reasons, list) else []), *(message.finish for message in row.answered)]
+    yield Response(
+        time=row.end,
+        key=row.key,
+        family=row.trace,
+        rank=int(CopyRank.ORIGINAL if is_call else CopyRank.SIDECHAIN),
+        granularity="request" if is_call else "session",
+        tokens=Tokens(row.usage),
+        provider=row.first(*_PROVIDER),
+        model=row.first(*_MODEL),
+        response_model=row.first(*_ANSWERED),
+        latency_ms=row.took_ms if is_call else None,
+        finish=next(filter(None, map(name, finish)), ""),
+        failed=bool(row.error),
+        error=row.error,
+        quality="exact" if row.error or row.tokens else "partial",
+        text=parts,
+        reasoning=parts,
+    )
+    for message in row.answered:
+        state.known[message.likeness] = state.known.get(message.likeness, 0) + 1
+        for call_id, tool, given in message.calls:
+            key = f"{row.trace}:{call_id}"
+            state.open[call_id] = key, tool
+            yield ToolCall(row.end, key, tool, given, id=call_id)
+
+
+def _history(row: Call, state: State) -> Iterator[Step]:
+    """The messages of a call that no call before it held."""
+    time, seen = row.start, dict[str, int]()
+    for message in row.sent:
+        count = seen[message.likeness] = seen.get(message.likeness, 0) + 1
+        if count <= state.known.get(message.likeness, 0):
+            continue
+        state.known[message.likeness] = count
+        for call_id, tool, _ in message.calls:  # of answers that are not in the file
+            state.open[call_id] = f"{row.trace}:{call_id}", tool
+        for call_id, output in message.results:
+            if call_id in state.open:
+                key, tool = state.open.pop(call_id)
+                yield ToolResult(time, key, output, tool=tool)
+        if message.parts:
+            yield Prompt(time, message.parts, message.role)
+
+
+def _tool(row: Call, state: State) -> Iterator[Step]:
+    """A tool's use; without an id it answers the first open call of that tool."""
+    tool, fields = row.first("gen_ai.tool.name"), row.attributes
+    known = row.first("gen_ai.tool.call.id")
+    call_id = known or next((one for one, (_, called) in state.open.items() if called == tool), row.id)
+    key, _ = state.open.pop(call_id, ("", ""))
+    if not key:
+        key = f"{row.trace}:{call_id}"
+        yield ToolCall(row.start, key, tool, fields.get("gen_ai.tool.call.arguments"), id=call_id)
+    output = fields.get("gen_ai.tool.call.result", row.error)
+    yield ToolResult(row.end, key, output, failed=bool(row.error), duration_ms=row.took_ms)
+
+
+def _log(row: Call, event: str, fields: Json) -> Iterator[Step]:
+    """What Claude Code or Codex has logged about itself."""
+    time, agent, session = row.end, row.first("agent.name"), row.first(*_CONVERSATION)
+    key = row.first("request_id", "tool_use_id", "call_id") or row.id
+    owner = f"{row.harness}:{session}" if session else ""
+    error = row.first("error", "error.message")
+    took = fields.get("duration_ms")
+    took_ms = read_duration(read_json(took) if isinstance(took, str) else took)
+    names = _CODEX if row.harness == "codex" else _CLAUDE_CODE
+    counts = tokens(fields, **names) if names["input"] in fields else None
+    yield Session(thread=agent, agent=agent or MAIN)
+    if event == "conversation_starts":
+        yield Session(provider=row.first("provider_name").lower())
+    elif event == "user_prompt":
+        yield Prompt(time, text(fields.get("prompt")))
+    elif event == "assistant_response":
+        yield Response(time=time, key=key, text=text(fields.get("response")))
+    elif event == "tool_result":
+        details, size = mapping(_structured(fields.get("tool_parameters"))), fields.get("tool_result_size_bytes")
+        begun = time if time is None or took_ms is None else time - int(took_ms * _MS)
+        tool = name(details.get("mcp_tool_name")) or row.first("tool_name")
+        server = name(details.get("mcp_server_name")) or row.first("mcp_server")
+        given = fields.get("tool_input", fields.get("arguments"))
+        failed = fields.get("success") in ("false", False)
+        yield ToolCall(begun, key, tool, given, server, superseded_by=owner)
+        yield ToolResult(
+            time, key, text(fields.get("output")) or error, failed=failed, duration_ms=took_ms,
+            size=None if size is None else read_count(size)[0],
+        )  # fmt: skip
+    elif event in _RESPONSES and (counts or error) and fields.get("event.kind", _COMPLETED) == _COMPLETED:
+        cost_nano, issues = cost(fields.get("cost_usd"))
+        yield from map(BadNumber, issues)
+        yield Response(
+            time=time, key=key, tokens=counts, model=row.first("model"), cost_nano=cost_nano, latency_ms=took_ms,
+            failed=bool(error), error=error, speed=row.first("speed").replace("normal", ""), superseded_by=owner,
+        )  # fmt: skip
+    else:
+        yield At(time)
+
+
+def _session_names(path: str) -> Iterable[str]:
+    return dict.fromkeys(row.session for row in _read(path) if isinstance(row, Call))
+
+
+SOURCE = dataclasses.replace(
+    source(
+        id="otel",
+        title="OpenTelemetry",
+        places=(),
+        logs=lambda log: log.endswith(_SUFFIXES),
+        rows=whole_log(_read),
+        steps=steps,
+        state=lambda _: State(),
+        state_type=State,
+        recognises=holds_spans,
+        name_sessions=_session_names,
+        is_apart=True,
+        harness=UNKNOWN,
+        parser_version=2,
+    ),
+    locate=lambda env: tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep))),
 )
