@@ -36,6 +36,7 @@ class Database:
         """
         self.path = path
         self._problems: list[Problem] = []
+        self._noted: set[tuple[str, str]] = set()
         self._columns: dict[str, frozenset[str]] = {}
         try:
             self._connection = open_database(path)
@@ -49,8 +50,10 @@ class Database:
         self._connection.close()
 
     def note(self, kind: str, detail: str) -> None:
-        """Note a problem of the database."""
-        self._problems.append(Problem(path=self.path, line=0, offset=0, kind=kind, detail=detail))
+        """Note a problem of the database, once: each query may meet the same damage."""
+        if (kind, detail) not in self._noted:
+            self._noted.add((kind, detail))
+            self._problems.append(Problem(path=self.path, line=0, offset=0, kind=kind, detail=detail))
 
     def problems(self) -> Iterator[Problem]:
         """Yield what has been noted since this was last asked."""

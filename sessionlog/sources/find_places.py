@@ -33,16 +33,18 @@ class Place:
         templates: In order of preference: the first whose variables are set is used, and the others are not.
         below: Folders or files below it; "" is the place itself.
         is_list: The variable may hold several folders, with commas between them.
+        unless: A variable: where it is set, this is no place.
     """
 
     templates: tuple[str, ...]
     below: tuple[str, ...] = ("",)
     is_list: bool = False
+    unless: str = ""
 
 
-def first_of(*templates: str, below: Sequence[str] = ("",), is_list: bool = False) -> Place:
+def first_of(*templates: str, below: Sequence[str] = ("",), is_list: bool = False, unless: str = "") -> Place:
     """Return a place of which the first template counts whose variables are set."""
-    return Place(templates, tuple(below), is_list)
+    return Place(templates, tuple(below), is_list, unless)
 
 
 def expand_places(env: Env, places: Iterable[Place | str]) -> list[str]:
@@ -69,6 +71,8 @@ def _patterns(env: Env, places: Iterable[Place | str]) -> Iterator[str]:
 
 
 def _roots(env: Env, place: Place) -> list[str]:
+    if place.unless and env.get(place.unless, "").strip():
+        return []
     for template in place.templates:
         filled = _fill(env, template)
         roots = [one.strip() for one in filled.split(",")] if filled and place.is_list else [filled]

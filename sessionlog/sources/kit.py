@@ -438,7 +438,7 @@ class _Driver(Generic[R]):
         rows = self._rows
         if rows.of_session is not None:
             session_id = session_id or next(iter(self._name_sessions(path)), "")
-            rows = rows.of_session(session_id)
+            rows = rows.of_session(session_id) if session_id else rows
         sessions = self._scan(path, None, rows).sessions
         own, known = self._session_of(path), [session.session_id for session in sessions]
         if session_id is None and self._is_apart and known:
@@ -446,7 +446,7 @@ class _Driver(Generic[R]):
         is_other = session_id is not None and session_id in known and session_id != own
         only = session_id if is_other or self._is_apart else None
         is_known = session_id is None or session_id in {own, *known} or session_id in self._name_sessions(path)
-        if not is_known:
+        if not is_known and not self._is_apart:
             return
         beside = [] if only else list(self._subagent_logs(path))
         for other in beside:

@@ -19,7 +19,7 @@ from sessionlog.sources.record import CopyRank, Granularity, Limit, Quality
 Content = str | Raw | list[Any] | dict[str, Any] | None
 """A text, a list of content parts, or the JSON of either."""
 
-Role = Literal["user", "system", "assistant"]
+Role = Literal["user", "system", "assistant", "tool"]
 
 
 class Tokens(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Prompt(Struct):
         time: When it was sent.
         text: What it says.
         role: `user` for a person's words, which begin a turn; `system` for what the agent program puts in the user's
-            place; `assistant` for an answer of another session.
+            place; `assistant` for an answer of another session, and `tool` for a result of its calls.
         inherited: It comes from the session that this one was forked from; it begins no turn here.
     """
 
