@@ -108,7 +108,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex*", "kilo", "llm", "opencode*"),
+        finding="D18", homes=("codex*", "kilo", "opencode*"),
         checks=("harness", "d18 harness"),
         reason="The source does not name the agent program.",
     ),

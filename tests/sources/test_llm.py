@@ -10,8 +10,8 @@ import pytest
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.times import parse_time
 from sessionlog.render.replay.fold import fold_replay
-from sessionlog.sources.llm import SOURCE, _provider_and_model, _usage
-from sessionlog.sources.llm.calls import Call, tools_in
+from sessionlog.sources.llm import SOURCE, Row, State, provider_and_model, steps, tokens_of, tools_in
+from sessionlog.sources.steps import Response
 from tests.sources.homes import build_home
 
 PLACE = ".config/io.datasette.llm/logs.db"
@@ -82,14 +82,14 @@ def test_a_database_is_asked_whose_it_is(log, tmp_path):
 )
 def test_a_model_names_its_provider_only_where_that_is_sure(model, provider, rest):
     """A plugin's prefix or a family of the great three; anything else is unknown."""
-    assert _provider_and_model(model) == (provider, rest)
+    assert provider_and_model(model) == (provider, rest)
 
 
 def counts(inputs, outputs, details):
     """The usage of one row."""
-    row = {"input_tokens": inputs, "output_tokens": outputs, "token_details": json.dumps(details)}
-    usage, issues = _usage(row)
-    assert not issues
+    found = tokens_of(Row(input_tokens=inputs, output_tokens=outputs, token_details=json.dumps(details)))
+    usage = found.usage
+    assert not found.issues
     return usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning
 
 
@@ -193,8 +193,8 @@ def test_a_database_damaged_in_the_middle_gives_a_problem(log):
         content[page * 4096 : page * 4096 + 8] = b"\xff" * 8
     Path(path).write_bytes(content)
     scan = SOURCE.scan(path, None)
-    assert [p.kind for p in scan.problems.first] == ["unreadable"]
-    assert [item.kind for item in SOURCE.read(path, "01t") if isinstance(item, Problem)] == ["unreadable"]
+    assert [p.kind for p in scan.problems.first] == ["bad_database"]
+    assert [item.kind for item in SOURCE.read(path, "01t") if isinstance(item, Problem)] == ["bad_database"]
 
 
 def test_the_log_is_left_as_it_was(log):
@@ -209,8 +209,9 @@ def test_the_log_is_left_as_it_was(log):
 
 def test_an_answer_ends_no_later_than_time_does():
     """A start and a duration that do not fit 64 bits together end at what does."""
-    late = Call("s", {"datetime_utc": "2261-12-31T23:59:59Z", "duration_ms": 9e11}, [], [])
-    assert late.end_ns == 2**63 - 1
+    row = Row(id="r", session="s", datetime_utc="2261-12-31T23:59:59Z", duration_ms=9e11)
+    (answer,) = [step for step in steps(row, State()) if isinstance(step, Response)]
+    assert answer.time == 2**63 - 1
 
 
 def test_odd_names_of_calls_are_none():
