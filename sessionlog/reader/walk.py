@@ -22,12 +22,17 @@ def walk_logs(paths: Iterable[str]) -> Iterator[str | Problem]:
     yield from walk_files(paths, lambda name: name.endswith(LOG_SUFFIXES))
 
 
-def walk_files(paths: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[str | Problem]:
-    """Yield the files named by paths, and those in folders whose name is `wanted`; as `walk_logs` otherwise."""
+def walk_files(
+    paths: Iterable[str], wanted: Callable[[str], bool], is_log: Callable[[str], bool | None] = lambda _: False
+) -> Iterator[str | Problem]:
+    """Yield the files named by paths, and those in folders whose name is `wanted`; as `walk_logs` otherwise.
+
+    `is_log` says of a folder's path whether it is yielded itself instead of being walked; None = neither.
+    """
     seen: set[tuple[int, int]] = set()
     for path in paths:
         if os.path.isdir(path):
-            yield from _walk(path, wanted, seen)
+            yield from _walk(path, wanted, is_log, seen)
         elif _first_time(path, seen):
             yield path
 
@@ -47,7 +52,9 @@ def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
     return True
 
 
-def _walk(folder: str, wanted: Callable[[str], bool], seen: set[tuple[int, int]]) -> Iterator[str | Problem]:
+def _walk(
+    folder: str, wanted: Callable[[str], bool], is_log: Callable[[str], bool | None], seen: set[tuple[int, int]]
+) -> Iterator[str | Problem]:
     """Walk a folder in order; what is still to do is a stack, for folders nest deeper than Python calls."""
     if not _first_time(folder, seen):
         return
@@ -59,8 +66,12 @@ def _walk(folder: str, wanted: Callable[[str], bool], seen: set[tuple[int, int]]
         elif isinstance(entry, Problem):
             yield entry
         elif entry.is_dir():
-            if _first_time(entry.path, seen):
-                waiting.append(_entries(entry.path))
+            is_own = is_log(entry.path)
+            if is_own is not None and _first_time(entry.path, seen):
+                if is_own:
+                    yield entry.path
+                else:
+                    waiting.append(_entries(entry.path))
         elif wanted(entry.name) and _first_time(entry.path, seen):
             yield entry.path
 

@@ -31,7 +31,7 @@ class Place:
 
     Attributes:
         templates: In order of preference: the first whose variables are set is used, and the others are not.
-        below: Folders or files below it; "" is the place itself.
+        below: Folders or files below it; "" is the place itself. One with a variable that is not set is left out.
         is_list: The variable may hold several folders, with commas between them.
         unless: A variable: where it is set, this is no place.
     """
@@ -67,7 +67,10 @@ def _patterns(env: Env, places: Iterable[Place | str]) -> Iterator[str]:
         if isinstance(place, str):
             place = Place((place,))  # noqa: PLW2901 - the short spelling of the same
         for root in _roots(env, place):
-            yield from (os.path.join(root, part) if part else root for part in place.below)
+            for part in place.below:
+                filled = _fill(env, part)
+                if filled or not part:
+                    yield os.path.join(root, filled) if filled else root
 
 
 def _roots(env: Env, place: Place) -> list[str]:

@@ -469,7 +469,7 @@ class UsageFold:
         record = done.record
         asked_ns, ended_ns = done.asked_ns, done.ended_ns
         is_timed = record.latency_ms is not None or record.granularity == "session"
-        if not is_timed and asked_ns is not None and ended_ns is not None and ended_ns >= asked_ns:
+        if not is_timed and asked_ns is not None and ended_ns is not None and ended_ns > asked_ns:
             record.latency_ms = (ended_ns - asked_ns) / _MS
         self._give(done.session, record)
         if self._has_totals:

@@ -445,8 +445,10 @@ class _Driver(Generic[R]):
             session_id = known[0]
         is_other = session_id is not None and session_id in known and session_id != own
         only = session_id if is_other or self._is_apart else None
-        is_known = session_id is None or session_id in {own, *known} or session_id in self._name_sessions(path)
-        if not is_known and not self._is_apart:
+        if self._rows.of_session is not None and session_id not in known and known:
+            only = known[0]  # a sub-agent's log has a name of its own and a session that is its parent's
+        is_known = session_id is None or self._is_apart or session_id in {own, *known}
+        if not is_known and session_id not in self._name_sessions(path):
             return
         beside = [] if only else list(self._subagent_logs(path))
         for other in beside:
