@@ -64,14 +64,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
     ),
     Deviation(
-        finding="D4", homes=("kilo",), checks=("extra", "d4"),
-        reason="The key of a response contains its cost, which is 0 in a fork's copy.",
-    ),
-    Deviation(
-        finding="D5", homes=("opencode-1.2.*",), checks=("tokens", "d5"),
-        reason="Reasoning is added to an output that already includes it.",
-    ),
-    Deviation(
         finding="D6", homes=("qwen-0.5.*",), checks=("counted", "d6"),
         reason="Sub-agents' requests are only in the telemetry, which is not counted.",
     ),
@@ -108,7 +100,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex*", "kilo", "opencode*"),
+        finding="D18", homes=("codex*",),
         checks=("harness", "d18 harness"),
         reason="The source does not name the agent program.",
     ),
@@ -117,7 +109,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "codex*", "gemini", "opencode", "qwen"), checks=("prompts",),
+        finding="D18", homes=("claude", "codex*", "gemini", "qwen"), checks=("prompts",),
         reason="Sessions without a response are not listed.",
     ),
     Deviation(

@@ -6,6 +6,8 @@ import random
 import sqlite3
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
@@ -13,8 +15,10 @@ from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader import database
 from sessionlog.sources import kilo, mimo
-from sessionlog.sources.opencode import SOURCE
-from sessionlog.sources.opencode.parts import read_part
+from sessionlog.sources.opencode import SOURCE, State, steps
+from sessionlog.sources.opencode_rows import Message, Part, Row, SessionFacts
+from sessionlog.sources.steps import Prompt, Response
+from sessionlog.sources.typed import Typed
 from tests.sources.homes import build_home, cases_of, environment
 
 DATA = ".local/share/opencode"
@@ -122,7 +126,7 @@ def test_scan_and_events_agree_on_every_token(case, tmp_path, prices):
         book = Book(prices)
         book.take(source.scan(log, None))
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in COUNTS)
-        [counted] = book.query(f"SELECT COUNT(*), {sums} FROM records", {})
+        [counted] = book.query(f"SELECT COALESCE(SUM(requests), 0), {sums} FROM records", {})
         responses = [
             event.data
             for session_id in source.name_sessions(log)
@@ -134,12 +138,12 @@ def test_scan_and_events_agree_on_every_token(case, tmp_path, prices):
 
 
 def test_a_record_has_price_time_and_latency(tmp_path):
-    """A cost of 0 is unknown, a recorded one is kept; the latency is from created to completed."""
+    """A cost of 0 is unknown, a recorded one is kept; an answer ends when its last tool begins, or when it is complete."""
     (session,) = SOURCE.scan(only_log("opencode/v1-database", tmp_path), None).sessions
     first, second = session.records
     assert (first.cost_nano, second.cost_nano) == (20_000_000, None)
-    assert (first.latency_ms, second.latency_ms) == (4000, 3000)
-    assert second.time_ns == 1_767_312_009_000_000_000
+    assert (first.latency_ms, second.latency_ms) == (2000, 3000)
+    assert (first.time_ns, second.time_ns) == (1_767_312_003_000_000_000, 1_767_312_009_000_000_000)
     assert (first.version, session.project) == ("1.2.10", "/w/api")
 
 
@@ -151,11 +155,10 @@ def test_tools_have_durations_errors_and_sizes(tmp_path):
 
 
 def test_sub_agents_are_part_of_their_first_ancestor(tmp_path):
-    """Their sessions are named by the root, whatever lies between."""
-    scan = SOURCE.scan(only_log("opencode/sub-agents", tmp_path), None)
-    assert [(session.session_id, session.part) for session in scan.sessions] == [
-        ("ses_r", False), ("ses_r", True), ("ses_r", True),
-    ]  # fmt: skip
+    """Whatever lies between; a prompt of the agent's own is no turn."""
+    (session,) = SOURCE.scan(only_log("opencode/sub-agents", tmp_path), None).sessions
+    assert (session.session_id, session.part, session.turns) == ("ses_r", False, 1)
+    assert [record.agent for record in session.records] == ["main", "explore", "general", "main"]
 
 
 def test_a_session_reads_as_a_conversation(tmp_path):
@@ -234,7 +237,8 @@ def test_reading_leaves_no_trace(journal, tmp_path):
     path = make_database(tmp_path / "opencode.db", messages=3)
     writer = sqlite3.connect(path)
     writer.execute(f"PRAGMA journal_mode = {journal}")
-    writer.execute("INSERT INTO message SELECT 'new', session_id, time_created, data FROM message LIMIT 1")
+    later = "REPLACE(data, '1767312000000', '1767312000999')"
+    writer.execute(f"INSERT INTO message SELECT 'new', session_id, time_created, {later} FROM message LIMIT 1")
     writer.commit()
     before = {entry.name: (entry.stat().st_mtime_ns, entry.stat().st_size) for entry in os.scandir(tmp_path)}
     (session,) = SOURCE.scan(path, None).sessions
@@ -289,7 +293,101 @@ def test_sessions_of_other_agents_are_left_to_their_own_logs(tmp_path):
     assert [session.session_id for session in mimo.SOURCE.scan(log, None).sessions] == ["ses_own"]
 
 
-@pytest.mark.parametrize("odd", [[], {}, ["text"]])
-def test_a_part_of_an_odd_type_says_nothing(odd):
-    """A type may be a list."""
-    assert read_part({"type": odd, "text": "x"}) is None
+def rows_of(*parts, role="user", **data):
+    """A message as its log gives it."""
+    message = Typed(Message).fit({"role": role, **data})
+    return Row("m", role, message, Typed(list[Part]).fit(list(parts)), SessionFacts("s"), "s")
+
+
+def test_opencode_s_own_words_are_no_prompt():
+    """It goes on after a compaction by asking itself."""
+    own, typed = {"type": "text", "text": "Continue", "synthetic": True}, {"type": "text", "text": "and this"}
+    prompts = [[step for step in steps(rows_of(*parts), State()) if isinstance(step, Prompt) and step.text]
+               for parts in ([own], [own, typed])]  # fmt: skip
+    assert [[(prompt.role, prompt.text) for prompt in one] for one in prompts] == [
+        [("system", "Continue")],
+        [("user", "and this"), ("system", "Continue")],
+    ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from(("text", "tool", "error")),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(("type", "text", "state", "status", "output", "content", "time", "created", "completed", "start",
+                         "input", "cache", "read", "total", "data", "message", "name", "cwd", "id")),
+        inner, max_size=4,
+    ),
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from(("user", "assistant", "compaction", "")),
+    st.lists(st.dictionaries(st.sampled_from(Part.__struct_fields__), JSON), max_size=3),
+    st.dictionaries(st.sampled_from(Message.__struct_fields__), JSON),
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_stored_means_something(role, parts, data):
+    """No JSON raises."""
+    assert list(steps(rows_of(*parts, **{**data, "role": role}), State()))
+
+
+def test_the_output_includes_the_reasoning_where_the_total_says_so():
+    """Until 1.3.2 it does; without a total it does not."""
+    counts = {"input": 100, "output": 50, "reasoning": 20, "cache": {"read": 30, "write": 0}}
+    found = []
+    for total in ({"total": 180}, {"total": 200}, {}):
+        row = rows_of(role="assistant", tokens={**counts, **total})
+        (answer,) = [step for step in steps(row, State()) if isinstance(step, Response)]
+        found.append((answer.tokens.usage.output, answer.tokens.usage.reasoning))
+    assert found == [(50, 20), (70, 20), (70, 20)]
+
+
+def test_the_folder_of_a_sub_agent_reads_as_its_conversation(tmp_path):
+    """It has a name of its own, so that the parent's names the parent's folder."""
+    logs = logs_of("opencode/legacy-sub-agent", tmp_path)
+    assert [list(SOURCE.name_sessions(log)) for log in logs] == [["ses_p/ses_k"], ["ses_p"]]
+    for name in (None, "ses_p/ses_k"):
+        assert [event.type for event in events_of(logs[0], name)][:3] == [
+            "session.start",
+            "llm.request",
+            "llm.response",
+        ]
+
+
+def test_a_fork_names_the_session_that_it_was_copied_from(tmp_path):
+    """The table does not; its copies are older than itself and begin no turn."""
+    parent, fork = SOURCE.scan(only_log("opencode/fork", tmp_path), None).sessions
+    assert (parent.parent, fork.parent) == ("", "ses_1")
+    assert (parent.turns, fork.turns, len(fork.records)) == (1, 1, 1)
+
+
+def test_a_fork_of_a_fork_was_forked_from_that_fork(tmp_path):
+    """The last message that it has copied was made there."""
+    log = only_log("opencode/fork", tmp_path)
+    with sqlite3.connect(log) as connection:
+        connection.execute(
+            "INSERT INTO session SELECT 'ses_0', project_id, NULL, directory, title, version, "
+            "1767312200000, 1767312200000 FROM session WHERE id = 'ses_2'"
+        )
+        connection.execute(
+            "INSERT INTO message SELECT 'z' || id, 'ses_0', time_created, time_updated, data "
+            "FROM message WHERE session_id = 'ses_2'"
+        )
+        connection.execute(
+            "INSERT INTO message SELECT 'own', 'ses_0', 1767312300000, 0, "
+            "REPLACE(data, '17673121', '17673123') FROM message WHERE id = 'msg_b4'"
+        )
+    connection.close()
+    parents = {session.session_id: session.parent for session in SOURCE.scan(log, None).sessions}
+    assert parents == {"ses_1": "", "ses_2": "ses_1", "ses_0": "ses_2"}
+
+
+def test_a_copy_whose_original_is_gone_counts(tmp_path):
+    """Then the fork alone has the answer."""
+    log = only_log("opencode/fork", tmp_path)
+    with sqlite3.connect(log) as connection:
+        connection.execute("DELETE FROM message WHERE session_id = 'ses_1'")
+    connection.close()
+    (session,) = SOURCE.scan(log, None).sessions
+    assert (session.session_id, len(session.records), session.parent) == ("ses_2", 2, "")

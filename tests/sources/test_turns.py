@@ -14,7 +14,6 @@ from sessionlog.sources.codex.lane import feed
 from sessionlog.sources.codex.rows import RolloutRows, feed_plainly
 from sessionlog.sources.codex.scan import Rollout
 from sessionlog.sources.gather import first_words
-from sessionlog.sources.opencode.parts import prompt_of, read_message
 from sessionlog.sources.registry import load_source
 from tests.bench import agent_homes, corpus
 from tests.sources.homes import all_cases, build_home
@@ -307,13 +306,3 @@ def test_codex_tells_a_prompt_twice(told, turns, last, tmp_path):
             way(rollout, lines)
         when = None if last is None else parse_time("2026-11-10T10:00:00Z") + last * SECOND
         assert (rollout.turns, rollout.last_turn_ns) == (turns, when)
-
-
-def test_opencode_s_own_words_are_no_prompt():
-    """It goes on after a compaction by asking itself."""
-    data = {"role": "user", "content": [{"type": "text", "text": "Continue", "synthetic": True}]}
-    message = read_message("m", "s", data)
-    assert prompt_of(message.parts) == ""
-    data["content"].append({"type": "text", "text": "and this"})
-    message = read_message("m", "s", data)
-    assert prompt_of(message.parts) == "and this"

@@ -1,0 +1,17 @@
+CREATE TABLE session(id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE INDEX part_message ON part(message_id);
+INSERT INTO session VALUES('ses_p','p1',NULL,'/w/api','A title','7.7.7',1767312000000,1767312000000);
+INSERT INTO session VALUES('ses_c','p1','ses_p','/w/api','A title','7.7.7',1767312002000,1767312002000);
+INSERT INTO message VALUES('m1','ses_p',1767312000010,1767312000010,'{"role":"user","time":{"created":1767312000010},"agent":"code","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('p1','m1','ses_p',1767312000000,1767312000000,'{"type":"text","text":"Look around"}');
+INSERT INTO message VALUES('m2','ses_p',1767312001000,1767312001000,'{"role":"assistant","mode":"code","agent":"code","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.05,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"read":0,"write":0}},"modelID":"claude-sonnet-4-5","providerID":"anthropic","time":{"created":1767312001000,"completed":1767312006000},"finish":"tool-calls"}');
+INSERT INTO part VALUES('p2','m2','ses_p',1767312000000,1767312000000,'{"type":"tool","tool":"task","callID":"c1","state":{"status":"completed","input":{"prompt":"look"},"output":"seen","time":{"start":1767312001900,"end":1767312005900}}}');
+INSERT INTO part VALUES('p3','m2','ses_p',1767312000000,1767312000000,'{"type":"step-finish","reason":"tool-calls","cost":0.02,"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"read":0,"write":0}}}');
+INSERT INTO message VALUES('m3','ses_c',1767312002100,1767312002100,'{"role":"user","time":{"created":1767312002100},"agent":"code","model":{"providerID":"anthropic","modelID":"claude-sonnet-4-5"}}');
+INSERT INTO part VALUES('p4','m3','ses_c',1767312000000,1767312000000,'{"type":"text","text":"look"}');
+INSERT INTO message VALUES('m4','ses_c',1767312002200,1767312002200,'{"role":"assistant","mode":"general","agent":"general","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.03,"tokens":{"total":26,"input":20,"output":6,"reasoning":0,"cache":{"read":0,"write":0}},"modelID":"claude-sonnet-4-5","providerID":"anthropic","time":{"created":1767312002200,"completed":1767312005000},"finish":"stop"}');
+INSERT INTO part VALUES('p5','m4','ses_c',1767312000000,1767312000000,'{"type":"text","text":"seen"}');
+INSERT INTO message VALUES('m5','ses_p',1767312006100,1767312006100,'{"role":"assistant","mode":"code","agent":"code","path":{"cwd":"/w/api","root":"/w/api"},"cost":0.01,"tokens":{"total":37,"input":30,"output":7,"reasoning":0,"cache":{"read":0,"write":0}},"modelID":"claude-sonnet-4-5","providerID":"anthropic","time":{"created":1767312006100,"completed":1767312007000},"finish":"stop"}');
+INSERT INTO part VALUES('p6','m5','ses_p',1767312000000,1767312000000,'{"type":"text","text":"Seen."}');
