@@ -31,7 +31,8 @@ class Place:
 
     Attributes:
         templates: In order of preference: the first whose variables are set is used, and the others are not.
-        below: Folders or files below it; "" is the place itself. One with a variable that is not set is left out.
+        below: Folders or files below it; "" is the place itself. One with a variable that is not set is left out; a
+            root that is named like one is that folder itself.
         is_list: The variable may hold several folders, with commas between them.
         unless: A variable: where it is set, this is no place.
     """
@@ -70,7 +71,7 @@ def _patterns(env: Env, places: Iterable[Place | str]) -> Iterator[str]:
             for part in place.below:
                 filled = _fill(env, part)
                 if filled or not part:
-                    yield os.path.join(root, filled) if filled else root
+                    yield root if filled in {"", os.path.basename(root)} else os.path.join(root, filled)
 
 
 def _roots(env: Env, place: Place) -> list[str]:

@@ -91,6 +91,7 @@ class SessionState(Struct):
     """What is known of one session."""
 
     id: str
+    place: str = ""
     is_subagent_log: bool = False
     inherited: bool = False
     parent: str = ""
@@ -311,6 +312,7 @@ class UsageFold:
             session.folder = step.project
             if session.project == UNKNOWN:
                 session.project = step.project
+        session.place = session.place or step.place
         session.parent = session.parent or step.parent
         session.title = step.title or session.title
         session.harness = step.harness or session.harness
@@ -393,6 +395,8 @@ class UsageFold:
     def _open_response(self, session: SessionState, step: Response, key: str) -> None:
         thread = self._open_answer(session, key)
         asked_ns = thread.begun_ns if step.asked is None else step.asked
+        if thread.asked_ns == thread.begun_ns:
+            thread.asked_ns = None  # answered now: when the next response was asked for is another matter
         time_ns = step.time
         part_ns, after_ns = thread.part_ns, thread.asked_ns
         if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
@@ -560,7 +564,7 @@ class UsageFold:
                 active_ms=0 if session.is_subagent_log else active_ms,
                 granularity="session" if is_session else "request",
                 quality=step.quality,
-                key=f"{session.id}:{self._thread_id}:total:{step.scope}:{name}",
+                key=f"{session.place}{session.id}:{self._thread_id}:total:{step.scope}:{name}",
                 superseded_by=step.superseded_by,
                 project=session.folder,
                 branch=session.branch,
@@ -609,10 +613,12 @@ class UsageFold:
 
     def _scanned(self, session: SessionState) -> ScannedSession:
         is_part = session.is_subagent_log
+        has_no_turns = is_part or (not session.turns and session.totals > 0 and not session.responses)
         return ScannedSession(
             source=self._source,
             session_id=session.id,
             path=self._path,
+            place=session.place,
             part=is_part,
             parent=session.parent,
             start_ns=session.start_ns,
@@ -622,8 +628,8 @@ class UsageFold:
             harness=session.harness or self._harness,
             prompt=session.prompt or first_words(session.title),
             error=session.error if session.status == "error" else "",
-            turns=None if is_part else session.turns,
-            last_turn_ns=None if is_part else session.last_turn_ns,
+            turns=None if has_no_turns else session.turns,
+            last_turn_ns=None if has_no_turns else session.last_turn_ns,
             counted=is_part or bool(session.responses or session.totals or not session.turns),
             records=tuple(self._records.get(session.id, ())),
             tools=tuple(self._tools.get(session.id, {}).values()),

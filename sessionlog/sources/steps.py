@@ -39,6 +39,7 @@ class Session(Struct, kw_only=True):
 
     Attributes:
         id: The session that the following steps belong to; until the first one it is the log's own.
+        place: Where the id is unique, e.g. a folder; "" for ids that are unique everywhere.
         thread: The conversation within the session: "" for the main one, else a name of a sub-agent's. Steps of a
             sub-agent's thread count for the session but are no part of its conversation.
         agent: Who speaks in this thread: `main`, or the kind of sub-agent.
@@ -58,6 +59,7 @@ class Session(Struct, kw_only=True):
     """
 
     id: str = ""
+    place: str = ""
     thread: str | None = None
     agent: str = ""
     is_subagent_log: bool | None = None
