@@ -19,7 +19,7 @@ from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.contents import read_json, reasoning_of, text_of
-from sessionlog.sources.record import MAIN, UNKNOWN, Record, ScannedSession
+from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Record, ScannedSession
 from sessionlog.sources.steps import (
     Compaction,
     MoreInput,
@@ -99,6 +99,10 @@ class EventFold:
                 known = self._records.get(record.key)
                 if known is None or _weight(record) > _weight(known):
                     self._records[record.key] = record
+        originals = {record.family for record in self._records.values() if record.copy_rank == CopyRank.ORIGINAL}
+        for record in list(self._records.values()):
+            if record.family in originals and record.family and record.copy_rank != CopyRank.ORIGINAL:
+                del self._records[record.key]  # it counts as the original does, under another key
         self._current, self._thread, self._inherited = own_id, "", False
         self._context = Session()
         self._agents: dict[str, str] = {}
