@@ -32,8 +32,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable
 from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
@@ -60,6 +58,7 @@ from sessionlog.sources.kit import (
     name,
     parts_of,
     read_json,
+    read_sidecar,
     read_time,
     source,
     text,
@@ -339,13 +338,12 @@ def _folders(path: str) -> tuple[str, str]:
 
 def _small(directory: str, file_name: str) -> Mapping[str, Any]:
     """A small JSON or TOML file; empty when it is missing or damaged."""
+    raw = read_sidecar(os.path.join(directory, file_name))
+    if not file_name.endswith(".toml"):
+        return mapping(read_json(raw))
     try:
-        raw = files.read_small(os.path.join(directory, file_name))
-        if raw is None:
-            return {}
-        is_toml = file_name.endswith(".toml")
-        return mapping(tomllib.loads(raw.decode("utf-8", "replace")) if is_toml else read_json(raw))
-    except (LogNotReadable, OSError, ValueError, RecursionError):
+        return mapping(tomllib.loads(raw.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
         return {}
 
 

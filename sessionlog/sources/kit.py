@@ -20,16 +20,18 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from sessionlog.errors import Problem
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Rows
+from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_events import EventFold
 from sessionlog.sources.fold_usage import FoldState, UsageFold
-from sessionlog.sources.protocol import Env, LogScan, Resume, Retention, Source
+from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
 from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit
 from sessionlog.sources.steps import (
     At,
@@ -107,7 +109,9 @@ __all__ = [
     "name",
     "parts_of",
     "read_duration",
+    "read_head",
     "read_json",
+    "read_sidecar",
     "read_time",
     "reasoning_of",
     "source",
@@ -126,6 +130,7 @@ SUB_AGENT = "sub-agent"
 
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
 _HEAD_LINES = 40
+_LARGEST_SIDECAR = 1 << 24
 
 
 class NoState(Struct):
@@ -135,6 +140,20 @@ class NoState(Struct):
 def stem_of(path: str) -> str:
     """Return a log's name without its suffixes."""
     return _SUFFIX.sub("", os.path.basename(path))
+
+
+def read_head(path: str) -> bytes:
+    """Return the first bytes of a log, unpacked. Raises what opening it raises."""
+    with open_unpacked(path)[0] as file:
+        return file.read(HEAD)
+
+
+def read_sidecar(path: str) -> bytes:
+    """Return a small file beside a log; nothing when it is missing or cannot be read."""
+    try:
+        return files.read_small(path, _LARGEST_SIDECAR) or b""
+    except (LogNotReadable, OSError, ValueError):
+        return b""
 
 
 class _LineReading(Generic[R]):
