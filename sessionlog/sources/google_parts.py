@@ -9,10 +9,11 @@ spell them alike, too.
 from __future__ import annotations
 
 import ntpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sessionlog.events.times import epoch_ns, parse_time
+from sessionlog.events.tokens import read_count
 
 Json = Any
 
@@ -105,3 +106,9 @@ def read_duration(value: Json) -> float | None:
 def read_moment(value: Json) -> int | None:
     """Return nanoseconds for RFC 3339 text, or for a number since 1970 in a unit that its magnitude tells."""
     return parse_time(value) if isinstance(value, str) else epoch_ns(value)
+
+
+def read_counts(data: Mapping[str, Any], names: tuple[str, ...]) -> tuple[list[int], tuple[str, ...]]:
+    """Return the numbers under these names, 0 for what is none, and what was wrong with them."""
+    found = [(name, *read_count(data.get(name))) for name in names]
+    return [count for _, count, _ in found], tuple(f"{name}: {issue}" for name, _, issue in found if issue)

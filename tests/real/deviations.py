@@ -109,7 +109,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "codex*", "gemini", "qwen"), checks=("prompts",),
+        finding="D18", homes=("claude", "codex*", "qwen"), checks=("prompts",),
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
@@ -121,7 +121,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="The model of a failed request is only in the request row before it.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "claude-2.*", "gemini"), checks=("replay", "answers", "d18 sub-agents"),
+        finding="D18", homes=("claude", "claude-2.*"), checks=("replay", "answers", "d18 sub-agents"),
         reason="The replay of a session leaves out its sub-agents' logs.",
     ),
     Deviation(

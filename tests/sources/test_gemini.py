@@ -5,15 +5,18 @@ import os
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
-from sessionlog.sources.gemini import SOURCE, list_logs, locate, name_sessions, read, recognises, scan
-from sessionlog.sources.gemini.project import agent_of
-from sessionlog.sources.google_parts import read_moment
+from sessionlog.sources.gemini import SOURCE
+from sessionlog.sources.values import read_time
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "gemini")
 MAIN = "home/.gemini/tmp/api/chats/session-2026-05-17T11-07-8f0c2e1a.jsonl"
 SESSION = "8f0c2e1a-0000-4000-8000-000000000001"
+locate, list_logs, recognises = SOURCE.locate, SOURCE.list_logs, SOURCE.recognises
+name_sessions, scan, read = SOURCE.name_sessions, SOURCE.scan, SOURCE.read
 
 
 def case(name, path=MAIN):
@@ -60,14 +63,14 @@ def test_given_places():
 
 
 def test_lists_chats_only():
-    """Prompts, checkpoints and request logs are no chats, and a sub-agent's chat comes after its parent's."""
+    """Prompts, checkpoints and request logs are no chats; a sub-agent's chat is one."""
     listed = [
         [os.path.basename(path) for path in list_logs(case(name, place))]
         for name, place in (("json-of-2025", "home"), ("sub-agent", "home"), ("cli-home", "home/elsewhere"))
     ]
     assert listed == [
         ["session-2025-09-01T11-07-aaaaaaaa.json"],
-        [os.path.basename(MAIN), "b1b1b1b1-0000-4000-8000-00000000000a.jsonl"],
+        ["b1b1b1b1-0000-4000-8000-00000000000a.jsonl", os.path.basename(MAIN)],
         ["session-x.jsonl"],
     ]
 
@@ -135,7 +138,7 @@ def test_sub_agent_belongs_to_its_parent():
     path = next(path for path in all_logs() if "b1b1b1b1" in path)
     session = one(path)
     assert (session.session_id, session.part, session.records[0].agent) == (SESSION, True, "codebase_investigator")
-    assert list(name_sessions(path)) == [SESSION]
+    assert list(name_sessions(path)) == [f"{SESSION}/b1b1b1b1-0000-4000-8000-00000000000a"]
 
 
 def test_sub_agent_of_an_unknown_kind(tmp_path):
@@ -143,7 +146,7 @@ def test_sub_agent_of_an_unknown_kind(tmp_path):
     folder = tmp_path / "chats" / "parent"
     folder.mkdir(parents=True)
     path = chat(folder, {"id": "m", "type": "gemini", "tokens": {"input": 1, "output": 1}})
-    assert (one(path).session_id, one(path).records[0].agent) == ("parent", "subagent")
+    assert (one(path).session_id, one(path).records[0].agent) == ("parent", "sub-agent")
 
 
 def test_project_by_marker_slug_and_hash():
@@ -205,14 +208,16 @@ def test_reads_as_a_conversation():
     assert events[5].data["content"] == "Two files."
 
 
-def test_rewritten_history_is_told_once():
-    """What stands in the history again is not told again."""
-    told = [data["content"] for data in responses(read(case("history-rewritten"), None))]
-    assert told == ["", "It is long.", "It is short."]
+def test_rewritten_history_is_read_once():
+    """What stands in the history again is no second answer, and a summary in its place is a compaction."""
+    events = list(read(case("history-rewritten"), None))
+    assert [data["content"] for data in responses(events)] == ["", "It is long.", "It is short."]
+    assert [event.data["output"] for event in events if event.type == "tool.call"] == ["long text"]
+    assert [event.data["summary"] for event in events if event.type == "compaction.end"] == ["<state_snapshot>"]
 
 
 def test_late_tool_result(tmp_path):
-    """A result that comes when another message has begun is told then, the message itself is not told again."""
+    """A result that comes when another message has begun belongs to the message that called the tool."""
     asked = {"id": "m1", "type": "gemini", "content": "x", "tokens": {"input": 1, "output": 1}}
     call = {"id": "c", "name": "t", "status": "executing"}
     done = {**call, "status": "success", "result": [{"functionResponse": {"id": "c", "response": {"output": "late"}}}]}
@@ -223,10 +228,14 @@ def test_late_tool_result(tmp_path):
     assert len(responses(events)) == 1
 
 
-@pytest.mark.parametrize("path", tuple(all_logs()), ids=lambda path: os.path.relpath(path, CASES))
+@pytest.mark.parametrize(
+    "path", tuple(path for path in all_logs() if "sub-agent" not in path), ids=lambda path: os.path.relpath(path, CASES)
+)
 def test_events_sum_to_the_records(path):
     """The responses that are read use what the scan counts, and no more."""
-    used = [data["usage"] for data in responses(read(path, None)) if "usage" in data]
+    events = [event for event in read(path, None) if not isinstance(event, Problem)]
+    used = [data["usage"] for data in responses(events) if "usage" in data]
+    used += [event.data["tokens"] for event in events if event.type == "session.end" and "tokens" in event.data]
     records = {record.key or str(index): record for index, record in enumerate(one(path).records)}
     for name in ("input", "output", "cache_read", "reasoning"):
         assert sum(usage.get(name, 0) for usage in used) == sum(getattr(r.usage, name) for r in records.values())
@@ -273,7 +282,7 @@ def test_odd_values_are_no_facts(odd, tmp_path):
 @pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400, [], True])
 def test_what_does_not_fit_64_bits_is_no_time(odd):
     """A number that gives no instant of 64 bits is no time."""
-    assert read_moment(odd) is None
+    assert read_time(odd) is None
 
 
 def test_a_sub_agents_name_need_not_be_unicode(tmp_path):
@@ -281,7 +290,9 @@ def test_a_sub_agents_name_need_not_be_unicode(tmp_path):
     folder = tmp_path / "chats" / "12345678-parent"
     folder.mkdir(parents=True)
     (tmp_path / "chats" / "session-x-12345678.jsonl").write_text('{"toolCalls": [{"agentId": "a"}]}\n')
-    assert agent_of(str(folder / "a.jsonl"), "a\ud800") == "subagent"
+    log = folder / "a.jsonl"
+    log.write_text('{"sessionId": "a\\ud800"}\n{"id": "m", "type": "gemini", "tokens": {"input": 1}}\n')
+    assert [record.agent for record in one(str(log)).records] == ["sub-agent"]
 
 
 def test_failed_requests_of_a_run_are_all_counted(tmp_path):
@@ -295,3 +306,72 @@ def test_failed_requests_of_a_run_are_all_counted(tmp_path):
         [session] = found.sessions
         assert sum(record.failed for record in session.records) == min(failed, 10_000)
         assert found.problems.count == told
+
+
+def test_a_sub_agents_answers_are_read_with_its_session():
+    """They come beside the conversation, with the name of the agent."""
+    told = [(data.get("agent"), data["usage"]["output"]) for data in responses(read(case("sub-agent"), None))]
+    assert sorted(told, key=str) == [("codebase_investigator", 60), (None, 2)]
+
+
+def test_a_session_that_nothing_has_answered(tmp_path):
+    """A prompt alone is a session, with a request and without an answer."""
+    path = chat(tmp_path, {"id": "u", "timestamp": "2026-05-17T11:07:01Z", "type": "user", "content": "hi"})
+    session = one(path)
+    assert (session.turns, session.prompt, session.counted) == (1, "hi", False)
+    assert [event.type for event in read(path, None)] == ["session.start", "llm.request"]
+
+
+def test_of_two_answers_in_a_row_the_second_has_no_latency(tmp_path):
+    """Older versions do not log what was sent in between."""
+    answers = [
+        {"id": f"m{n}", "timestamp": f"2026-05-17T11:07:0{n}Z", "type": "gemini", "tokens": {"input": n}}
+        for n in (3, 5)
+    ]
+    path = chat(tmp_path, {"id": "u", "timestamp": "2026-05-17T11:07:01Z", "type": "user", "content": "hi"}, *answers)
+    assert [record.latency_ms for record in one(path).records] == [2000, None]
+
+
+def test_runs_of_one_name_are_two_sessions(tmp_path):
+    """A run is named by its file, and files of one name are in two folders."""
+    stats = {"models": {"m": {"tokens": {"prompt": 1, "candidates": 1}}}}
+    found = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "session-run.json"
+        path.write_text(json.dumps({"stats": stats}))
+        found.append(one(str(path)))
+    assert len({(session.session_id, session.place) for session in found}) == 2
+    assert len({record.key for session in found for record in session.records}) == 2
+    assert [session.turns for session in found] == [None, None]
+
+
+@pytest.mark.parametrize(("before", "problems"), [(b"\xef\xbb\xbf", 0), (b"\x00", 1)])
+def test_what_stands_before_a_document(tmp_path, before, problems):
+    """A byte order mark is none of its damage, other bytes are."""
+    path = tmp_path / "session-x.json"
+    path.write_bytes(
+        before + b'{"sessionId": "s", "messages": [{"id": "m", "type": "gemini", "tokens": {"input": 3}}]}'
+    )
+    found = scan(str(path), None)
+    assert [record.usage.input for record in found.sessions[0].records] == [3]
+    assert found.problems.count == problems
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_FIELDS = st.sampled_from(
+    ("id", "timestamp", "content", "displayContent", "model", "thoughts", "tokens", "toolCalls", "sessionId", "stats")
+)
+
+
+@given(kind=st.sampled_from(("user", "gemini", "error", "info", None)), fields=st.dictionaries(_FIELDS, _JSON))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_rows_of_any_shape_never_raise(growing, kind, fields):
+    """Null, lists and texts where objects belong are read, or passed over."""
+    path = chat(growing, {**fields, "type": kind}, {"$set": {"messages": [{**fields, "type": kind}]}})
+    assert len(scan(path, None).sessions) == 1
+    list(read(path, None))
