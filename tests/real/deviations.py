@@ -64,14 +64,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
     ),
     Deviation(
-        finding="D6", homes=("qwen-0.5.*",), checks=("counted", "d6"),
-        reason="Sub-agents' requests are only in the telemetry, which is not counted.",
-    ),
-    Deviation(
-        finding="D7", homes=("qwen",), checks=("models", "d7"),
-        reason="Sub-agents' rows name no model, and the file beside them is not asked.",
-    ),
-    Deviation(
         finding="D8", homes=("codex",), checks=("failures", "statuses", "d8"),
         reason="`task_complete` with an error is taken for success, and its session is not listed.",
     ),
@@ -109,7 +101,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "codex*", "qwen"), checks=("prompts",),
+        finding="D18", homes=("claude", "codex*"), checks=("prompts",),
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
@@ -122,10 +114,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         finding="D18", homes=("claude", "claude-2.*"), checks=("replay", "answers", "d18 sub-agents"),
-        reason="The replay of a session leaves out its sub-agents' logs.",
-    ),
-    Deviation(
-        finding="D18", homes=("qwen",), checks=("answers", "d18 sub-agents"),
         reason="The replay of a session leaves out its sub-agents' logs.",
     ),
     Deviation(

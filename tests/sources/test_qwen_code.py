@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.qwen_code import list_logs, locate, name_sessions, read, recognises, scan
-from sessionlog.sources.qwen_code.rows import read_telemetry
-from sessionlog.sources.qwen_code.usage import read_usage
+from sessionlog.sources.qwen_code import SOURCE, Row, State, steps
 from sessionlog.sources.record import CopyRank
+from sessionlog.sources.steps import At, Response, Session
+from sessionlog.sources.typed import Typed
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "qwen-code")
 SESSION = "11111111-0000-4000-8000-000000000001"
+locate, list_logs, recognises = SOURCE.locate, SOURCE.list_logs, SOURCE.recognises
+name_sessions, scan, read = SOURCE.name_sessions, SOURCE.scan, SOURCE.read
 MAIN = f"home/.qwen/projects/-w-api/chats/{SESSION}.jsonl"
 SUB = f"home/.qwen/projects/-w-api/subagents/{SESSION}/agent-explore-7f3c.jsonl"
 
@@ -28,10 +30,19 @@ def case(name, path=MAIN):
 def all_logs():
     for folder, _, names in sorted(os.walk(CASES)):
         if "/chats" in folder or "/subagents" in folder:
-            yield from (os.path.join(folder, name) for name in sorted(names))
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
 
 
 LOGS = pytest.mark.parametrize("path", tuple(all_logs()), ids=lambda path: os.path.relpath(path, CASES))
+
+
+def steps_of(row):
+    return list(steps(Typed(Row).fit(row), State("s", "", "")))
+
+
+def response_of(counts):
+    [response] = [step for step in steps_of({"type": "assistant", "usageMetadata": counts}) if type(step) is Response]
+    return response
 
 
 def responses(events):
@@ -48,7 +59,7 @@ def test_places():
     assert list(locate({"HOME": "/h"})) == ["/h/.qwen/projects", "/h/.qwen/tmp"]
     assert list(locate({"HOME": "/h", "QWEN_RUNTIME_DIR": "/r"})) == ["/r/projects", "/r/tmp"]
     assert list(locate({"HOME": "/h", "QWEN_HOME": "/q"})) == ["/q/projects", "/q/tmp"]
-    assert list(locate({"HOME": "/h", "QWEN_DATA_DIR": "/h/.qwen/projects/"})) == ["/h/.qwen/projects/"]
+    assert next(iter(locate({"HOME": "/h", "QWEN_DATA_DIR": "/h/.qwen/projects/"}))) == "/h/.qwen/projects"
     given_two = list(locate({"QWEN_DATA_DIR": "/a,/b", "QWEN_RUNTIME_DIR": "/r"}))
     assert given_two == ["/a/projects", "/a/tmp", "/b/projects", "/b/tmp"]
 
@@ -66,7 +77,9 @@ def test_recognises_its_logs(path):
     """Every fixture is known by its content, and its session by the rows."""
     with open(path, "rb") as file:
         assert recognises(path, file.read(1 << 16))
-    assert list(name_sessions(path)) == [one(path).session_id]
+    [named] = name_sessions(path)
+    assert named.partition("/")[0] == one(path).session_id
+    assert ("/" in named) == one(path).part
 
 
 @pytest.mark.parametrize(
@@ -96,8 +109,9 @@ def test_cached_is_inside_the_prompt():
 def test_total_tells_where_thoughts_are(thoughts, total, output):
     """Thoughts are added where the total has them besides, or where they cannot be inside."""
     counts = {"promptTokenCount": 100, "candidatesTokenCount": 50, "thoughtsTokenCount": thoughts}
-    usage, quality, issues = read_usage({**counts, "totalTokenCount": total})
-    assert (usage.output, usage.reasoning, quality, issues) == (output, thoughts, "exact", [])
+    response = response_of({**counts, "totalTokenCount": total})
+    assert (response.tokens.usage.output, response.tokens.usage.reasoning) == (output, thoughts)
+    assert (response.quality, response.tokens.issues) == ("exact", ())
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -108,8 +122,8 @@ def test_classes_sum_to_the_total(prompt, cached, answer, thoughts):
     counts = {"promptTokenCount": prompt, "cachedContentTokenCount": cached, "thoughtsTokenCount": thoughts}
     inside = {**counts, "candidatesTokenCount": answer + thoughts, "totalTokenCount": prompt + answer + thoughts}
     beside = {**counts, "candidatesTokenCount": answer, "totalTokenCount": prompt + answer + thoughts}
-    assert read_usage(inside)[0] == read_usage(beside)[0]
-    assert read_usage(inside)[0].total == prompt + answer + thoughts
+    assert response_of(inside).tokens == response_of(beside).tokens
+    assert response_of(inside).tokens.usage.total == prompt + answer + thoughts
 
 
 def test_latency_from_telemetry():
@@ -214,6 +228,8 @@ def test_going_on_gives_the_same(path, tmp_path):
         log.write_bytes(whole[:cut])
         first = scan(str(log), None)
         log.write_bytes(whole)
+        if first.resume is None:  # nothing has been answered yet: it is read from its start
+            continue
         stored = json.loads(json.dumps(first.resume.state))
         assert stored == first.resume.state
         assert first.resume.offset <= cut
@@ -265,8 +281,72 @@ def test_odd_values_are_no_facts(odd, tmp_path):
 
 
 def test_names_nested_beyond_measure_are_none():
-    """An event whose name is no text tells of no call."""
+    """An event whose name is no text is no call."""
     deep = []
     for _ in range(1100):
         deep = [deep]
-    assert read_telemetry({"systemPayload": {"uiEvent": {"event.name": deep}}}) is None
+    found = steps_of({"systemPayload": {"uiEvent": {"event.name": deep}}})
+    assert [type(step) for step in found] == [Session, At]
+
+
+def test_sub_agents_of_older_versions():
+    """Their calls are in the telemetry alone, where the prompt's id names them; a main agent's prompt has another one."""
+    session = one(case("sub-agent-by-prompt-id"))
+    found = [(record.agent, record.usage.output, record.copy_rank) for record in session.records]
+    assert found == [
+        ("main", 5, CopyRank.ORIGINAL),
+        ("general-purpose", 40, CopyRank.EMBEDDED),
+        ("general-purpose", 30, CopyRank.EMBEDDED),
+        ("main", 7, CopyRank.ORIGINAL),
+    ]
+    told = [
+        (data.get("agent"), data["usage"]["output"]) for data in responses(read(case("sub-agent-by-prompt-id"), None))
+    ]
+    assert sorted(told, key=str) == [("general-purpose", 30), ("general-purpose", 40), (None, 5), (None, 7)]
+
+
+def test_a_transcript_without_models():
+    """The file beside it has the model and the kind of the sub-agent; the telemetry adds nothing to the replay."""
+    [record] = one(case("sub-agent-without-model", SUB)).records
+    assert (record.model, record.agent) == ("qwen3-max", "Explore")
+    told = responses(read(case("sub-agent-without-model"), None))
+    assert [(data["content"], data.get("agent")) for data in told] == [("", None), ("I read.", "Explore")]
+
+
+def test_an_answer_that_was_cut_off(tmp_path):
+    """An answer without counts is no request and no success, but it can be read."""
+    rows = (
+        {"type": "user", "uuid": "u", "sessionId": "s", "message": {"parts": [{"text": "hi"}]}},
+        {"type": "assistant", "uuid": "a", "sessionId": "s", "message": {"parts": [{"text": "Answe"}]}},
+    )
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    session = one(str(path))
+    assert (session.status, session.counted, session.prompt) == (None, False, "hi")
+    assert [data["content"] for data in responses(read(str(path), None))] == ["Answe"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_FIELDS = st.sampled_from(
+    ("uuid", "subtype", "message", "usageMetadata", "toolCallResult", "systemPayload", "forkedFrom", "isSidechain")
+)
+_NAMES = st.sampled_from(("qwen-code.api_response", "qwen-code.api_error", "qwen-code.tool_call", "", None))
+
+
+@given(
+    kind=st.sampled_from(("user", "assistant", "tool_result", "system", None)),
+    name=_NAMES,
+    fields=st.dictionaries(_FIELDS, _JSON),
+    event=st.dictionaries(st.sampled_from(("prompt_id", "duration_ms", "error", "input_token_count")), _JSON),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_rows_of_any_shape_never_raise(kind, name, fields, event):
+    """Null, lists and texts where objects belong give steps, or none."""
+    steps_of({**fields, "type": kind})
+    for prompt_id in ("s#explore-1#0", event.get("prompt_id")):
+        told = {**event, "event.name": name, "prompt_id": prompt_id}
+        steps_of({"uuid": "u", "systemPayload": {"uiEvent": told}, **fields})
