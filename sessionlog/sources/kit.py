@@ -467,7 +467,7 @@ class _Driver(Generic[R]):
         if self._rows.of_session is not None and session_id not in known and known:
             only = known[0]  # a sub-agent's log has a name of its own and a session that is its parent's
         is_known = session_id is None or self._is_apart or session_id in {own, *known}
-        if not is_known and session_id not in self._name_sessions(path):
+        if not is_known and session_id not in list(self._name_sessions(path)):
             return
         beside = [] if only else list(self._subagent_logs(path))
         for other in beside:
