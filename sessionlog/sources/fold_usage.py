@@ -588,6 +588,17 @@ class UsageFold:
         _, line, offset = self._place()
         self.findings.note(Problem(path=self._path, line=line, offset=offset, kind="bad_number", detail=step.detail))
 
+    def give_last_again(self) -> int:
+        """Give the last response of an earlier scan once more; return how many records that are."""
+        last = list(self._open.values())[-1:]
+        for known in last:
+            known.given = True
+        return len(last)
+
+    def idle_ms(self, session_id: str) -> int:
+        """Return how long a session was active after its last record."""
+        return self._sessions[session_id].active_ns // _MS
+
     def finish(self) -> tuple[ScannedSession, ...]:
         """Return the sessions, the log's own first; to be called once, at the end."""
         for done in self._open.values():

@@ -11,11 +11,11 @@ import heapq
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -32,7 +32,7 @@ from sessionlog.sources.find_places import Place, expand_places, first_of, watch
 from sessionlog.sources.fold_events import EventFold
 from sessionlog.sources.fold_usage import FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
-from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit
+from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit, ScannedSession
 from sessionlog.sources.steps import (
     At,
     BadNumber,
@@ -123,6 +123,7 @@ __all__ = [
 ]
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S", bound=Struct)
 
 SUB_AGENT = "sub-agent"
@@ -156,6 +157,26 @@ def read_sidecar(path: str) -> bytes:
         return b""
 
 
+class Lines(Protocol):
+    """How far a log has been read: lines, and the byte offset behind the last of them."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+
+class Reading(Protocol[R_co]):
+    """A log that is open; `lines` is asked only where a scan can go on."""
+
+    @property
+    def lines(self) -> Lines: ...
+    def rows(self) -> Iterator[R_co | Problem]: ...
+    def last(self) -> Iterator[R_co | Problem]: ...
+    def place(self) -> tuple[str, int, int]: ...
+    def close(self) -> None: ...
+
+
 class _LineReading(Generic[R]):
     """A JSONL log that is open."""
 
@@ -183,6 +204,8 @@ class _LineReading(Generic[R]):
 class _WholeReading(Generic[R]):
     """A log that is read whole, by a function of its source."""
 
+    lines: Lines
+
     def __init__(self, read: Callable[[str], Iterable[R | Problem]], path: str) -> None:
         self._read, self._path = read, path
         self._number = 0
@@ -208,7 +231,7 @@ class _WholeReading(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class LogFormat(Generic[R]):
-    """How the rows of a log are read; made by `json_lines` or `whole_log`.
+    """How the rows of a log are read; mostly made by `json_lines` or `whole_log`.
 
     Attributes:
         open: (path, where to go on) → the log, open.
@@ -216,7 +239,7 @@ class LogFormat(Generic[R]):
         of_session: Session id → how the rows of that session alone are read; None = all of the log is.
     """
 
-    open: Callable[[str, Resume | None], _LineReading[R] | _WholeReading[R]]
+    open: Callable[[str, Resume | None], Reading[R]]
     can_resume: bool
     of_session: Callable[[str], LogFormat[R]] | None = None
 
@@ -267,6 +290,9 @@ def source(
     state: Callable[[str], Any] = lambda _: NoState(),
     state_type: type[Any] = NoState,
     finish: Callable[[Any], Iterable[Step]] = lambda _: (),
+    complete: Callable[[ScannedSession, Any, int, bool], ScannedSession] = lambda session, *_: session,
+    basis: Callable[[Any], Any] = lambda _: True,
+    gives_last_again: bool = False,
     is_row: Callable[[Mapping[str, Any]], bool] | None = None,
     recognises: Callable[[str, bytes], bool] | None = None,
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
@@ -293,6 +319,12 @@ def source(
         state: path → what `steps` remembers from row to row, at the log's beginning.
         state_type: The type of that, a Struct.
         finish: state → what the end of the log means.
+        complete: (session, state, milliseconds of activity after its last record, whether the log was read from its
+            start) → the session, with what only the end of the log tells.
+        basis: state → what the records given so far rest on. A scan that goes on and finds another basis reads the log
+            from its start; None if a later scan cannot go on from here.
+        gives_last_again: `complete` changes the last record by what came after it, so a scan that goes on gives it
+            again, in place of the one before.
         is_row: Whether a decoded object is a row of this agent; tells its logs from others' by their first rows.
         recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
         list_logs: A place → its logs; in place of `logs`.
@@ -310,8 +342,9 @@ def source(
     places = tuple(places)
     names = name_sessions or (lambda path: (session_of(path),))
     driver = _Driver(
-        id, rows, steps, state, state_type, finish, session_of, names, subagent_logs, is_apart, harness, has_totals
-    )
+        id, rows, steps, state, state_type, finish, complete, basis, gives_last_again, session_of, names,
+        subagent_logs, is_apart, harness, has_totals,
+    )  # fmt: skip
     listed = list_logs or _lister(logs, not_logs)
     known = recognises
     if known is None:
@@ -380,6 +413,9 @@ class _Driver(Generic[R]):
         new_state: Callable[[str], Any],
         state_type: type[Any],
         finish: Callable[[Any], Iterable[Step]],
+        complete: Callable[[ScannedSession, Any, int, bool], ScannedSession],
+        basis: Callable[[Any], Any],
+        gives_last_again: bool,
         session_of: Callable[[str], str],
         name_sessions: Callable[[str], Iterable[str]],
         subagent_logs: Callable[[str], Iterable[str]],
@@ -388,6 +424,7 @@ class _Driver(Generic[R]):
         has_totals: bool,
     ) -> None:
         self._id, self._rows, self._steps, self._new_state = source_id, rows, steps, new_state
+        self._complete, self._basis, self._gives_last_again = complete, basis, gives_last_again
         self._finish, self._session_of, self._is_apart = finish, session_of, is_apart
         self._name_sessions, self._subagent_logs = name_sessions, subagent_logs
         self._harness, self._has_totals = harness, has_totals
@@ -408,12 +445,14 @@ class _Driver(Generic[R]):
             fold_state, state = self._decode(base64.b64decode(resume.state["state"]))
         else:
             state = self._new_state(path)
+        basis = self._basis(state)
         log = rows.open(path, resume)
         try:
             fold = UsageFold(
                 self._id, path, self._session_of(path), place=log.place, harness=self._harness,
                 has_totals=self._has_totals, state=fold_state,
             )  # fmt: skip
+            replaced_count = fold.give_last_again() if self._gives_last_again else 0
             self._feed(fold, log.rows(), state)
             kept = self._resume(log, fold, state)
             self._feed(fold, log.last(), state)
@@ -421,12 +460,18 @@ class _Driver(Generic[R]):
                 fold.feed(step)
         finally:
             log.close()
+        reached = self._basis(state)
+        if resume is not None and reached != basis:
+            return replace(self.scan(path, None), full_rescan=True)
         sessions = fold.finish()
         return LogScan(
-            sessions=sessions,
+            sessions=tuple(
+                self._complete(one, state, fold.idle_ms(one.session_id), resume is None) for one in sessions
+            ),
             problems=fold.findings.problems,
             limits=tuple(fold.limits.values()),
-            resume=None if fold.is_provisional else kept,
+            resume=None if fold.is_provisional or reached is None else kept,
+            replaced_count=replaced_count,
         )
 
     def _feed(self, fold: UsageFold, rows: Iterator[R | Problem], state: Any) -> None:
@@ -443,7 +488,7 @@ class _Driver(Generic[R]):
             return None
         try:
             encoded = msgspec.msgpack.encode((fold.state(), state))
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             return None
         kept = {"state": base64.b64encode(encoded).decode()}
         return Resume(offset=log.lines.offset, line=log.lines.line, state=kept)
