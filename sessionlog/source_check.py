@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.protocol import HEAD, LogScan, Resume, Source
 
+_NAMED = 5
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 _SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
 _RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
@@ -44,9 +45,14 @@ class SourceCheck:
         self._cuts = cuts
         self._damages = damages
         self._prices = PriceBook.load()
+        self._found = 0
 
     def run(self) -> int:
-        """Try every log of the folder; return their number."""
+        """Try every log of the folder; return their number.
+
+        Raises:
+            AssertionError: A promise is broken, or there is nothing to prove it by: no log, or no session in any.
+        """
         copy = files.temporary_directory("sessionlog-check-")
         try:
             home = shutil.copytree(self._folder, os.path.join(copy, "home"))
@@ -54,16 +60,19 @@ class SourceCheck:
             logs = list(self._source.list_logs(home))
             unlisted = [item for item in logs if isinstance(item, Problem)]
             assert not unlisted, f"{unlisted[0]}: not listed"
-            assert logs, f"{self._folder}: none of its files is listed as a log"
+            assert logs, f"{self._folder}: none of its files is listed as a log: {_some(_files_in(self._folder))}"
             for log in logs:
                 assert isinstance(log, str)
                 self._try(log)
+            looked_at = _some([os.path.relpath(str(log), home) for log in logs])
+            assert self._found, f"{self._folder}: no session and no damage is found in {looked_at}"
             return len(logs)
         finally:
             files.remove_directory(copy)
 
     def _try(self, log: str) -> None:
         whole = self._source.scan(log, None)
+        self._found += len(whole.sessions) + whole.problems.count
         self._agrees(log, whole)
         if os.path.isdir(log):
             return
@@ -84,14 +93,9 @@ class SourceCheck:
         keys: set[str] = set()
         names = list(self._source.name_sessions(log))
         for session_id in names if len(names) > 1 else [None]:
-            for event in self._source.read(log, session_id):
-                value = payload(event) if isinstance(event, Event) else None
-                if isinstance(value, LLMResponse) and _is_counted(value, keys):
-                    told.update({"requests": 1, **_counts(value.usage)})
-                elif isinstance(value, SessionEnd):
-                    told.update(_counts(value.tokens))
+            told.update(_told(self._source.read(log, session_id), keys))
         beside = [self._source.scan(other, None) for other in self._source.subagent_logs(log)]
-        sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session') FROM {FROM} WHERE r.requests > 0"  # noqa: S608 - names of the schema
+        sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session' AND r.requests) FROM {FROM}"  # noqa: S608 - names of the schema
         [(*counts, sums)] = self._book(whole, *beside).query(sql, {})
         counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
         if sums:
@@ -157,6 +161,35 @@ class SourceCheck:
         for scan in scans:
             book.take(scan)
         return book
+
+
+def _told(events: Iterable[Event | Problem], keys: set[str]) -> Counter[str]:
+    """Sum up a session's events: its responses, and what an end reports beyond those of its run."""
+    told: Counter[str] = Counter()
+    run, rest = TokenUsage(), TokenUsage()
+    is_ended = False
+    for event in events:
+        value = payload(event) if isinstance(event, Event) else None
+        if isinstance(value, LLMResponse):
+            if is_ended:
+                told.update(_counts(rest))
+                run, rest, is_ended = TokenUsage(), TokenUsage(), False
+            run += value.usage or TokenUsage()
+            if _is_counted(value, keys):
+                told.update({"requests": 1, **_counts(value.usage)})
+        elif isinstance(value, SessionEnd):  # a second end of a run replaces the first
+            rest, is_ended = (value.tokens or TokenUsage()).beyond(run), True
+    told.update(_counts(rest))
+    return told
+
+
+def _files_in(folder: str) -> list[str]:
+    return sorted(os.path.relpath(os.path.join(at, one), folder) for at, _, names in os.walk(folder) for one in names)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more if names else "there are none"
 
 
 def _stored(resume: Resume) -> Resume:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.sources.native import SOURCE as NATIVE
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.testing import check_source
+from tests.sources.logs import answered, asked, ended, start, write_log
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import row, story, write_scroll
 
@@ -80,7 +82,23 @@ def test_a_source_may_read_from_the_start_each_time(logs):
 
 def test_a_folder_in_which_nothing_is_listed_is_no_success(logs):
     """A test that tried nothing would pass for ever."""
-    fails(logs, "none of its files is listed", list_logs=lambda _: ())
+    fails(logs, "none of its files is listed as a log: deep/two.scroll, ink.ini, one.scroll", list_logs=lambda _: ())
+
+
+def test_a_source_that_finds_nothing_is_no_success(logs):
+    """Nothing agrees with nothing; the message says where it looked."""
+    nothing = {"scan": lambda *_: LogScan(), "read": lambda *_: iter(())}
+    fails(logs, "no session and no damage is found in deep/two.scroll, one.scroll", **nothing)
+
+
+def test_our_own_logs_pass(tmp_path):
+    """An end repeats what its run used, or reports more; a session may be continued, and have totals only."""
+    run = [asked(model="m", messages=[]), answered(usage={"input": 5}), answered(usage={"output": 2}, cost_usd=0.5)]
+    end = ended(tokens={"input": 5, "output": 2}, cost_usd=0.5)
+    more = ended(tokens={"input": 90, "output": 1}, cost_usd=3)
+    write_log(tmp_path / "one.jsonl", start(), *run, end, *run, more, more, *run)
+    write_log(tmp_path / "two.jsonl", start(), more)
+    assert check_source(NATIVE, tmp_path, cuts=40, damages=20) == 2
 
 
 def test_a_folder_that_cannot_be_listed(logs):
