@@ -21,6 +21,12 @@ from sessionlog.events.tokens import TokenUsage
 ID = "fizeau"
 
 
+def is_native(start: Any) -> bool:
+    """Whether a session.start's payload says that the log is ours: token classes are disjoint."""
+    version = start.get("v") if isinstance(start, Mapping) else getattr(start, "v", None)
+    return type(version) is int and version >= 1
+
+
 def normalise_usage(usage: TokenUsage, *, harness: str, provider: str) -> TokenUsage:
     """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes)."""
     if harness == "claude" or provider == "anthropic" or usage.cache_read > usage.input:

@@ -2,29 +2,57 @@
 
 Where: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`; any file or folder given by path. Shape: one JSONL
 file per session, `{"session_id","seq","type","ts","data"}` a line; the session's id is the file name. Traps: ids
-inside may differ, `seq` may repeat, a file may have two starts (the first counts) or two ends (the last counts), no end
-(killed, or running), totals but no responses, responses after the end.
+inside may differ, `seq` may repeat, a file may have two starts (the first counts) or several ends, no end (killed, or
+running), totals but no responses, responses after the end. The Go original's dialect shows by a start without `v`.
 
-The scan decodes only lines that matter (see `native_lane`), and goes on where it ended in a log of ours that has grown
-(see `native_state`); packed logs do not grow.
+A run ends with session.end; a session that was continued has several. What an end reports beyond the responses of its
+run is one more record, at the end's time, and its cost covers the responses that name none, each by its share of the
+tokens. So an end changes records that came before it: a scan that goes on and meets one reads the whole log. Nothing
+goes on from an end (another one may replace it), nor in the Go original's logs, whose last end speaks of all of it, nor
+in packed logs, which do not grow. The activity after the last response is counted with it until another one comes.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any, Self
+
+from msgspec import Struct, field
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.money import read_usd
+from sessionlog.events.times import parse_time
+from sessionlog.events.tokens import TokenUsage, read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
 from sessionlog.settings import session_directory
-from sessionlog.sources.native_lane import Blocks, Lines
-from sessionlog.sources.native_session import SessionScan
-from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
+from sessionlog.sources import fizeau_dialect
+from sessionlog.sources.fizeau_dialect import is_native
+from sessionlog.sources.kit import (
+    UNKNOWN,
+    At,
+    BadNumber,
+    LogFormat,
+    Response,
+    Step,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    Typed,
+    first_words,
+    mapping,
+    name,
+    source,
+)
+from sessionlog.sources.native_turns import Message, Turns
+from sessionlog.sources.protocol import HEAD, Env, Resume
+from sessionlog.sources.record import Record, ScannedSession
+from sessionlog.sources.typed import MISFITS
 
 ID = "native"
 MAX_SCAN_LINE = 64 << 20
@@ -32,16 +60,486 @@ MAX_SCAN_LINE = 64 << 20
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
 _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
+_PACKED = (".gz", ".zst")
+_NOTHING = TokenUsage()
+_NEWLINE = 10
+_ENDLESS_MS = 1e15
+_DOUBTFUL = -1
+"""A cost of 0 that the Go original may mean as unknown: which dialect a log speaks may show after it."""
+
+
+class Data(Struct, gc=False, omit_defaults=True):
+    """The payload of an event: of all types the fields that a scan needs."""
+
+    messages: list[Message] | None = None
+    earlier_messages: Any = None
+    model: Any = None
+    usage: Any = None
+    cost_usd: Any = None
+    latency_ms: Any = None
+    error: Any = None
+    attempt: Any = None
+    tool: Any = None
+    output: Any = None
+    duration_ms: Any = None
+    v: Any = None
+    provider: Any = None
+    resolved_harness: Any = None
+    requested_harness: Any = None
+    resolved_model: Any = None
+    selected_route: Any = None
+    work_dir: Any = None
+    metadata: Any = None
+    prompt: Any = None
+    parent: Any = None
+    status: Any = None
+    tokens: Any = None
+    rejection_error: Any = None
+
+
+_NO_DATA = Data()
+
+
+class Row(Struct, gc=False):
+    """An event. One that has not all of these fields, spelled like this, is decoded as readers of events do."""
+
+    session_id: str
+    seq: int
+    type: str
+    ts: str
+    data: Data | None
+
+
+_UNFINISHED = Row("", 0, "", "", None)
+"""Behind the event of a last line that has no newline: it may still become another one."""
+
+
+class _Reading:
+    """A log that is open. Lines that are not as our logger writes them go through the reader of events.
+
+    Attributes:
+        line: How many lines have been read.
+        offset: Where the last of them ends.
+    """
+
+    def __init__(self, path: str, resume: Resume | None) -> None:
+        begun = resume or Resume(offset=0)
+        self._path, self._start, self._nth = path, 0, 0
+        self.line, self.offset = begun.line, begun.offset
+        self._file, self._unpacked = open_unpacked(path)
+        self._stream = EventStream(path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset)
+        if begun.offset:
+            self._file.seek(begun.offset)
+
+    @property
+    def lines(self) -> Self:
+        """How far it has been read."""
+        return self
+
+    def rows(self) -> Iterator[Row | Problem]:
+        """Yield the events of the whole lines."""
+        stream, readline, decode = self._stream, self._file.readline, _ROW.decode
+        while piece := readline(MAX_SCAN_LINE + 1):
+            if stream.between and piece[-1] == _NEWLINE:
+                try:
+                    row = decode(piece)
+                except MISFITS:
+                    pass
+                else:
+                    if row.type:
+                        self._start = self.offset
+                        self.line += 1
+                        self.offset += len(piece)
+                        yield row
+                        continue
+            stream.pass_by(self.line - stream.line, self.offset - stream.offset)
+            self._start = self.offset
+            for item in self._rows_of(stream.take(piece)):
+                self.line, self.offset = stream.line, stream.offset
+                yield item
+            self.line, self.offset, self._nth = stream.line, stream.offset, 0
+
+    def last(self) -> Iterator[Row | Problem]:
+        """Yield what the file ends with."""
+        stream, rows = self._stream, 0
+        stream.pass_by(self.line - stream.line, self.offset - stream.offset)
+        self._start = self.offset
+        for row in self._rows_of(stream.finish(young=not stream.between and is_young(self._path))):
+            rows += isinstance(row, Row)
+            yield row
+        if rows:
+            yield _UNFINISHED
+        if self._unpacked is not None and self._unpacked.failure is not None:
+            detail = self._unpacked.failure
+            yield Problem(
+                path=self._path, line=stream.line, offset=stream.offset, kind="bad_compression", detail=detail
+            )
+
+    def _rows_of(self, items: Iterable[Event | Problem]) -> Iterator[Row | Problem]:
+        for item in items:
+            self._nth += 1
+            if isinstance(item, Event):
+                yield Row(item.session_id, item.seq, item.type, item.ts, _DATA.fit(item.data))
+            else:
+                yield item
+
+    def place(self) -> tuple[str, int, int]:
+        """Where the event stands."""
+        return f"{self._start}:{self._nth}", self.line, self._start
+
+    def close(self) -> None:
+        self._file.close()
+
+
+_ROW, _DATA = Typed(Row), Typed(Data)
+
+
+class End(Struct):
+    """A session.end, and which responses its totals speak of: those from `first` up to `until`."""
+
+    data: Data
+    is_empty: bool
+    time_ns: int | None
+    total: TokenUsage
+    cost_nano: int | None
+    first: int
+    until: int
+
+
+class State(Struct, omit_defaults=True):
+    """What is known of a log from event to event.
+
+    Attributes:
+        path: The log.
+        has_start: session.start has been read; the first one counts.
+        start: Its payload, if it has one.
+        start_ns: Its time.
+        first_ns: The first time in the log.
+        last_ns: The last one.
+        told_ns: The last one that was worth a step.
+        ends: Its ends.
+        is_ended: Nothing was done after the last of them.
+        responses: How many there were.
+        has_price: One of them has a cost, or may be priced.
+        calls: How many tool calls there were.
+        asked: The model of the last request.
+        prompt: The user's first words.
+        error: Why the last call failed that did.
+        is_rejected: A pin was rejected.
+        is_unfinished: The log ends with an event without its newline.
+        turns: The user's prompts.
+    """
+
+    path: str
+    has_start: bool = False
+    start: Data | None = None
+    start_ns: int | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+    told_ns: int | None = None
+    ends: list[End] = []
+    is_ended: bool = False
+    responses: int = 0
+    has_price: bool = False
+    calls: int = 0
+    asked: str = ""
+    prompt: str = ""
+    error: str = ""
+    is_rejected: bool = False
+    is_unfinished: bool = False
+    turns: Turns = field(default_factory=Turns)
+
+    @property
+    def begin_ns(self) -> int | None:
+        """When the session began."""
+        return self.first_ns if self.start_ns is None else self.start_ns
+
+
+def steps(row: Row, state: State) -> Iterable[Step]:
+    """What an event means."""
+    time_ns = parse_time(row.ts)
+    if time_ns is not None:
+        state.last_ns = time_ns
+        if state.first_ns is None:
+            state.first_ns = time_ns
+    data = row.data
+    match row.type:
+        case "llm.request":
+            _request(time_ns, data or _NO_DATA, state)
+        case "llm.response":
+            return (_response(row, data or _NO_DATA, state),)
+        case "tool.call":
+            return _call(data or _NO_DATA, state)
+        case "session.start" if not state.has_start:
+            state.has_start, state.start_ns = True, time_ns
+            if data is not None:
+                state.prompt = state.prompt or first_words(data.prompt)
+                state.start = _kept(data)
+        case "session.end":
+            return (At(time_ns), *_end(row, data, state))
+        case "rejected_override":
+            state.is_rejected = True
+            state.error = first_words((data or _NO_DATA).rejection_error) or "pin rejected"
+        case "":
+            state.is_unfinished = True
+            return ()
+    return (At(time_ns),)
+
+
+def _kept(data: Data) -> Data:
+    """A payload without what may be long."""
+    data.messages = data.prompt = data.output = data.usage = data.attempt = None
+    return data
+
+
+def _request(time_ns: int | None, data: Data, state: State) -> None:
+    messages = data.messages or []
+    state.is_ended, state.asked = False, name(data.model)
+    if not state.prompt:
+        words = (first_words(message.content) for message in messages if message.role == "user")
+        state.prompt = next(filter(None, words), "")
+    state.turns.add(messages, time_ns, is_only_new=bool(data.earlier_messages))
+
+
+def _response(row: Row, data: Data, state: State) -> Response:
+    usage, issues = read_usage(data.usage)
+    cost_nano, issue = read_usd(data.cost_usd)
+    attempt, is_failed = mapping(data.attempt), bool(data.error)
+    if is_failed:
+        state.error = first_words(data.error)
+    if not fizeau_dialect.cost_is_recorded(cost_nano, attempt) and cost_nano is not None:
+        cost_nano = _DOUBTFUL
+    state.is_ended = False
+    state.responses += 1
+    state.has_price |= cost_nano is not None or not is_failed or bool(usage)
+    return Response(
+        time=state.last_ns,
+        tokens=Tokens(usage, _complaints(row, *issues, issue)),
+        provider=name(attempt.get("provider_system")) or UNKNOWN,
+        model=name(attempt.get("requested_model")) or state.asked or UNKNOWN,
+        response_model=name(attempt.get("response_model")) or name(data.model),
+        cost_nano=cost_nano,
+        latency_ms=_milliseconds(data.latency_ms),
+        failed=is_failed,
+        final=True,
+    )
+
+
+def _call(data: Data, state: State) -> tuple[Step, ...]:
+    key = f"{state.path}#{state.calls}"
+    state.calls += 1
+    state.is_ended = False
+    return (
+        ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN),
+        ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=_milliseconds(data.duration_ms)),
+    )
+
+
+def _end(row: Row, data: Data | None, state: State) -> Iterator[Step]:
+    """Close a run: it covers the responses since the end before; a second end of the same run replaces the first."""
+    first, is_empty = 0, data is None
+    data = data or Data()
+    if state.ends:
+        last = state.ends[-1]
+        first = last.until
+        if last.until == state.responses:
+            first = state.ends.pop().first
+    total, issues = read_usage(data.tokens)
+    cost_nano, issue = read_usd(data.cost_usd)
+    yield from map(BadNumber, _complaints(row, *issues, issue))
+    state.ends.append(End(_kept(data), is_empty, state.last_ns, total, cost_nano, first, state.responses))
+    state.is_ended = True
+
+
+def _complaints(row: Row, *issues: str | None) -> tuple[str, ...]:
+    return tuple(f"{row.type} seq {row.seq}: {issue}" for issue in issues if issue)
+
+
+def _milliseconds(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < _ENDLESS_MS else None
+
+
+def _basis(state: State) -> int | None:
+    """What the records rest on: how many ends there were; None where what comes may change some that stand."""
+    is_open = state.responses and not (state.ends and state.ends[-1].until == state.responses)
+    is_ours = is_native(state.start) and state.begin_ns is not None and not state.path.endswith(_PACKED)
+    is_certain = (state.has_price or not state.ends) and not state.is_unfinished
+    return len(state.ends) if is_open and is_ours and is_certain else None
+
+
+def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: bool) -> ScannedSession:
+    """Give a session its facts, and its records what only the whole log tells."""
+    start, end = state.start or _NO_DATA, state.ends[-1].data if state.ends else _NO_DATA
+    is_ours, is_ended = is_native(state.start), bool(state.ends) and state.is_ended
+    status = name(end.status)
+    records = _Records(state, idle_ms).complete(list(session.records), is_whole=is_whole)
+    return replace(
+        session,
+        source=ID if is_ours else fizeau_dialect.ID,
+        place=os.path.dirname(state.path),
+        parent=name(mapping(start.parent).get("session")),
+        start_ns=state.begin_ns,
+        status=status if is_ended else None,
+        project=start.work_dir if isinstance(start.work_dir, str) and os.path.isabs(start.work_dir) else UNKNOWN,
+        harness=name(start.resolved_harness) or name(start.requested_harness) or UNKNOWN,
+        route=name(start.selected_route) or name(end.selected_route) or UNKNOWN,
+        duration_ms=_duration_ms(state.ends if is_ours else state.ends[-1:]) if is_ended else None,
+        prompt=state.prompt,
+        error=first_words(end.error) or (state.error if status != "success" else ""),
+        metadata={**mapping(start.metadata), **mapping(end.metadata)},
+        turns=state.turns.count or int(bool(state.prompt)),
+        last_turn_ns=state.turns.last_ns if state.turns.count else state.begin_ns if state.prompt else None,
+        counted=_is_counted(state),
+        records=tuple(records),
+    )
+
+
+def _duration_ms(ends: list[End]) -> int | None:
+    """What the runs took together, as they say; None when one of them says nothing usable."""
+    durations = [int(_milliseconds(end.data.duration_ms) or 0) for end in ends]
+    return sum(durations) if all(durations) else None
+
+
+def _is_counted(state: State) -> bool:
+    """Whether the session counts in usage; a rejected pin or an empty start is only listed."""
+    if state.responses:
+        return True
+    if state.is_rejected and not state.ends:
+        return False
+    return state.start is not None or (not state.has_start and not all(end.is_empty for end in state.ends))
+
+
+class _Records:
+    """Who served a session, how its numbers are to be read, and what its ends add."""
+
+    def __init__(self, state: State, idle_ms: int) -> None:
+        start, ends = state.start or _NO_DATA, state.ends
+        self._state, self._idle_ms, self._is_ours = state, idle_ms, is_native(state.start)
+        self._harness = name(start.resolved_harness)
+        self._provider = name(start.provider) or self._harness or UNKNOWN
+        self._model = name(start.resolved_model) or name(start.model) or (name(ends[-1].data.model) if ends else "")
+        if ends and not self._is_ours:  # the original does not continue sessions: its last end speaks of all of it
+            last = ends[-1]
+            ends = [End(last.data, last.is_empty, last.time_ns, last.total, last.cost_nano, 0, state.responses)]
+        self._ends = ends
+        self._exclusive: set[str] = set()
+
+    def complete(self, records: list[Record], *, is_whole: bool) -> list[Record]:
+        """Return the session's records in order; one that is empty where nothing was used yet."""
+        for record in records:
+            self._name(record)
+        if not records:
+            return [self._of_session()]
+        records[-1].active_ms += self._idle_ms
+        if not is_whole:
+            return records  # they came since the last end, which has nothing to add to them
+        rests = [end.total.beyond(_sum(records[end.first : end.until])) for end in self._ends]
+        self._normalise(records)
+        complete: list[Record] = []
+        until = 0
+        for end, rest in zip(self._ends, rests, strict=True):
+            complete += self._run(records[end.first : end.until], end, rest)
+            until = end.until
+        complete += records[until:]
+        if self._ends and not any(record.priced or record.cost_nano is not None for record in complete):
+            complete[0].priced = True  # it ended without any cost, so that is unknown, even if all its calls failed
+        return complete
+
+    def _name(self, record: Record) -> None:
+        """Say who served a response, and what it cost."""
+        record.key = ""
+        if record.time_ns is None:
+            record.time_ns = self._state.begin_ns
+        if record.provider == UNKNOWN:
+            record.provider = self._provider
+        if record.model == UNKNOWN:
+            answered = record.response_model
+            names = (answered, self._model) if self._is_ours else (self._model, answered)
+            record.model = names[0] or names[1] or UNKNOWN
+        if record.cost_nano == _DOUBTFUL:
+            record.cost_nano = 0 if self._is_ours else None
+        record.priced = record.cost_nano is not None or not record.failed or bool(record.usage)
+
+    def _normalise(self, records: list[Record]) -> None:
+        """Make the classes disjoint, in the same way for all of a provider's numbers in the session."""
+        if self._is_ours:
+            return
+        used = [(record.provider, record.usage) for record in records]
+        used += [(self._provider, end.total) for end in self._ends]
+        self._exclusive = {provider for provider, usage in used if usage.cache_read > usage.input}
+        for record in records:
+            record.usage = self._normal(record.usage, record.provider)
+
+    def _normal(self, usage: TokenUsage, provider: str) -> TokenUsage:
+        if self._is_ours or provider in self._exclusive:
+            return usage
+        return fizeau_dialect.normalise_usage(usage, harness=self._harness, provider=provider)
+
+    def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
+        """A record of the session as such, which is no request of its own."""
+        return Record(
+            time_ns=self._state.begin_ns if time_ns is None else time_ns,
+            provider=self._provider,
+            model=self._model or UNKNOWN,
+            response_model=None,
+            usage=self._normal(usage, self._provider),
+            cost_nano=cost_nano,
+            requests=0,
+        )
+
+    def _of_session(self) -> Record:
+        """The one record of a session without responses."""
+        self._normalise([])
+        end = self._ends[-1] if self._ends else None
+        total, cost_nano = (end.total, end.cost_nano) if end else (_NOTHING, None)
+        record = self._whole(total, cost_nano, None)
+        record.requests, record.granularity, record.priced = int(bool(total)), "session", end is not None
+        record.active_ms = self._idle_ms
+        return record
+
+    def _run(self, records: list[Record], end: End, rest: TokenUsage) -> list[Record]:
+        """The records of one run, with what its end adds."""
+        if rest != _NOTHING:
+            records.append(self._whole(rest, None, end.time_ns))
+        if end.cost_nano is None:
+            return records
+        if end.cost_nano == 0:
+            for record in records:
+                record.cost_nano = record.cost_nano or 0
+            return records
+        left = end.cost_nano - sum(record.cost_nano or 0 for record in records)
+        if left <= len(records):  # a nano-dollar per response is rounding
+            left = 0
+        if any(record.cost_nano is None for record in records):
+            _share(records, left)
+        elif left:
+            records.append(self._whole(_NOTHING, left, end.time_ns))
+        for record in records:
+            record.priced = False  # the end says it all: no estimate comes on top
+        return records
+
+
+def _share(records: list[Record], cost_nano: int) -> None:
+    """Spread a cost over the records that name none, by their tokens."""
+    weights = [record.usage.total if record.cost_nano is None else 0 for record in records]
+    if not any(weights):
+        weights = [int(record.cost_nano is None) for record in records]
+    whole, given, weighed = sum(weights), 0, 0
+    for record, weight in zip(records, weights, strict=True):
+        if record.cost_nano is None:
+            weighed += weight
+            record.cost_nano = cost_nano * weighed // whole - given
+            given += record.cost_nano
+
+
+def _sum(records: list[Record]) -> TokenUsage:
+    return sum((record.usage for record in records), _NOTHING)
 
 
 def session_id_of(path: str) -> str:
     """Return the session's id: the file name without its log suffix."""
     return _SUFFIX.sub("", os.path.basename(path))
-
-
-def locate(env: Env) -> Iterator[str]:
-    """Where the logger writes."""
-    yield session_directory(env)
 
 
 def list_logs(place: str) -> Iterator[str | Problem]:
@@ -72,46 +570,8 @@ def holds_events(path: str) -> bool:
         return False
 
 
-def scan(path: str, resume: Resume | None) -> LogScan:
-    """Read one log for reports, or what was appended to it; all of it if that changes what was given before.
-
-    Raises:
-        LogNotReadable: It cannot be opened.
-        MissingExtra: A .zst file without a decoder.
-    """
-    found, overturned = _scan(path, resume)
-    return replace(_scan(path, None)[0], full_rescan=True) if overturned else found
-
-
-def _scan(path: str, resume: Resume | None) -> tuple[LogScan, bool]:
-    """Scan from a place on; the second value tells that the log has to be read from its start instead."""
-    file, unpacked = open_unpacked(path)
-    begun = resume or Resume(offset=0)
-    session = SessionScan(path, session_id_of(path), begun.state if resume is not None else None)
-    lines = Lines(session)
-    told = False  # by an unfinished last line, which is read again
-    with file:
-        if resume is not None:
-            file.seek(resume.offset)
-        stream = EventStream(
-            path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset, passes_over=lines.passes_over
-        )
-        Blocks(stream, session, lines).read(file)
-        place = Resume(offset=stream.offset, line=stream.line)
-        for item in stream.finish(young=not stream.between and is_young(path)):
-            told |= isinstance(item, Event)
-            lines.take(item)
-        if unpacked is not None and unpacked.failure is not None:
-            offset, detail = stream.offset, unpacked.failure
-            lines.take(Problem(path=path, line=stream.line, offset=offset, kind="bad_compression", detail=detail))
-    whole = session.finish()
-    state = None if told or unpacked is not None else session.state()
-    return LogScan(
-        sessions=(whole,) if whole is not None else (),
-        problems=session.findings.problems,
-        resume=None if state is None else replace(place, state=state),
-        replaced_count=session.replaced_count,
-    ), session.overturned
+def _locate(env: Env) -> Iterator[str]:
+    yield session_directory(env)
 
 
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
@@ -119,19 +579,25 @@ def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noq
     return read_events(path)
 
 
-def name_sessions(path: str) -> Iterator[str]:
-    """The file's name."""
-    yield session_id_of(path)
-
-
-SOURCE = Source(
-    id=ID,
-    title="sessionlog",
-    parser=1,
-    locate=locate,
-    list_logs=list_logs,
-    recognises=recognises,
-    scan=scan,
+SOURCE = replace(
+    source(
+        id=ID,
+        title="sessionlog",
+        places=(),
+        logs="*.jsonl",
+        rows=LogFormat(_Reading, can_resume=True),
+        steps=steps,
+        state=State,
+        state_type=State,
+        complete=_complete,
+        basis=_basis,
+        gives_last_again=True,
+        recognises=recognises,
+        list_logs=list_logs,
+        session_of=session_id_of,
+        parser_version=2,
+    ),
+    locate=_locate,
     read=read,
-    name_sessions=name_sessions,
 )
+scan = SOURCE.scan

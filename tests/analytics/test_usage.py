@@ -228,8 +228,8 @@ def test_the_report_says_what_it_skipped(tmp_path):
     report = usage(tmp_path)
     assert report.totals.input_tokens == 5
     first = [
-        f"{path} bad_number llm.response seq 2: output: a negative count",
         f"{path}:2 not_json 7 bytes are not JSON",
+        f"{path}:3 bad_number llm.response seq 2: output: a negative count",
     ]
     assert report.to_dict()["problems"]["count"] == 2
     assert sorted(report.to_dict()["problems"]["first"]) == first

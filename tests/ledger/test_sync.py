@@ -113,13 +113,14 @@ def test_what_has_grown_is_read_on(home):
 
 
 def test_a_native_session_that_runs_is_read_on(home):
-    """Until its end says what all of it cost; and again when it goes on after that."""
+    """Until its end says what all of it used; and again when it goes on after that."""
     jobs_of(home)
     for rows, is_read_on in (
         ([("asked", 1, 1), ("answer", 1, 3)], True),
         ([("cheap", 1, 2), ("tool", 1, 5), ("noise", 0, 3)], True),
         ([("end", 1, 9)], True),
-        ([("answer", 1, 3), ("answer", 1, 2)], True),
+        ([("answer", 1, 3), ("answer", 1, 2)], False),
+        ([("answer", 1, 2)], True),
         ([("paid", 1, 9)], True),
         ([("answer", 1, 2)], False),
         ([("answer", 1, 2), ("noise", 0, 1)], True),

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.decode import decode_line
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.stream import read_events
@@ -224,17 +223,6 @@ def test_every_spelling_gives_the_same_session(tmp_path):
     for spell in (spaced, reordered):
         assert scanned(tmp_path, *map(spell, items)) == plain
     assert plain.records[0].model == "asked"
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_lines_of_no_interest_are_not_decoded(tmp_path, monkeypatch, end):
-    """Most of a log is deltas, progress and requests: a scan that decoded them would take many times as long."""
-    decoded = []
-    for module in ("sessionlog.reader.stream", "sessionlog.sources.native_lane"):
-        monkeypatch.setattr(f"{module}.decode_line", lambda line: decoded.append(line) or decode_line(line))
-    items = [start(prompt="go"), *[progress()] * 50, asked(messages=[]), answered(), ended()]
-    scanned(tmp_path, *[as_line(item).replace(b"\n", end) for item in items])
-    assert [decode_line(line)[0][0].type for line in decoded] == ["session.start", "session.end"]
 
 
 def test_lines_that_end_in_crlf_are_lines(tmp_path):

@@ -16,7 +16,7 @@ from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Resume
 from sessionlog.sources.record import Problems
 from tests.sources.logs import LONG_AGO, answered, as_line, asked, ended, event, go_start, progress, start
-from tests.sources.test_native_lane import LINES, SPELLINGS
+from tests.sources.test_native_rows import LINES, SPELLINGS
 
 TESTDATA = Path(__file__).parents[2] / "testdata"
 TORN = b'{"session_id":"inside","seq":7,"type":"progress","ts":"2026-11-20T10:00:01Z","data":{"note":"cut he'
@@ -188,42 +188,29 @@ def grown(tmp_path, *pieces):
 
 
 def test_what_has_been_read_is_not_read_again(tmp_path):
-    """Turn by turn, and event by event."""
-    assert grown(tmp_path, [start()], TURN, TURN, TURN * 3) == [0, 1, 2, 3]
-    assert grown(tmp_path, *([item] for item in [start(), *TURN * 3])) == list(range(10))
+    """Turn by turn, and event by event, from the first response on."""
+    assert grown(tmp_path, [start()], TURN, TURN, TURN * 3) == [0, 0, 2, 3]
+    assert grown(tmp_path, *([item] for item in [start(), *TURN * 3])) == [0, 0, 0, *range(3, 10)]
 
 
-def test_ends_that_only_add_are_gone_over(tmp_path):
-    """Their tokens need sums only; a second one replaces the first, and time passes after it."""
-    end = [ended("10:00:09", tokens={"input": 90}, duration_ms=7)]
-    assert grown(tmp_path, [start(), *TURN], end, TURN, end, end, [progress("10:00:20")], TURN) == [*range(7)]
-    assert grown(tmp_path, [start(), *TURN * 3], TURN, end, TURN * 2, [*TURN, *end]) == [*range(5)]
+def test_an_end_is_read_with_its_run(tmp_path):
+    """What it adds, and its cost, are about all responses of the run; nothing goes on from it until the next one."""
+    end = [ended("10:00:09", tokens={"input": 90}, cost_usd=3, duration_ms=7)]
+    assert grown(tmp_path, [start(), *TURN], end, TURN, TURN, end, end) == [0, 0, 0, 3, 0, 0]
+    assert grown(tmp_path, [start(), *TURN * 3], TURN, [*TURN, *end, *TURN], TURN) == [0, 1, 0, 3]
+    assert grown(tmp_path, [start(), *TURN, *end], [progress("10:00:20")], TURN[:1], TURN) == [0, 0, 0, 0]
 
 
-def test_a_cost_that_covers_what_was_given_is_read_with_it(tmp_path):
-    """The run is read again with its end and after it, until a response begins the next one."""
-    end = [ended("10:00:09", tokens={"input": 90}, cost_usd=3)]
-    assert grown(tmp_path, [start(), *TURN, *TURN], end, TURN[:1], TURN, TURN) == [0, 0, 0, 0, 4]
-
-
-def test_a_cost_of_a_run_of_one_response_is_not(tmp_path):
-    """The response is given again anyway."""
-    end = [ended("10:00:09", cost_usd=3)]
-    assert grown(tmp_path, [start(), *TURN], end, TURN, end, TURN) == [0, 1, 2, 3, 4]
-
-
-def test_calls_that_failed_are_read_again_until_one_has_a_price(tmp_path):
-    """If none has one when it ends, the session's cost is unknown all the same; what an end adds may be replaced."""
+def test_the_first_price_is_read_with_the_calls_that_have_none(tmp_path):
+    """Where none has one when a run ends, the session's cost is unknown all the same."""
     failed, end = [answered(error="boom")] * 2, [ended(tokens={"input": 9})]
-    assert grown(tmp_path, [start(), *failed], end, [ended()], failed) == [0, 0, 0, 0]
-    assert grown(tmp_path, [start(), *failed], TURN, TURN, TURN) == [0, 0, 0, 3]
+    assert grown(tmp_path, [start(), *failed], failed, end, failed, TURN, TURN) == [0, 1, 0, 0, 0, 5]
 
 
 def test_an_end_that_names_another_model_is_read_with_what_it_names(tmp_path):
-    """Only where the start names none, for a request and a response may not, either."""
+    """Requests and responses may name none, nor the start."""
     turn = [answered(usage={"input": 1})] * 2
-    assert grown(tmp_path, [start()], turn, [ended(model="m")], turn, [ended(model="m")]) == [0, 1, 0, 3, 4]
-    assert grown(tmp_path, [start(model="n")], turn, [ended(model="m")]) == [0, 1, 2]
+    assert grown(tmp_path, [start()], turn, [ended(model="m")], turn, turn, [ended(model="n")]) == [0, 0, 0, 0, 4, 0]
 
 
 @pytest.mark.parametrize(
@@ -261,9 +248,9 @@ def test_complaints_about_numbers_are_made_once(tmp_path):
 
 def test_the_state_stays_small(tmp_path):
     """It does not grow with the log: it is written with every scan."""
-    few, many = (scan(tmp_path / "s.jsonl", b"".join(map(as_line, [start(), *TURN * n]))).resume for n in (2, 2000))
+    few, many = (scan(tmp_path / "s.jsonl", b"".join(map(as_line, [start(), *TURN * n]))).resume for n in (8, 2000))
     assert isinstance(few, Resume)
-    assert len(json.dumps(many.state)) < len(json.dumps(few.state)) + 100 < 2000
+    assert len(json.dumps(many.state)) < len(json.dumps(few.state)) + 100 < 4000
 
 
 def test_a_fork_that_goes_on_is_still_its_parents(tmp_path):

@@ -12,8 +12,7 @@ from typing import Any
 from sessionlog.context.usage import Counts
 from sessionlog.context.xray.requests import provider_of
 from sessionlog.events.tokens import TokenUsage, read_usage
-from sessionlog.sources.fizeau_dialect import normalise_usage
-from sessionlog.sources.native_records import is_native
+from sessionlog.sources.fizeau_dialect import is_native, normalise_usage
 
 Json = Any
 

@@ -1,58 +1,43 @@
-"""The two lanes through a native log: blocks of lines are read as lines are, whatever is in them."""
+"""Rows of a native log: what is decoded by type gives what decoding every line as an event gives, whatever is in it."""
 
-import io
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.events.times import parse_time
-from sessionlog.reader.stream import EventStream
-from sessionlog.sources import native_lane
-from sessionlog.sources.native_lane import BLOCK, Blocks, Lines
-from sessionlog.sources.native_session import SessionScan, time_of
-from tests.sources.logs import answered, as_line, asked, ended, event, progress, start
+from sessionlog.sources import native
+from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE
+from tests.sources.logs import LONG_AGO, answered, asked, ended, event, progress, start
 
-LONG = 1 << 20
 HALVES = [0.1, 1e-12, 123.456789012, 999_999.999999999, 7.5e-9, 3.05e-8, 3.15e-8]
 """Dollars whose product with 10^9 falls on the other side of a half than their decimals do; and others."""
 
 
-def scan(content, *, block=None, max_line=LONG):
-    """What a log gives line by line, or by blocks of a size; and where the reading ended."""
-    session = SessionScan("s.jsonl", "s")
-    lines = Lines(session)
-    stream = EventStream("s.jsonl", max_line=max_line, passes_over=lines.passes_over)
-    file = io.BytesIO(content)
-    if block is None:
-        for item in stream.feed(file):
-            lines.take(item)
-    else:
-        Blocks(stream, session, lines, block=block).read(file)
-    for item in stream.finish():
-        lines.take(item)
-    return session.finish(), session.findings.problems, stream.line, stream.offset
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A log that is written again and again."""
+    return tmp_path_factory.mktemp("rows") / "s.jsonl"
 
 
-def decoded(content):
-    """What the log gives when every line of it is decoded."""
-    session = SessionScan("s.jsonl", "s")
-    lines = Lines(session)
-    stream = EventStream("s.jsonl", max_line=LONG)
-    for items in (stream.feed(io.BytesIO(content)), stream.finish()):
-        for item in items:
-            lines.take(item)
-    return session.finish(), session.findings.problems, stream.line, stream.offset
+def scan(path, content):
+    """What a log gives that holds this."""
+    path.write_bytes(content)
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    found = SOURCE.scan(str(path), None)
+    return found.sessions, found.problems, found.resume and (found.resume.line, found.resume.offset)
 
 
-def by_blocks(monkeypatch, content):
-    """Scan by blocks; returns the scan and the pieces that were left to the other lane."""
-    plain = []
-    items = Blocks._items
-    with monkeypatch.context() as patch:
-        patch.setattr(Blocks, "_items", lambda self, piece: plain.append(piece) or items(self, piece))
-        return scan(content, block=BLOCK), plain
+def decoded(path, content):
+    """The same where no line is decoded by type."""
+
+    def refuse(_):
+        raise RecursionError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native._ROW, "decode", refuse)
+        return scan(path, content)
 
 
 # --- the law
@@ -162,23 +147,15 @@ LINES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("block", [1, 50, 700, BLOCK])
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.lists(LINES, max_size=14).map(b"".join), st.sampled_from([300, LONG]), st.booleans())
-def test_both_lanes_give_the_same(block, content, max_line, one_spelling):
-    """Records, tools, times, damage and where the reading ended: for any lines and any size of blocks."""
-    if one_spelling:  # a log as one writer wrote it is spaced all through
-        content = content.replace(b'{"session_id":"inside","seq":', b'{"session_id": "inside", "seq": ')
-    assert scan(content, block=block, max_line=max_line) == scan(content, max_line=max_line)
-
-
-@pytest.mark.parametrize("spell", [compact, spaced])
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(ITEMS, max_size=14))
-def test_both_lanes_give_the_same_of_whole_logs(spell, items):
-    """The same where nothing is damaged and all is as one writer spells it."""
-    content = b"".join(map(spell, items))
-    assert scan(content, block=BLOCK) == scan(content)
+@pytest.mark.parametrize("max_line", [300, MAX_SCAN_LINE])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(lines=st.lists(LINES, max_size=14))
+def test_both_ways_give_the_same(path, max_line, lines):
+    """Records, tools, times, damage and where the reading ended, for any lines."""
+    content = b"".join(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "MAX_SCAN_LINE", max_line)
+        assert scan(path, content) == decoded(path, content)
 
 
 # --- what must not be missed
@@ -211,63 +188,40 @@ SURPRISES = {
 
 
 @pytest.mark.parametrize("name", sorted(SURPRISES))
-def test_surprises_are_seen(name):
-    """Each gives what it gives when every line is decoded, in the middle of lines that are passed over."""
+def test_surprises_are_seen(name, path):
+    """Each gives what it gives when every line is decoded."""
     given_ = [item if isinstance(item, bytes) else compact(item) for item in SURPRISES[name]]
     around = [compact(start()), compact(asked("10:00:00", messages=[], model="m")), compact(progress("10:00:01"))]
     content = b"".join([*around, *given_, compact(answered("10:09:59"))])
-    assert scan(content, block=BLOCK) == scan(content) == decoded(content)
+    assert scan(path, content) == decoded(path, content)
 
 
 @pytest.mark.parametrize("spell", [compact, spaced])
-def test_the_model_is_the_requests_own(spell):
+def test_the_model_is_the_requests_own(spell, path):
     """A model in a field behind the payload is another thing's, however the line ends."""
     behind = asked(messages=[], model="own") | {"trace": {"spans": [1], "model": "another"}}
     inside = asked(messages=[], tools=[{"model": "another"}, {"a": 1}], model="own", planning=True, stop="x")
     for request in (behind, inside):
-        [record] = scan(spell(start()) + spell(request) + spell(answered()), block=BLOCK)[0].records
+        [record] = scan(path, spell(start()) + spell(request) + spell(answered()))[0][0].records
         assert record.model == "own"
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(STAMPS, STAMPS)
-def test_stamps_are_read_as_times_are(one, two):
-    """Reading bytes gives what reading text gives, whatever minute was read before."""
-    assert [time_of(s.encode()) for s in (one, two, one)] == [parse_time(s) for s in (one, two, one)]
 
 
 # --- what it is for
 
 
-@pytest.mark.parametrize("spell", [compact, spaced])
-def test_the_block_lane_takes_what_loggers_write(monkeypatch, spell):
-    """Only starts and ends are left to the other lane: else a scan would take many times as long."""
+@pytest.mark.parametrize("spell", [compact, spaced, reordered, SPELLINGS["crlf"]])
+def test_whole_lines_are_decoded_by_type(monkeypatch, spell, path):
+    """None is left to the reader of events: a scan that decoded all of each would take many times as long."""
     turn = [
         asked(messages=[{"role": "user", "content": "go"}], model="m"), progress(), progress(),
         answered(usage={"input": 5, "output": 1}, cost_usd=0.25, latency_ms=3.5), progress(),
         event("tool.call", "10:00:03", {"tool": "bash", "output": "ü", "duration_ms": 2}),
     ]  # fmt: skip
-    (session, *_), plain = by_blocks(monkeypatch, b"".join(map(spell, [start(), *turn * 3, ended()])))
-    assert [json.loads(line)["type"] for line in plain] == ["session.start", "session.end"]
+    left = []
+    monkeypatch.setattr("sessionlog.reader.stream.decode_line", lambda line: left.append(line) or ([], []))
+    [session] = scan(path, b"".join(map(spell, [start(), *turn * 3, ended()])))[0]
+    assert left == []
     assert [(r.model, r.usage.input, r.cost_nano, r.latency_ms) for r in session.records] == [
         ("m", 5, 250_000_000, 3.5)
     ] * 3
     assert [(t.tool, t.output_bytes, t.duration_ms) for t in session.tools] == [("bash", 2, 2.0)] * 3
-
-
-@pytest.mark.parametrize("line", [b"{\n", b"}\n", b'{"llm.re":"tool.call"}\n', as_line(progress()) * 2])
-def test_the_work_is_linear_in_the_block(monkeypatch, line):
-    """No log makes the needles be searched again and again in the same bytes."""
-    searched = 0
-    find = native_lane.find
-
-    def counting(data, needle, begin, end):
-        nonlocal searched
-        found = find(data, needle, begin, end)
-        searched += (end if found < 0 else found) - begin
-        return found
-
-    monkeypatch.setattr(native_lane, "find", counting)
-    content = line * 3000
-    scan(content, block=BLOCK)
-    assert searched <= 4 * len(content)
