@@ -484,7 +484,7 @@ class _Driver(Generic[R]):
                 take[type(step)](step)
 
     def _resume(self, log: Any, fold: UsageFold, state: Any) -> Resume | None:
-        if not self._rows.can_resume or not isinstance(log, _LineReading):
+        if not self._rows.can_resume or isinstance(log, _WholeReading):
             return None
         try:
             encoded = msgspec.msgpack.encode((fold.state(), state))
