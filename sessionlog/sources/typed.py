@@ -26,6 +26,13 @@ MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding by type raises for a row that has to be read leniently."""
 
 _NO = object()
+_PLAIN: dict[type, type] = {
+    inspect.StrType: str,
+    inspect.BoolType: bool,
+    inspect.IntType: int,
+    inspect.FloatType: float,
+    inspect.NoneType: type(None),
+}
 _Fit = Callable[[Any], Any]
 
 
@@ -72,9 +79,24 @@ def _fitter(info: inspect.Type) -> _Fit:
         return _as_raw
     if isinstance(info, inspect.AnyType):
         return lambda value: value
-    kinds = {inspect.StrType: str, inspect.BoolType: bool, inspect.IntType: int, inspect.NoneType: type(None)}
-    kind = kinds[type(info)]
+    if isinstance(info, inspect.TupleType):
+        return _tuple_fitter([_fitter(item) for item in info.item_types])
+    kind = _PLAIN.get(type(info))
+    if kind is None:
+        raise TypeError(f"a row cannot have a field of {type(info).__name__}: use Any, and check it in `steps`")
     return lambda value: value if type(value) is kind else _NO
+
+
+def _tuple_fitter(fits: list[_Fit]) -> _Fit:
+    """A list of as many items, each of which fits."""
+
+    def fit(value: Any) -> Any:
+        if not isinstance(value, list) or len(value) != len(fits):
+            return _NO
+        found = tuple(fit_item(item) for fit_item, item in zip(fits, value, strict=True))
+        return _NO if _NO in found else found
+
+    return fit
 
 
 def _struct_fitter(info: inspect.StructType) -> _Fit:
