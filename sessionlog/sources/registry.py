@@ -36,6 +36,7 @@ OURS = {
     "copilot": "copilot",
     "cline": "cline",
     "droid": "droid",
+    "goose": "goose",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 

@@ -1,0 +1,8 @@
+CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, description TEXT NOT NULL DEFAULT '', working_dir TEXT NOT NULL, created_at TIMESTAMP, updated_at TIMESTAMP, extension_data TEXT, total_tokens INTEGER, input_tokens INTEGER, output_tokens INTEGER, accumulated_total_tokens INTEGER, accumulated_input_tokens INTEGER, accumulated_output_tokens INTEGER);
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, role TEXT NOT NULL, content_json TEXT NOT NULL, created_timestamp INTEGER NOT NULL, timestamp TIMESTAMP, tokens INTEGER);
+INSERT INTO sessions (id, description, working_dir, created_at, updated_at, input_tokens, accumulated_input_tokens, accumulated_output_tokens) VALUES ('20261110_1', 'files', '/w/api', '2026-11-10 10:00:00', '2026-11-10 10:01:00', 7, 341, 23);
+INSERT INTO messages (session_id, role, created_timestamp, content_json) VALUES ('20261110_1', 'user', 1794304800, '[{"type": "text", "text": "list the files"}]');
+INSERT INTO messages (session_id, role, created_timestamp, content_json) VALUES ('20261110_1', 'assistant', 1794304801, '[{"type": "toolRequest", "id": "t1", "toolCall": {"status": "success", "value": {"name": "developer__shell", "arguments": null}}}]');
+INSERT INTO messages (session_id, role, created_timestamp, content_json) VALUES ('20261110_1', 'user', 1794304802, '[{"type": "toolResponse", "id": "t1", "toolResult": {"status": "error", "error": "-32603: boom"}}]');
+INSERT INTO messages (session_id, role, created_timestamp, content_json) VALUES ('20261110_1', 'assistant', 1794304803, '[{"type": "text", "text": "It failed."}]');
