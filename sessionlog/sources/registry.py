@@ -37,6 +37,10 @@ OURS = {
     "cline": "cline",
     "droid": "droid",
     "goose": "goose",
+    "crush": "crush",
+    "amp": "amp",
+    "grok": "grok",
+    "hermes": "hermes",
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 

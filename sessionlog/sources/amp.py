@@ -1,0 +1,192 @@
+"""amp: Amp's threads, a JSON document each, as long as it kept them on the machine.
+
+Where: `threads` in each folder of `$AMP_DATA_DIR` (a list with commas), else in `$XDG_DATA_HOME/amp`: `T-<uuid>.json`.
+Since 2026 threads are kept by Amp's servers and the files are stubs without usage. Shape: `{"v", "id", "created": ms,
+"title", "messages": [{"role", "messageId", "content", "usage"?}], "usageLedger"?: {"events": […]}, "env"}`. Contents in
+Anthropic's words, but for tool results: `{"toolUseID", "run": {"status", "result" | "error"}}`. A usage: `{"model",
+"inputTokens", "outputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "timestamp"?}`.
+
+Traps:
+
+- Older threads count in `usageLedger.events` (`id`, `timestamp`, `model`, `tokens: {input, output}`, `toMessageId`)
+  what the usage of the message `toMessageId` counts too, there with the caches: the message's usage is the one that
+  counts, and an event only where its message has none.
+- Classes are disjoint, but for models of OpenAI, whose whole uncached input is in `cacheCreationInputTokens`.
+- The first usages have no time, the oldest no model. `credits` are Amp's own unit, no money.
+- What sub-agents used is in no message: the sums are lower bounds.
+
+Known from readers of these files and from issues (until spring 2026); not seen on a real machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.sources.kit import (
+    UNKNOWN,
+    At,
+    Prompt,
+    Response,
+    Session,
+    Step,
+    ToolCall,
+    ToolResult,
+    first_of,
+    folder,
+    mapping,
+    name,
+    parts_of,
+    read_json,
+    read_time,
+    source,
+    stem_of,
+    text,
+    text_of,
+    tokens,
+    whole_log,
+)
+
+_LARGEST = 256 << 20
+_MAKERS = (("claude", "anthropic"), ("gpt-", "openai"), ("gemini", "google"), ("grok", "xai"))
+_OUTPUTS = ("output", "content", "diff")
+
+
+class Row(Struct):
+    """The thread without its messages first, then a message in each, with the ledger's event for it."""
+
+    message: Mapping[str, Any]
+    event: Mapping[str, Any] = {}
+    is_thread: bool = False
+
+
+class State(Struct):
+    """The thread's id, and the last time in it: messages need not have one."""
+
+    thread: str = ""
+    time: int | None = None
+
+
+def _read(path: str) -> Iterator[Row | Problem]:
+    """Yield a thread and its messages.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+    """
+    content = files.read_small(path, _LARGEST)
+    if content is None:
+        raise LogNotReadable(f"{path}: no such file")
+    thread = read_json(content)
+    if not isinstance(thread, dict):
+        yield Problem(path=path, line=0, offset=0, kind="not_json", detail="the thread is no JSON object")
+        return
+    found = mapping(thread.get("usageLedger")).get("events")
+    events = [mapping(event) for event in found] if isinstance(found, list) else []
+    by_message = {event["toMessageId"]: event for event in events if isinstance(event.get("toMessageId"), int)}
+    yield Row(thread, is_thread=True)
+    messages = thread.get("messages")
+    for message in map(mapping, messages if isinstance(messages, list) else ()):
+        number = message.get("messageId")
+        yield Row(message, by_message.pop(number, {}) if isinstance(number, int) else {})
+    for event in events:
+        if "toMessageId" not in event or event["toMessageId"] in by_message:
+            yield Row({"role": "assistant"}, event)
+
+
+def steps(row: Row, state: State) -> Iterator[Step]:
+    """What a row means."""
+    message = row.message
+    if row.is_thread:
+        state.thread, state.time = name(message.get("id")), read_time(message.get("created"))
+        yield _session(message, state.time)
+    elif message.get("role") == "assistant":
+        yield from _answer(message, row.event, state)
+    else:
+        state.time = read_time(mapping(message.get("meta")).get("sentAt")) or state.time
+        yield from _given(message, state.time)
+
+
+def _session(thread: Mapping[str, Any], time: int | None) -> Session:
+    trees = mapping(mapping(thread.get("env")).get("initial")).get("trees")
+    uri = text(mapping(trees[0]).get("uri")) if isinstance(trees, list) and trees else ""
+    return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread.get("title")))
+
+
+def _given(message: Mapping[str, Any], time: int | None) -> Iterator[Step]:
+    """A user's message: a prompt, results of tools, or both."""
+    for part in parts_of(message.get("content")):
+        if part.get("type") == "tool_result":
+            yield _result(time, part)
+    words = text_of(message.get("content"))
+    if words:
+        yield Prompt(time, words)
+    yield At(time)
+
+
+def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
+    run = mapping(part.get("run"))
+    result, error = run.get("result", part.get("content")), mapping(run.get("error"))
+    value = mapping(result)
+    has_failed = run.get("status") in ("error", "cancelled") or value.get("success") is False
+    output = text(result) or next(filter(None, (text(value.get(key)) for key in _OUTPUTS)), "") or text_of(result)
+    return ToolResult(
+        time,
+        name(part.get("toolUseID")) or name(part.get("tool_use_id")),
+        output or text(error.get("message")),
+        failed=has_failed or value.get("exitCode") not in (0, None) or part.get("is_error") is True,
+    )
+
+
+def _answer(message: Mapping[str, Any], event: Mapping[str, Any], state: State) -> Iterator[Step]:
+    usage, content = message.get("usage"), message.get("content")
+    model = name(mapping(usage).get("model")) or name(event.get("model"))
+    state.time = read_time(mapping(usage).get("timestamp")) or read_time(event.get("timestamp")) or state.time
+    number = message.get("messageId")
+    is_openai = model.startswith("gpt-")
+    if isinstance(usage, dict):
+        counts = tokens(
+            {**usage, "whole": (usage.get("inputTokens") or usage.get("cacheCreationInputTokens"))},
+            input="whole" if is_openai else "inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
+            cache_write="" if is_openai else "cacheCreationInputTokens",
+        )  # fmt: skip
+    else:
+        counts = tokens(event.get("tokens") if usage is None else usage, input="input", output="output")
+    yield Response(
+        time=state.time,
+        key=f"{state.thread}:{number}" if isinstance(number, int) else name(event.get("id")),
+        tokens=counts,
+        model=model,
+        provider=next((maker for begin, maker in _MAKERS if model.startswith(begin)), ""),
+        quality="exact" if isinstance(usage, dict) else "partial",
+        text=content,
+        reasoning=content if isinstance(content, list) else "",
+        final=counts is None,
+    )
+    for part in parts_of(content):
+        if part.get("type") == "tool_use":
+            yield ToolCall(state.time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+
+
+def _recognises(path: str, head: bytes) -> bool:
+    is_thread = re.search(rb'"id"\s*:\s*"T-[0-9a-f-]{36}"', head) is not None
+    return path.endswith(".json") and is_thread and b'"messages"' in head
+
+
+SOURCE = source(
+    id="amp",
+    title="Amp",
+    places=(first_of("$AMP_DATA_DIR", "$XDG_DATA_HOME/amp", below=("threads",), is_list=True),),
+    logs="T-*.json",
+    rows=whole_log(_read),
+    steps=steps,
+    state=lambda _: State(),
+    state_type=State,
+    recognises=_recognises,
+    session_of=stem_of,
+)

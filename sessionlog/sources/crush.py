@@ -1,0 +1,208 @@
+"""crush: Charm's Crush, a database in each project's folder.
+
+Where: `projects.json` in `$CRUSH_GLOBAL_DATA`, else in `$XDG_DATA_HOME/crush`, lists the projects and their `data_dir`,
+usually `<project>/.crush`; there: `crush.db`. Shape: `sessions` (id, parent_session_id, title, prompt_tokens,
+completion_tokens, cost, created_at, updated_at) and `messages` (id, session_id, role, parts, model, provider,
+created_at, finished_at); `parts` is a list of `{"type", "data"}`: text, reasoning, tool_call, tool_result, finish.
+
+Traps:
+
+- There are no sums of tokens: `prompt_tokens` and `completion_tokens` are overwritten with those of the last request.
+  `cost` is the session's, in USD, and of its sub-agents, whose own costs are added to their parents'. So a session
+  gives one record with its cost and without tokens, marked `partial`.
+- A cost of 0 is unknown: subscriptions and models without a price have it.
+- Times are seconds. A sub-agent's session id is `<message id>$$<tool call id>`.
+- `data_dir` may be relative to the project, and several projects may share one.
+
+Known from the agent's public sources and from readers (until 0.66); not seen on a real machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.reader.walk import walk_files
+from sessionlog.sources.databases import Database, has_columns, root_of
+from sessionlog.sources.kit import (
+    SUB_AGENT,
+    UNKNOWN,
+    Prompt,
+    Response,
+    Session,
+    Status,
+    Step,
+    ToolCall,
+    ToolResult,
+    Totals,
+    Typed,
+    cost,
+    first_of,
+    mapping,
+    name,
+    read_json,
+    read_time,
+    source,
+    stem_of,
+    text,
+    whole_log,
+)
+
+_REGISTRY = "projects.json"
+_SESSION = ("id", "parent_session_id", "title", "cost", "created_at", "updated_at")
+_MESSAGE = ("session_id", "role", "parts", "model", "provider", "created_at", "finished_at", "is_summary_message")
+_KNOWN_BY = {"sessions": ("prompt_tokens", "completion_tokens", "cost"), "messages": ("parts",)}
+_STATUS = {"end_turn": "success", "stop": "success", "canceled": "cancelled", "error": "error"}
+
+
+class Part(Struct):
+    """A part of a message."""
+
+    type: Any = None
+    data: Any = None
+
+
+class Row(Struct):
+    """A session or one of its messages, by the names of the columns; `cost` marks the end of a session."""
+
+    kind: str
+    values: dict[str, Any]
+    root: str
+    project: str
+
+
+class State(Struct):
+    """The session whose rows came last."""
+
+    session: str = ""
+    model: str = ""
+    provider: str = ""
+
+
+_PARTS = Typed(list[Part])
+
+
+def _list_logs(place: str) -> Iterator[str | Problem]:
+    """Yield the list of projects, so that a new one is noticed, and their databases; below a folder, the databases."""
+    registry = os.path.join(place, _REGISTRY)
+    if not os.path.isfile(registry):
+        yield from walk_files([place], lambda name: name == "crush.db")
+        return
+    yield registry
+    try:
+        listed = mapping(read_json(files.read_small(registry) or b"null")).get("projects")
+    except (LogNotReadable, OSError):
+        return
+    databases: dict[str, str] = {}
+    for project in map(mapping, listed if isinstance(listed, list) else ()):
+        path = os.path.join(text(project.get("path")), text(project.get("data_dir")) or ".crush", "crush.db")
+        if os.path.isabs(path) and os.path.isfile(path):
+            databases.setdefault(os.path.realpath(path), path)
+    yield from databases.values()
+
+
+def _read(path: str) -> Iterator[Row | Problem]:
+    """Yield the sessions of a database, each with its messages; the list of projects has none."""
+    if path.endswith(".json"):
+        return
+    data = os.path.dirname(os.path.abspath(path))
+    project = os.path.dirname(data) if os.path.basename(data).startswith(".") else data
+    with Database(path) as database:
+        rows = database.select("sessions", _SESSION, "ORDER BY created_at, rowid")
+        sessions = {str(values[0]): dict(zip(_SESSION, values, strict=True)) for values in rows}
+        parents = {session_id: name(session["parent_session_id"]) for session_id, session in sessions.items()}
+        for session_id, session in sessions.items():
+            root = root_of(session_id, parents)
+            yield Row("session", session, root, project)
+            order = "WHERE session_id = ? ORDER BY created_at, rowid"
+            for cells in database.select("messages", _MESSAGE, order, session_id):
+                yield Row("message", dict(zip(_MESSAGE, cells, strict=True)), root, project)
+            if root == session_id:
+                yield Row("cost", session, root, project)
+        yield from database.problems()
+
+
+def steps(row: Row, state: State) -> Iterator[Step]:
+    """What a row means."""
+    values = row.values
+    if row.kind == "session":
+        state.session = str(values["id"])
+        is_subagent = row.root != state.session
+        yield Session(
+            id=row.root, thread=state.session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
+            project=row.project, title="" if is_subagent else text(values["title"]),
+            time=read_time(values["created_at"]),
+        )  # fmt: skip
+    elif row.kind == "message":
+        yield from _message(values, state)
+    else:
+        cost_nano, _ = cost(values["cost"])
+        yield Session(id=row.root, model=state.model, provider=state.provider)
+        yield Totals(time=read_time(values["updated_at"]), tokens=None, cost_nano=cost_nano or None, quality="partial")
+
+
+def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
+    time, parts = read_time(values["created_at"]), _PARTS(text(values["parts"])) or []
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for part in parts:
+        found.setdefault(text(part.type), []).append(mapping(part.data))
+    words = "\n".join(text(data.get("text")) for data in found.get("text", ()) if data.get("hidden") is not True)
+    if values["role"] == "tool":
+        for data in found.get("tool_result", ()):
+            failed = data.get("is_error") is True
+            yield ToolResult(time, name(data.get("tool_call_id")), text(data.get("content")), failed=failed)
+    elif values["role"] != "assistant" or values["is_summary_message"]:
+        if words:
+            yield Prompt(time, words, "user" if values["role"] == "user" else "system")
+    else:
+        state.model = name(values["model"]) or state.model
+        state.provider = name(values["provider"]) or state.provider
+        finish = next(iter(found.get("finish", ())), {})
+        reasoning = "\n".join(text(data.get("thinking")) for data in found.get("reasoning", ()))
+        ended = read_time(values["finished_at"]) or time
+        yield Response(
+            time=ended, text=words, reasoning=reasoning, model=state.model, finish=text(finish.get("reason"))
+        )
+        for data in found.get("tool_call", ()):
+            yield ToolCall(ended, name(data.get("id")), name(data.get("name")) or UNKNOWN, text(data.get("input")))
+        status = _STATUS.get(text(finish.get("reason")))
+        if status:
+            yield Status(ended, status, text(finish.get("details")) or text(finish.get("message")))
+
+
+def _recognises(path: str, head: bytes) -> bool:
+    if os.path.basename(path) == _REGISTRY:
+        return b'"projects"' in head and b'"data_dir"' in head
+    return has_columns(path, head, _KNOWN_BY)
+
+
+def _names(path: str) -> list[str]:
+    if path.endswith(".json"):
+        return []
+    with Database(path) as database:
+        rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, rowid")
+        parents = {str(session_id): name(parent) for session_id, parent in rows}
+    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+
+
+SOURCE = source(
+    id="crush",
+    title="Crush",
+    places=(first_of("$CRUSH_GLOBAL_DATA", "$XDG_DATA_HOME/crush"),),
+    logs="crush.db",
+    list_logs=_list_logs,
+    rows=whole_log(_read),
+    steps=steps,
+    state=lambda _: State(),
+    state_type=State,
+    recognises=_recognises,
+    session_of=stem_of,
+    name_sessions=_names,
+    is_apart=True,
+    has_totals=True,
+)
