@@ -84,6 +84,7 @@ __all__ = [
     "RateLimit",
     "Request",
     "Response",
+    "Retention",
     "Role",
     "Session",
     "Source",
