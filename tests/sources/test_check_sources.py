@@ -57,7 +57,8 @@ def test_notes_are_no_damage(tmp_path):
 def test_all_sessions_of_a_log_are_read(tmp_path):
     """A database holds many."""
     path = write_scroll(tmp_path / "s.scroll", *story(answers=1))
-    assert checked(path, name_sessions=lambda _: ("a", "b", "c")).events == 3 * checked(path).events
+    many = {"name_sessions": lambda _: ("a", "b", "c"), "read": lambda path, _: SOURCE.read(path, None)}
+    assert checked(path, **many).events == 3 * checked(path).events
 
 
 def test_more_damage_than_is_kept_is_still_counted(tmp_path):

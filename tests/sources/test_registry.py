@@ -55,7 +55,7 @@ def test_other_groups_are_none_of_ours():
         ("no_such_package_at_all:SOURCE", "ModuleNotFoundError: No module named 'no_such_package_at_all'"),
         ("tests.sources.plugin.scribe:NOTHING", "AttributeError: "),
         ("tests.sources.plugin.broken:SOURCE", "RuntimeError: the inkwell is empty"),
-        ("tests.sources.plugin.scribe:scan", "a function is no Source"),
+        ("tests.sources.plugin.scribe:steps", "a function is no Source"),
         ("sessionlog.sources.native:SOURCE", "there is a source 'native' already"),
     ],
 )
