@@ -17,7 +17,7 @@ from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.lean import lean
+from sessionlog.ledger.rows import to_rows
 from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.ledger.schema import FROM
 from sessionlog.ledger.sync import Progress
@@ -150,7 +150,7 @@ def survey_sources(
 
 def _take(book: Book, item: Log | Problem) -> None:
     if isinstance(item, Log):
-        book.enter(item.path, lean(scan_or_explain(item)[0]), source=item.source.id)
+        book.enter(item.path, to_rows(scan_or_explain(item)[0], book.prices), source=item.source.id)
     else:
         book.note(Problems(count=1, first=(item,)))
 

@@ -14,10 +14,10 @@ from dataclasses import asdict
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.lean import LeanScan, lean
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.rows import storable
+from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
@@ -74,14 +74,14 @@ class Book(ReadBook):
     def take(self, scan: LogScan) -> None:
         """Enter what a scan of one log gave, or more of a log that is known."""
         path = scan.sessions[0].path if scan.sessions else ""
-        self.enter(path, lean(scan), source=scan.sessions[0].source if scan.sessions else "")
+        self.enter(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
 
     def add(self, session: ScannedSession) -> None:
         """Enter one session, or more of one that is known."""
         self.take(LogScan(sessions=(session,)))
 
-    def enter(self, path: str, scan: LeanScan, *, source: str) -> None:
-        """Enter a lean scan of a log that is looked at once."""
+    def enter(self, path: str, scan: LogRows, *, source: str) -> None:
+        """Enter the rows of a log that is looked at once."""
         writer = self._writer()
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()

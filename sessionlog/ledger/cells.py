@@ -66,7 +66,7 @@ def _fill(connection: sqlite3.Connection, records: str) -> None:
     except Exception as error:
         if "overflow" not in str(error):
             raise
-        from sessionlog.ledger.rows import saturating_sum  # noqa: PLC0415 - only a hostile log pays for it
+        from sessionlog.ledger.storable import saturating_sum  # noqa: PLC0415 - only a hostile log pays for it
 
         saturating_sum(connection)
         connection.execute(sql.replace("SUM(", "saturating_sum("))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.lean import Row
+from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import SESSION
 from sessionlog.ledger.sync import UNREADABLE
 

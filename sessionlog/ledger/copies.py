@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from sessionlog.ledger.lean import Row
+from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import CALL, LABEL, RESPONSE
 from sessionlog.sources.record import CopyRank
 

@@ -6,22 +6,23 @@ commutatively, with no counts as the empty element.
 
 from __future__ import annotations
 
+import math
+
 from sessionlog.ledger.schema import LETTER
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_WIDTH = math.log(1.02)
 _LOWEST = -700  # a microsecond; nothing that is measured is shorter
 
 
 def bucket_of(ms: float | None) -> int | None:
     """Return the bucket of a latency in milliseconds; None for none."""
-    import math  # noqa: PLC0415 - reports only read buckets, and their start saves this
-
     if ms is None or not 0 <= ms < math.inf:
         return None
-    return max(_LOWEST, math.floor(math.log(ms) / math.log(1.02))) if ms > 0 else _LOWEST
+    return max(_LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else _LOWEST
 
 
 _FEW = 10_000

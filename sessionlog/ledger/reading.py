@@ -10,7 +10,7 @@ import json
 import sqlite3
 
 from sessionlog.errors import Problem, SessionLogError
-from sessionlog.ledger.rows import saturating_sum, storable
+from sessionlog.ledger.storable import saturating_sum, storable
 from sessionlog.ledger.surroundings import open_unchanged
 
 TYPE_CHECKING = False  # typing costs a start 3 ms

@@ -15,10 +15,10 @@ from typing import Any
 
 from sessionlog import files
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.facts import facts_of, facts_text
 from sessionlog.ledger.identity import stored_path
-from sessionlog.ledger.lean import Row
+from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SESSION, insert
+from sessionlog.ledger.sessions import facts_of, facts_text
 from sessionlog.ledger.sync import GONE
 from sessionlog.sources.record import ScannedSession
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from sessionlog.ledger.cells import fill_cells
 from sessionlog.ledger.copies import Names, by_column, label_of, put_together, tellers_of, winners, winning_call
-from sessionlog.ledger.facts import session_row
-from sessionlog.ledger.lean import Row
-from sessionlog.ledger.numbers import Numbers
-from sessionlog.ledger.rows import within_64_bits
+from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import CALL, INDEXES, RESPONSE, SESSION, insert
+from sessionlog.ledger.sessions import session_row
+from sessionlog.ledger.storable import within_64_bits
 
 _INSERT_SESSION = insert("sessions", SESSION)
 _INSERT_RESPONSE = insert("responses", RESPONSE)
@@ -45,19 +45,19 @@ class Touched:
     calls: set[int] = field(default_factory=set)
 
 
-def settle(connection: sqlite3.Connection, numbers: Numbers, touched: Touched) -> None:
+def settle(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
     """Put sessions, copies and cells right; inside the caller's transaction."""
     if not touched.whole:
         for index in INDEXES:
             connection.execute(index)
-    news = _settle_sessions(connection, numbers, touched)
-    names = Names(numbers.label, numbers.name, numbers.path, numbers.session)
+    news = _settle_sessions(connection, ids, touched)
+    names = Names(ids.label, ids.name, ids.path, ids.session)
     hearsay = _has(connection, "responses") or _has(connection, "calls")
     known = _known(connection) if hearsay else frozenset()
     if hearsay and news and not touched.whole:
         touched.families.update(row[0] for row in connection.execute(_HEARSAY.format("family", "responses")))
         touched.calls.update(row[0] for row in connection.execute(_HEARSAY.format("key", "calls")))
-    moved = _settle_responses(connection, numbers, names, touched, known)
+    moved = _settle_responses(connection, ids, names, touched, known)
     _settle_calls(connection, names, touched, known)
     fill_cells(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
@@ -86,7 +86,7 @@ def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
     return "IN (SELECT id FROM temp.chosen)"
 
 
-def _settle_sessions(connection: sqlite3.Connection, numbers: Numbers, touched: Touched) -> bool:
+def _settle_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
     """Write the facts of sessions that were touched; tell whether other sessions are known than before."""
     chosen = choose(connection, None if touched.whole else touched.sessions)
     told = connection.execute(
@@ -100,11 +100,11 @@ def _settle_sessions(connection: sqlite3.Connection, numbers: Numbers, touched: 
     write(connection, _INSERT_SESSION, rows)
     lost = touched.sessions - {row[0] for row in rows}
     connection.executemany("DELETE FROM sessions WHERE id = ?", ((session_id,) for session_id in lost))
-    return bool(lost or numbers.new_sessions)
+    return bool(lost or ids.new_sessions)
 
 
 def _settle_responses(
-    connection: sqlite3.Connection, numbers: Numbers, names: Names, touched: Touched, known: Collection[str]
+    connection: sqlite3.Connection, ids: InternedIds, names: Names, touched: Touched, known: Collection[str]
 ) -> set[int]:
     """Decide which copies count; return the sessions to which or from which anything moved."""
     chosen = choose(connection, None if touched.whole else touched.families)
@@ -125,7 +125,7 @@ def _settle_responses(
             if winner.counts is winner.place:
                 kept.add(winner.place[:2])
             else:
-                derived.append(put_together(winner, numbers.label_id(label_of(winner, names))))
+                derived.append(put_together(winner, ids.label_id(label_of(winner, names))))
         moved.update(row[_SESSION] for row in group)
         flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_COUNTS]) != (row[:2] in kept)]
     connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
@@ -160,14 +160,14 @@ def _settle_calls(connection: sqlite3.Connection, names: Names, touched: Touched
     connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
 
 
-def fold_repeats(connection: sqlite3.Connection, numbers: Numbers, file_id: int, first: int, first_call: int) -> None:
+def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:
     """Put together what a log told before and tells again, from the rows `first` and `first_call` on.
 
     A response that gets more rows is given again by each scan that goes on, and so is a call that gets its result.
     """
-    names = Names(numbers.label, numbers.name, numbers.path, numbers.session)
+    names = Names(ids.label, ids.name, ids.path, ids.session)
     if _has_keys(connection, "responses", file_id, first):
-        _fold_responses(connection, numbers, names, file_id, first)
+        _fold_responses(connection, ids, names, file_id, first)
     if _has_keys(connection, "calls", file_id, first_call):
         _fold_calls(connection, names, file_id, first_call)
 
@@ -178,7 +178,7 @@ def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: i
     return connection.execute(sql, (file_id, first)).fetchone() is not None
 
 
-def _fold_responses(connection: sqlite3.Connection, numbers: Numbers, names: Names, file_id: int, first: int) -> None:
+def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
     again = connection.execute(
         f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.standing) IN (
                 SELECT key, standing FROM responses
@@ -189,7 +189,7 @@ def _fold_responses(connection: sqlite3.Connection, numbers: Numbers, names: Nam
     for _, group in by_column(again, _KEY):
         for copies in _by_standing(group):
             [winner] = winners(copies, names, ())
-            row = put_together(winner, numbers.label_id(label_of(winner, names)))
+            row = put_together(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
             told_by = tellers_of(copies, _TOLD_BY)
             write(connection, _INSERT_RESPONSE, [(*copies[0][:2], *row[2:_TOLD_BY], told_by, *row[_TOLD_BY + 1 :])])

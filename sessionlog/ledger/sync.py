@@ -24,14 +24,15 @@ from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import FILE, insert
 from sessionlog.ledger.writer import Writer
+from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) as a scan goes on."""
 
-Scanner = Callable[[Sequence[Job], Mapping[str, Source]], Iterator[Scanned]]
-"""Scans jobs, in this process or in others, in any order."""
+Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Scanned]]
+"""Scans jobs and prices what they give, in this process or in others, in any order."""
 
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 """What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
@@ -84,10 +85,10 @@ class Synced:
     failed: int = 0
 
 
-def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source]) -> Iterator[Scanned]:
+def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
     """Scan one log after the other."""
     for job in jobs:
-        yield scan_job(job, sources.get(job.source))
+        yield scan_job(job, prices, sources.get(job.source))
 
 
 def sync(
@@ -122,7 +123,7 @@ def sync(
     entry = _Entry(book, known, plan)
     entry.begin(lost)
     try:
-        for scanned in scanner(plan.jobs, plan.sources):
+        for scanned in scanner(plan.jobs, plan.sources, book.prices):
             entry.take(scanned)
             done += 1
             if progress is not None:
@@ -254,7 +255,7 @@ class _Entry:
         row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
         if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
             return  # somebody else has read it meanwhile
-        if scanned.scan.failed:
+        if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
         values = _file_values(job, scanned, self._plan.sources[job.source].parser, row)
@@ -265,7 +266,7 @@ class _Entry:
             self._book.connection.execute(_INSERT, values)
         if row is None or _is_another(row, scanned, job.path):
             self._new.append((job.source, job.path))
-        writer.enter(file_id, scanned.scan, anew=scanned.anew)
+        writer.enter(file_id, scanned.rows, anew=scanned.anew)
         if row is not None and row[_AT["missing"]]:
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
@@ -274,7 +275,7 @@ class _Entry:
             self.commit()
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
-        resume = scanned.scan.resume
+        resume = scanned.rows.resume
         if resume is not None:
             state = json.dumps(dict(resume.state))
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, state))
@@ -282,7 +283,7 @@ class _Entry:
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
         """What is known of a log that cannot be read now stays; the report says so, and the next sync tries again."""
         self.failed += 1
-        self._book.note(scanned.scan.problems)
+        self._book.note(scanned.rows.problems)
         if row is not None and row[_AT["missing"]] != UNREADABLE:
             self._book.connection.execute(
                 "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
@@ -338,7 +339,7 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
     device, inode, size, mtime_ns, beside = scanned.identity or (0, 0, 0, 0, "")
-    resume, problems = scanned.scan.resume, scanned.scan.problems
+    resume, problems = scanned.rows.resume, scanned.rows.problems
     offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
     if not scanned.anew and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.ledger.lean import number_of
+from sessionlog.ledger.hashes import hash_name
 from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
@@ -38,8 +38,8 @@ COPIES = st.fixed_dictionaries(
 LOGS = st.lists(st.tuples(st.sampled_from(["s0", "s1"]), st.sampled_from(["x", "y"]), COPIES), min_size=2, max_size=6)
 
 
-KEYS = {number_of(name, b"native"): name for name in ("a", "b", "c", "d", "e", "k", "k1", "k2", "t")}
-KEYS |= {number_of(f"f\0{name}", b"native"): name for name in ("a", "b", "c", "d", "e", "k1", "k2")}
+KEYS = {hash_name(name, b"native"): name for name in ("a", "b", "c", "d", "e", "k", "k1", "k2", "t")}
+KEYS |= {hash_name(f"f\0{name}", b"native"): name for name in ("a", "b", "c", "d", "e", "k1", "k2")}
 
 
 def counted(entries):

@@ -118,8 +118,8 @@ def test_a_sync_killed_after_some_logs_has_these(home):
         home.append(path, [("answer", 1, 5)])
 
     def die_after_three():
-        def scanner(jobs, sources):
-            yield from syncing.scan_here(jobs[:3], sources)
+        def scanner(jobs, sources, prices):
+            yield from syncing.scan_here(jobs[:3], sources, prices)
             os.kill(os.getpid(), signal.SIGKILL)
 
         with patch.object(syncing, "BATCH", 1):
@@ -129,9 +129,9 @@ def test_a_sync_killed_after_some_logs_has_these(home):
     assert len(look(home.ledger)) == 3
     jobs = []
 
-    def scanner(work, sources):
+    def scanner(work, sources, prices):
         jobs.extend(work)
-        return syncing.scan_here(work, sources)
+        return syncing.scan_here(work, sources, prices)
 
     assert of_ledger(home, PRICES, scanner=scanner) == of_scan(home, PRICES)
     assert len(jobs) == 3

@@ -312,8 +312,8 @@ class Homes(RuleBasedStateMachine):
     def look_and_be_killed(self, count=1):
         """A sync that ends in the middle changes nothing."""
 
-        def scanner(jobs, sources):
-            yield from syncing.scan_here(jobs[:count], sources)
+        def scanner(jobs, sources, prices):
+            yield from syncing.scan_here(jobs[:count], sources, prices)
             raise Killed
 
         with self.world():

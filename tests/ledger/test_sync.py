@@ -44,9 +44,9 @@ def jobs_of(home, **how):
     """Path inside the home → its job, of a report's sync."""
     found = {}
 
-    def scanner(jobs, sources):
+    def scanner(jobs, sources, prices):
         found.update({job.path.removeprefix(f"{home.folder}/"): job for job in jobs})
-        return scan_here(jobs, sources)
+        return scan_here(jobs, sources, prices)
 
     of_ledger(home, PRICES, scanner=scanner, **how)
     return found
@@ -179,8 +179,8 @@ def test_a_log_that_moved_is_let_go_of_although_a_sync_ended_early(home):
     home.move(NATIVE, SECOND)
     home.append(CLAUDE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        yield from scan_here([job for job in jobs if job.path.endswith("n2.jsonl")], sources)
+    def scanner(jobs, sources, prices):
+        yield from scan_here([job for job in jobs if job.path.endswith("n2.jsonl")], sources, prices)
         raise Stopped
 
     with patch.object(syncing, "BATCH", 0), pytest.raises(Stopped):
@@ -259,8 +259,8 @@ def test_a_scan_is_discarded_if_somebody_else_has_read_the_log_meanwhile(home):
     home.append(CLAUDE, [("answer", 2, 3)])
     home.append(NATIVE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        scans = list(scan_here(jobs, sources))
+    def scanner(jobs, sources, prices):
+        scans = list(scan_here(jobs, sources, prices))
         yield scans[0]  # committed, so that another process can write now
         home.append(CLAUDE, [("answer", 3, 3)])
         home.append(NATIVE, [("answer", 3, 3)])
@@ -277,8 +277,8 @@ def test_an_interrupted_sync_leaves_what_was_there(home):
     before = of_ledger(home, PRICES)
     home.append(CLAUDE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        yield from scan_here(jobs, sources)
+    def scanner(jobs, sources, prices):
+        yield from scan_here(jobs, sources, prices)
         raise Stopped
 
     with pytest.raises(Stopped):
