@@ -142,7 +142,7 @@ def survey_sources(
             done += 1
             if progress is not None:
                 progress(done, total)
-        book.settle()
+        book.reconcile()
         found.append(_found(source, env, book, listed[source.id], now_ns))
         book.close()
     return SourceReport(sources=tuple(sorted(found, key=lambda one: not one.files)), problems=registry().problems)

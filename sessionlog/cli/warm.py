@@ -89,7 +89,7 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     filters = {key: settings[key] for key in conditions.FILTERS if settings[key]}
     where, parameters = conditions.counted(filters, time_ns())
     keys = [conditions.KEYS[key] for key in by]
-    usage_sums.fill_shares(query, keys=keys, tables="cells", bounds={}, where=where, parameters=parameters)
+    usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
     rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_keys)
     [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
     if not rows and not totals.sessions:

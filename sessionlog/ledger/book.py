@@ -1,7 +1,7 @@
 """Book: the ledger open for reports, in memory or in a file; every report is a query over it.
 
 Estimates are made when a response enters, at the prices of its own date: tiers depend on the single request. Copies are
-told apart when they enter, too (see `settle`), so that reports are plain sums.
+told apart when they enter, too (see `reconcile`), so that reports are plain sums.
 """
 
 from __future__ import annotations
@@ -101,17 +101,17 @@ class Book(ReadBook):
             self._waiting = Writer(self.connection, self.prices)
         return self._waiting
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Decide what counts of what was taken; queries do it, too."""
         if self._waiting is not None:
             writer, self._waiting = self._waiting, None
-            writer.settle()
+            writer.reconcile()
             self.commit()
 
-    def settle_anew(self) -> None:
+    def reconcile_all(self) -> None:
         """Compute all that is derived, whatever was decided before."""
         self._writer().touch_all()
-        self.settle()
+        self.reconcile()
 
     def commit(self) -> None:
         """End a transaction; beside a file its page sums are kept."""
@@ -122,7 +122,7 @@ class Book(ReadBook):
 
     def copy(self) -> Book:
         """Return a copy in memory, for questions about what is not so: other prices, other logs."""
-        self.settle()
+        self.reconcile()
         connection = sqlite3.connect(":memory:", isolation_level=None)
         self.connection.backup(connection)
         copied = Book(self.prices, connection)
@@ -142,23 +142,23 @@ class Book(ReadBook):
             self.say("prices", prices.fingerprint)
             self.say("priced_from", prices.version)
             self.say("own_prices", "no" if prices.is_shipped else "yes")
-            self.settle()
+            self.reconcile()
             if self.connection.in_transaction:
                 self.commit()
 
     def forget(self, file_ids: Iterable[int]) -> int:
-        """Take logs and all that they told out of the book; return how many there were."""
+        """Take logs and all that they gave out of the ledger; return how many there were."""
         ids = list(file_ids)
         for file_id in ids:
             self._writer().drop(file_id)
             self.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-        self.settle()
+        self.reconcile()
         return len(ids)
 
     def missing(self, *why: int) -> list[int]:
         """Return the logs that are missing for one of these reasons (see `sync`)."""
         marks = ", ".join("?" * len(why))
-        self.settle()
+        self.reconcile()
         rows = self.connection.execute(f"SELECT id FROM files WHERE missing IN ({marks})", why)  # noqa: S608 - question marks
         return [file_id for (file_id,) in rows]
 
@@ -172,13 +172,13 @@ class Book(ReadBook):
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
     def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        self.settle()
+        self.reconcile()
         return super()._ask(sql, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All queries inside see the book as it is now, whatever another process writes meanwhile."""
-        self.settle()
+        self.reconcile()
         self.connection.execute("BEGIN")
         try:
             yield

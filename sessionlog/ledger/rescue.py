@@ -38,7 +38,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("limits", LIMIT, "rowid"),
 )
 _OF_FILES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("told", _TOLD, "session_id, n"),
+    ("log_sessions", _TOLD, "session_id, n"),
     ("responses", RESPONSE, "n"),
     ("calls", CALL, "n"),
 )
@@ -131,7 +131,7 @@ def _is_open(old: sqlite3.Connection) -> bool:
 
 def _file_ids(old: sqlite3.Connection, connection: sqlite3.Connection, table: str) -> list[int]:
     """The logs that a table may tell of: those that are known, and those whose own rows are lost."""
-    known = {row[0] for row in connection.execute("SELECT id FROM files UNION SELECT file_id FROM told")}
+    known = {row[0] for row in connection.execute("SELECT id FROM files UNION SELECT file_id FROM log_sessions")}
     found, _ = _read(old, f"SELECT DISTINCT file_id FROM {table} ORDER BY file_id {{}}")  # noqa: S608 - names of the schema
     return sorted(known | {row[0] for row in found if isinstance(row[0], int)})
 
@@ -168,7 +168,7 @@ def _read(old: sqlite3.Connection, sql: str) -> tuple[list[Row], bool]:
 def _is_sound(table: str, row: Row) -> bool:
     if table == "responses":
         return bool(isinstance(row[1], int) and row[1] >= 0)  # those below 0 are put together anew
-    if table != "told":
+    if table != "log_sessions":
         return True
     try:
         facts_of(row[3])
@@ -191,16 +191,16 @@ def _put_right(connection: sqlite3.Connection) -> None:
     for file_id, session_id in ask(_UNTOLD).fetchall():
         facts = _facts(ask(_SESSION, (session_id,)).fetchone())
         if facts:
-            _enter(connection, insert("told", _TOLD), (file_id, session_id, 0, facts))
+            _enter(connection, insert("log_sessions", _TOLD), (file_id, session_id, 0, facts))
         else:
             ask("DELETE FROM responses WHERE file_id = ? AND session_id = ?", (file_id, session_id))
             ask("DELETE FROM calls WHERE file_id = ? AND session_id = ?", (file_id, session_id))
     ask("UPDATE files SET problems = 0, named = '[]', settled = 0")
     orphans = ask(
-        "SELECT file_id, facts FROM told WHERE file_id NOT IN (SELECT id FROM files) ORDER BY 1, n"
+        "SELECT file_id, facts FROM log_sessions WHERE file_id NOT IN (SELECT id FROM files) ORDER BY 1, n"
     ).fetchall()
     for file_id, (path, source) in _first((number, _place(facts)) for number, facts in orphans).items():
-        ask("DELETE FROM files WHERE path = ? AND id NOT IN (SELECT file_id FROM told)", (stored_path(path),))
+        ask("DELETE FROM files WHERE path = ? AND id NOT IN (SELECT file_id FROM log_sessions)", (stored_path(path),))
         values = (file_id, stored_path(path), source, 0, 0, 0, 0, 0, "", 0, 0, 0, "", "", GONE, 1, 0, "[]")
         _enter(connection, insert("files", ("id", *FILE)).replace("OR REPLACE", "OR IGNORE"), values)
     for table, column, names in (("labels", "label_id", LABEL), ("names", "name_id", NAME)):
@@ -208,12 +208,12 @@ def _put_right(connection: sqlite3.Connection) -> None:
         missing = f"SELECT DISTINCT {column} FROM {rows} WHERE {column} NOT IN (SELECT id FROM {table})"  # noqa: S608 - names of the schema
         for (number,) in ask(missing).fetchall():
             _enter(connection, insert(table, ("id", *names)), (number, *(_UNKNOWN for _ in names)))
-    for table in ("told", "responses", "calls", "limits"):
+    for table in ("log_sessions", "responses", "calls", "limits"):
         ask(f"DELETE FROM {table} WHERE file_id NOT IN (SELECT id FROM files)")  # noqa: S608 - names of the schema
 
 
 _UNTOLD = """SELECT file_id, session_id FROM responses UNION SELECT file_id, session_id FROM calls
-    EXCEPT SELECT file_id, session_id FROM told"""
+    EXCEPT SELECT file_id, session_id FROM log_sessions"""
 _SESSION = """SELECT source, session, path, place, parent, part, start_ns, last_ns, end_status, project, harness, route,
     duration_ms, prompt, error, metadata, turns, last_turn_ns, counted FROM sessions WHERE id = ?"""
 

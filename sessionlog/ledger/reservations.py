@@ -31,8 +31,10 @@ _NOBODYS = (
 )
 _MADE = f"""SELECT session, id, amount, after_ns FROM reservations
     WHERE budget = :budget AND session <> '' AND {_AGE} < :life ORDER BY id"""  # noqa: S608 - as above
-_LAST = """SELECT MAX(c.last_ns) FROM sessions s JOIN cells c ON c.session_id = s.id WHERE s.session = :session"""
-_OF_SESSION = """(SELECT DISTINCT t.file_id, t.session_id FROM sessions s JOIN told t ON t.session_id = s.id
+_LAST = (
+    """SELECT MAX(c.last_ns) FROM sessions s JOIN quarter_hours c ON c.session_id = s.id WHERE s.session = :session"""
+)
+_OF_SESSION = """(SELECT DISTINCT t.file_id, t.session_id FROM sessions s JOIN log_sessions t ON t.session_id = s.id
         WHERE s.session = :session) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id"""
 _INSERT = """INSERT INTO reservations (budget, session, amount, boot, boot_ns, wall_ns, after_ns)

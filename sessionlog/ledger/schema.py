@@ -57,7 +57,7 @@ CREATE TABLE files (
 
 CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
 
-CREATE TABLE told (
+CREATE TABLE log_sessions (
     file_id INTEGER NOT NULL,
     session_id INTEGER NOT NULL,
     n INTEGER NOT NULL,
@@ -112,8 +112,8 @@ CREATE TABLE responses (
     label_id INTEGER NOT NULL,
     family INTEGER,
     key INTEGER,
-    standing INTEGER NOT NULL,
-    told_by TEXT,
+    copy_rank INTEGER NOT NULL,
+    superseded_by TEXT,
     counts INTEGER NOT NULL,
     time_ns INTEGER,
     requests INTEGER NOT NULL,
@@ -148,7 +148,7 @@ CREATE TABLE calls (
     session_id INTEGER NOT NULL,
     name_id INTEGER NOT NULL,
     key INTEGER NOT NULL,
-    told_by TEXT,
+    superseded_by TEXT,
     counts INTEGER NOT NULL,
     time_ns INTEGER,
     finished INTEGER NOT NULL,
@@ -170,7 +170,7 @@ CREATE TABLE limits (
     plan TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE cells (
+CREATE TABLE quarter_hours (
     session_id INTEGER NOT NULL,
     label_id INTEGER NOT NULL,
     time_ns INTEGER,
@@ -210,16 +210,20 @@ CREATE VIEW tools AS
 SELECT c.*, n.tool, n.server, n.agent, n.project FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts;
 """
 
-INDEXES = (
+COPY_INDEXES = (
     "CREATE INDEX IF NOT EXISTS responses_by_family ON responses(family) WHERE family IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS responses_told ON responses(told_by) WHERE told_by IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS responses_superseded ON responses(superseded_by) WHERE superseded_by IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS calls_by_key ON calls(key)",
-    "CREATE INDEX IF NOT EXISTS calls_told ON calls(told_by) WHERE told_by IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS told_by_session ON told(session_id)",
-    "CREATE INDEX IF NOT EXISTS cells_by_session ON cells(session_id)",
+    "CREATE INDEX IF NOT EXISTS calls_superseded ON calls(superseded_by) WHERE superseded_by IS NOT NULL",
+)
+"""By these `reconcile` finds copies: made when the first logs are in, which is twice as fast as keeping them up."""
+
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS log_sessions_by_session ON log_sessions(session_id)",
+    "CREATE INDEX IF NOT EXISTS totals_by_session ON quarter_hours(session_id)",
     "CREATE INDEX IF NOT EXISTS limits_by_file ON limits(file_id)",
 )
-"""Made when the first logs are in: twice as fast as keeping them up."""
+"""Made after the first `reconcile`."""
 
 SESSION = (
     "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
@@ -232,12 +236,12 @@ LABEL = (
 )  # fmt: skip
 NAME = ("tool", "server", "agent", "project")
 RESPONSE = (
-    "file_id", "n", "session_id", "label_id", "family", "key", "standing", "told_by", "counts", "time_ns", "requests",
-    "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "recorded_nano",
-    "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
+    "file_id", "n", "session_id", "label_id", "family", "key", "copy_rank", "superseded_by", "counts", "time_ns",
+    "requests", "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning",
+    "recorded_nano",     "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
 )  # fmt: skip
 CALL = (
-    "file_id", "n", "session_id", "name_id", "key", "told_by", "counts", "time_ns", "finished", "failed",
+    "file_id", "n", "session_id", "name_id", "key", "superseded_by", "counts", "time_ns", "finished", "failed",
     "duration_ms", "duration_bucket", "output_bytes",
 )  # fmt: skip
 LIMIT = ("file_id", "source", "name", "time_ns", "used_percent", "window_minutes", "resets_ns", "plan")

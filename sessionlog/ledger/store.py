@@ -14,6 +14,7 @@ from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import Book, make_tables
 from sessionlog.ledger.trust import has_tables, kind_flaw, owner_flaw, read_only
+from sessionlog.ledger.writer import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 
 WAIT_SECONDS = 5.0
@@ -65,6 +66,7 @@ def open_to_ask(path: str) -> sqlite3.Connection:
         raise LedgerUnusable(f"{path}: {error}") from error
     try:
         is_made = _check_kind(connection, path)
+        is_ready = is_made and not is_unreconciled(connection)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
         connection.close()
         raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
@@ -74,6 +76,9 @@ def open_to_ask(path: str) -> sqlite3.Connection:
     if not is_made:
         connection.close()
         raise LedgerUnusable(f"{path}: there is nothing in it yet")
+    if not is_ready:
+        connection.close()
+        raise LedgerUnusable(f"{path}: logs are being read into it for the first time")
     return connection
 
 

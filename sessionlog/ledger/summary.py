@@ -121,7 +121,7 @@ def _summary(path: str, connection: sqlite3.Connection) -> Summary:
     ask = connection.execute
     said = dict(ask("SELECT name, value FROM meta"))
     [(version,)] = ask("PRAGMA user_version")
-    [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM cells")
+    [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM quarter_hours")
     [(calls,)] = ask("SELECT COUNT(*) FROM calls WHERE counts")
     synced = str(said.get("synced", ""))
     return Summary(

@@ -23,7 +23,7 @@ from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import FILE, insert
-from sessionlog.ledger.writer import Writer
+from sessionlog.ledger.writer import Writer, is_unreconciled
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
@@ -118,7 +118,7 @@ def sync(
     total, done = len(plan.seen) + plan.odd, len(plan.seen) + plan.odd - len(plan.jobs)
     if progress is not None and not plan.jobs and total:
         progress(total, total)
-    if not (plan.jobs or lost or plan.back):
+    if not (plan.jobs or lost or plan.back or is_unreconciled(book.connection)):
         return Synced(files=len(plan.seen), read=0, missing=0)
     entry = _Entry(book, known, plan)
     entry.begin(lost)
@@ -225,6 +225,7 @@ class _Entry:
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan) -> None:
         self._book, self._known, self._plan = book, known, plan
         self._writer: Writer | None = None
+        self._paused: Writer | None = None
         self._bytes = 0
         self.failed = 0
         self._new: list[tuple[str, str]] = []  # (source, path) of logs that were not known, or were others
@@ -245,7 +246,11 @@ class _Entry:
             if self._book.said("prices") not in {None, self._book.prices.fingerprint}:
                 self._book.connection.execute("ROLLBACK")
                 raise LedgerBusy  # somebody priced all of it anew meanwhile, and one book has one price list
-            self._writer = Writer(self._book.connection, self._book.prices)
+            if self._paused is None:
+                self._writer = Writer(self._book.connection, self._book.prices)
+            else:
+                self._writer, self._paused = self._paused, None
+                self._writer.go_on()
         return self._writer
 
     def take(self, scanned: Scanned) -> None:
@@ -272,7 +277,16 @@ class _Entry:
         self._keep_state(file_id, scanned)
         self._bytes += job.size
         if self._bytes > BATCH:
-            self.commit()
+            if writer.is_first and self._book.said("synced") is None:
+                self._pause(writer)
+            else:
+                self.commit()
+
+    def _pause(self, writer: Writer) -> None:
+        """Commit what is in so far of a first run, and go on: copies, totals and indexes are made once, at its end."""
+        writer.pause()
+        self._book.commit()
+        self._paused, self._writer, self._bytes = writer, None, 0
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
         resume = scanned.rows.resume
@@ -291,12 +305,14 @@ class _Entry:
             writer.touch([row[0]])
 
     def commit(self, *, whole: bool = False) -> None:
-        """Let what was taken enter, and let go of logs that have only moved to it; `whole` if that is all there is."""
+        """Commit the batch, and drop the rows of logs that were only renamed; `whole` if that is all there is."""
+        if self._paused is not None:
+            self._open()
         if self._writer is not None:
             for file_id in self._moved():
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-            self._writer.settle()
+            self._writer.reconcile()
             if whole:
                 self._book.say("synced", str(time.time_ns()))
             self._book.commit()

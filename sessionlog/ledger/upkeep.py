@@ -105,7 +105,7 @@ def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int 
     gone = [row for row in fitting if row[2] == GONE]
     ids = {row[0] for row in gone}
     sessions = {
-        session for file_id, session in book.query("SELECT file_id, session_id FROM told", {}) if file_id in ids
+        session for file_id, session in book.query("SELECT file_id, session_id FROM log_sessions", {}) if file_id in ids
     }
     return Forgettable(
         gone=tuple(sorted(ids)),
@@ -205,7 +205,7 @@ def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: P
     book.say("prices", "")
     book.commit()
     synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
-    book.settle_anew()
+    book.reconcile_all()
     return synced
 
 

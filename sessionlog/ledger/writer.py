@@ -1,8 +1,7 @@
-"""Writer: enters what scans told, and notes what has to be settled for it (see `settle`).
+"""Writer: inserts what scans gave, and notes what has to be reconciled for it (see `reconcile`).
 
-All of it happens inside one transaction of the caller's, and a writer lives no longer than that. What the logs told is
-kept as they told it; what of it counts is decided by `settle`, so that a book does not depend on the order in which
-logs were entered, read again, lost or forgotten.
+All of it happens inside transactions of the caller's. What a log says is kept as it says it; which of it counts is
+decided by `reconcile`, so that a ledger does not depend on the order in which logs were read, lost or forgotten.
 """
 
 from __future__ import annotations
@@ -14,33 +13,46 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.hashes import hash_name
 from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile, write
 from sessionlog.ledger.rows import LogRows, Row
 from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE, insert
-from sessionlog.ledger.settle import Touched, fold_repeats, settle
-from sessionlog.ledger.storable import storable, within_64_bits
+from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit
 
 _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
 _INSERT_LIMIT = insert("limits", LIMIT)
-_INSERT_FACTS = insert("told", ("file_id", "session_id", "n", "facts"))
-_DELETE_FACTS = "DELETE FROM told WHERE file_id = ? AND session_id = ?"
-_FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "told_by"))
+_INSERT_FACTS = insert("log_sessions", ("file_id", "session_id", "n", "facts"))
+_DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
+_FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
 
 
 class Writer:
-    """Enters scans into the tables of `schema`."""
+    """Inserts scans into the tables of `schema`.
+
+    Attributes:
+        is_first: The tables were empty when it began.
+    """
 
     def __init__(self, connection: sqlite3.Connection, prices: PriceBook) -> None:
         """Begin; the connection is in a transaction."""
         self._connection, self._prices = connection, prices
         self._ids = InternedIds(connection)
-        self._touched = Touched(whole=not any(map(self._has, ("told", "responses", "calls"))))
+        self.is_first = not any(map(self._has, ("log_sessions", "responses", "calls")))
+        self._touched = Touched(whole=self.is_first or is_unreconciled(connection))
         self._entered: set[int] = set()
 
     def _has(self, table: str) -> bool:
         return bool(self._connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone())  # noqa: S608 - names of the schema
+
+    def pause(self) -> None:
+        """Let the caller commit what is in so far, though nothing can be asked of it before it is reconciled."""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')")
+
+    def go_on(self) -> None:
+        """Begin again after a pause, in a new transaction: others may have inserted names meanwhile."""
+        self._ids = InternedIds(self._connection)
 
     def enter(self, file_id: int, scan: LogRows, *, anew: bool) -> None:
         """Enter what a scan gave of a log: all of it, or what was appended to what is known."""
@@ -95,19 +107,19 @@ class Writer:
                 self._write(_INSERT_LIMIT, [_limit_row(file_id, scan.source, limit)])
 
     def drop(self, file_id: int) -> None:
-        """Take out all that a log told."""
-        if self._touched.whole and file_id not in self._entered:
+        """Take out all that a log gave."""
+        if self.is_first and file_id not in self._entered:
             return
         ask, touched = self._connection.execute, self._touched
         self.touch([file_id])
         families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
         touched.families.update(family for (family,) in families)
         touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
-        for table in ("told", "responses", "calls", "limits", "resumes"):
+        for table in ("log_sessions", "responses", "calls", "limits", "resumes"):
             ask(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
 
     def _remove_last(self, file_id: int, count: int) -> None:
-        """Take out the last responses that a log told: a scan that goes on tells them again."""
+        """Take out the last responses that a log gave: a scan that goes on gives them again."""
         sql = "SELECT n, family FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
         rows = self._connection.execute(sql, (file_id, count)).fetchall()
         self._touched.families.update(family for _, family in rows if family is not None)
@@ -116,7 +128,7 @@ class Writer:
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs are to be looked at again: a log is gone, or is back."""
         for file_id in file_ids:
-            rows = self._connection.execute("SELECT session_id FROM told WHERE file_id = ?", (file_id,))
+            rows = self._connection.execute("SELECT session_id FROM log_sessions WHERE file_id = ?", (file_id,))
             self._touched.sessions.update(session_id for (session_id,) in rows)
 
     def touch_all(self) -> None:
@@ -140,15 +152,18 @@ class Writer:
         self._write("UPDATE responses SET cost_nano = ?, estimate_nano = ? WHERE file_id = ? AND n = ?", changed)
         self.touch_all()
 
-    def settle(self) -> None:
-        """Put right what was touched: sessions, which copies count, cells."""
-        settle(self._connection, self._ids, self._touched)
+    def reconcile(self) -> None:
+        """Put right what was touched: sessions, which copies count, totals."""
+        reconcile(self._connection, self._ids, self._touched)
+        self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
-        try:
-            self._connection.executemany(statement, rows)
-        except OverflowError:  # rare enough to look at each number only then; rows that are in are entered again
-            self._connection.executemany(statement, [within_64_bits(row) for row in rows])
+        write(self._connection, statement, rows)
+
+
+def is_unreconciled(connection: sqlite3.Connection) -> bool:
+    """Whether a first run was interrupted: its logs are in, and nothing was decided about copies."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
 
 
 def _with_own_family(row: Row) -> Row:

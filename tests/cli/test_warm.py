@@ -14,7 +14,7 @@ ALLOWED = {
     "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
     "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
     "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.warm",
-    "sessionlog.ledger", "sessionlog.ledger.cells", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
+    "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
     "sessionlog.ledger.schema", "sessionlog.ledger.surroundings", "sessionlog.ledger.trust", "sessionlog.places",
     "__future__", "_json", "_sqlite3", "gc", "time",
 }  # fmt: skip

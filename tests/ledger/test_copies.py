@@ -11,7 +11,7 @@ from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
 LAW = settings(max_examples=80, deadline=None, derandomize=True)
-COLUMNS = """SELECT r.key, s.session, r.time_ns, r.standing, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
+COLUMNS = """SELECT r.key, s.session, r.time_ns, r.copy_rank, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
     r.failed, r.active_ms, l.model, l.quality, l.project, l.branch, l.agent
     FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id"""
 
@@ -208,7 +208,7 @@ def test_a_call_that_a_known_session_tells_better_does_not_count(known, left):
     uses = [("a", use(finished=True)), ("b", use(superseded_by="native:s1")), (known, use("t"))]
     for order in permutations(uses):
         book = book_of(*[session(name, tools=(one,)) for name, one in order])
-        book.settle()
+        book.reconcile()
         assert book.query("SELECT COUNT(*) FROM tools", {}) == [(len(left),)]
 
 

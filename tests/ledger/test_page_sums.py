@@ -29,7 +29,7 @@ def opened(path):
 
 def fill(book, name, count=50):
     book.add(session(name, *(record(model=f"{name}-{n}") for n in range(count))))
-    book.settle()
+    book.reconcile()
 
 
 def filled(path, *names):

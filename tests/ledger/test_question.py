@@ -37,7 +37,7 @@ def ledger(tmp_path):
     book = open_ledger(path, PRICES)
     book.take(LogScan(sessions=(one,)))
     book.take(LogScan(sessions=(session("s-2", record(), counted=False, status=None),)))
-    book.settle()
+    book.reconcile()
     book.close()
     return path
 
@@ -110,7 +110,7 @@ def test_the_views_say_what_reports_say(case, tmp_path):
         "DELETE FROM main.sessions",
         "UPDATE files SET path = 'x'",
         "INSERT INTO meta VALUES ('a', 'b')",
-        "DROP TABLE cells",
+        "DROP TABLE quarter_hours",
         "CREATE TABLE t (x)",
         "CREATE TEMP TABLE t (x)",
         "CREATE TEMP TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",
@@ -210,7 +210,7 @@ def test_times_before_1970_and_none_at_all(tmp_path):
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
     book.take(LogScan(sessions=(session("s", record(time_ns=-1_500), record(time_ns=None)),)))
-    book.settle()
+    book.reconcile()
     book.close()
     assert values(path, "SELECT time FROM usage ORDER BY time") == [(None,), ("1969-12-31T23:59:59.999998Z",)]
 
@@ -221,7 +221,7 @@ def test_hostile_sums_do_not_fail(tmp_path):
     book = open_ledger(path, PRICES)
     most = 2**63 - 1
     book.take(LogScan(sessions=(session("s", *[record(cost_nano=most, requests=most, output=10**15)] * 3),)))
-    book.settle()
+    book.reconcile()
     book.close()
     [(requests, cost)] = values(path, "SELECT requests, cost_usd FROM sessions")
     assert requests == most

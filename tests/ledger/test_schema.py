@@ -7,7 +7,16 @@ import pytest
 from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SCHEMA, SESSION, insert
 
 NULLABLE = {"start_ns", "last_ns", "end_status", "duration_ms", "time_ns", "cost_nano", "estimate_nano", "latency_ms"}
-NULLABLE |= {"latency_bucket", "duration_bucket", "id", "family", "key", "told_by", "recorded_nano", "duration_ms"}
+NULLABLE |= {
+    "latency_bucket",
+    "duration_bucket",
+    "id",
+    "family",
+    "key",
+    "superseded_by",
+    "recorded_nano",
+    "duration_ms",
+}
 NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns"}
 
 

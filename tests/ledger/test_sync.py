@@ -284,7 +284,7 @@ def test_an_interrupted_sync_leaves_what_was_there(home):
     with pytest.raises(Stopped):
         of_ledger(home, PRICES, scanner=scanner)
     connection = sqlite3.connect(home.ledger)
-    assert connection.execute("SELECT SUM(requests) FROM cells").fetchone() == (2,)
+    assert connection.execute("SELECT SUM(requests) FROM quarter_hours").fetchone() == (2,)
     connection.close()
     home.at(CLAUDE).unlink()
     home.age_folders()

@@ -107,7 +107,7 @@ def test_a_rebuild_puts_right_what_was_wrong(home):
         book.connection.execute("BEGIN IMMEDIATE")
         there = "file_id IN (SELECT id FROM files WHERE NOT missing)"
         book.connection.execute(f"UPDATE responses SET output = output * 3, counts = 1 WHERE {there}")
-        book.connection.execute("DELETE FROM cells WHERE rowid % 2")
+        book.connection.execute("DELETE FROM quarter_hours WHERE rowid % 2")
         book.connection.execute("UPDATE sessions SET end_status = 'error'")
         book.commit()
     assert not home.verify().is_whole
@@ -147,7 +147,7 @@ def test_a_damaged_ledger_is_kept_and_all_that_can_be_read_is_in_the_new_one(hom
 def test_what_only_the_ledger_remembers_survives_damage_elsewhere(home):
     """A page of cells is lost: nothing else is."""
     right = report(home)
-    [(page,)] = home.ask("SELECT rootpage FROM sqlite_schema WHERE name = 'cells'")
+    [(page,)] = home.ask("SELECT rootpage FROM sqlite_schema WHERE name = 'quarter_hours'")
     content = bytearray(home.files[""])
     content[(page - 1) * PAGE : page * PAGE] = b"\xff" * PAGE
     home.put_back(bytes(content))
@@ -156,7 +156,7 @@ def test_what_only_the_ledger_remembers_survives_damage_elsewhere(home):
     assert report(home) == right
 
 
-@pytest.mark.parametrize("table", ["files", "told", "labels", "sessions"])
+@pytest.mark.parametrize("table", ["files", "log_sessions", "labels", "sessions"])
 def test_records_stay_where_the_rows_that_name_them_are_lost(home, table):
     """Their log, or their session, is known by the other rows; a label that is lost is unknown."""
     right = report(home)

@@ -90,8 +90,8 @@ def test_a_wrong_number_is_named(home):
 @pytest.mark.parametrize(
     ("sql", "kind"),
     [
-        ("UPDATE cells SET requests = requests + 1 WHERE rowid = 1", "cells.requests"),
-        ("DELETE FROM cells WHERE rowid = 1", "cells.rows"),
+        ("UPDATE quarter_hours SET requests = requests + 1 WHERE rowid = 1", "quarter_hours.requests"),
+        ("DELETE FROM quarter_hours WHERE rowid = 1", "quarter_hours.rows"),
         ("UPDATE sessions SET prompt = 'another' WHERE id = 1", "sessions.prompt"),
         ("UPDATE responses SET counts = NOT counts WHERE (file_id, n) IN (SELECT file_id, n FROM responses WHERE family IN (SELECT family FROM responses GROUP BY 1 HAVING COUNT(*) > 1) LIMIT 1)", "c"),
     ],
@@ -107,7 +107,7 @@ def test_what_is_derived_is_computed_anew(home, sql, kind):
 
 def test_many_differences_are_counted_and_the_first_are_named(home):
     """Twenty."""
-    change(home, "UPDATE cells SET output = output + 1, input = input + 1")
+    change(home, "UPDATE quarter_hours SET output = output + 1, input = input + 1")
     found = home.verify()
     assert len(found.derived) == NAMED < found.derived_count
 
@@ -162,7 +162,7 @@ def test_logs_that_are_written_to_meanwhile_are_left_out(tmp_path, monkeypatch):
 
 def test_the_document_is_json(home):
     """`sessionlog.ledger.verify/1`."""
-    change(home, "UPDATE cells SET requests = requests + 1 WHERE rowid = 1")
+    change(home, "UPDATE quarter_hours SET requests = requests + 1 WHERE rowid = 1")
     document = json.loads(json.dumps(home.verify().to_dict()))
     assert (document["schema"], document["whole"]) == ("sessionlog.ledger.verify/1", False)
     assert (document["pages"]["sums"], document["pages"]["damaged"]) == ("current", 0)
@@ -199,11 +199,11 @@ def flip(home, count, seed):
     "sql",
     [
         "UPDATE files SET named = '{', problems = 1",
-        "UPDATE told SET facts = '{}'",
+        "UPDATE log_sessions SET facts = '{}'",
         "UPDATE files SET beside = 'zz:1' WHERE id = 1",
         "UPDATE meta SET value = '' WHERE name = 'surroundings'",
         "DELETE FROM labels",
-        "DROP TABLE cells",
+        "DROP TABLE quarter_hours",
     ],
 )
 def test_no_report_fails_for_what_is_in_a_ledger(home, sql):

@@ -27,7 +27,7 @@ from sessionlog.sources.registry import all_sources
 
 _LOGS = """
 SELECT DISTINCT f.path, f.mtime_ns, f.size, f.inode
-FROM told t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
+FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
 """
 
 

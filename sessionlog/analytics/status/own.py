@@ -11,8 +11,8 @@ from sessionlog.analytics.budgets.doubts import doubts_of
 from sessionlog.analytics.budgets.states import budget_states, level_of
 from sessionlog.analytics.budgets.sums import scope_of
 from sessionlog.analytics.status.budgets import free_name
-from sessionlog.ledger.cells import parts
 from sessionlog.ledger.moment import moment_now
+from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:

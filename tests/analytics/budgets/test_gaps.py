@@ -37,7 +37,7 @@ def test_a_ledger_with_odd_rows(world):
     budget = world.budget(usd=5)
     assert budget.allows(1)
     connection = sqlite3.connect(world.ledger)
-    connection.execute("DROP TABLE cells")
+    connection.execute("DROP TABLE quarter_hours")
     connection.commit()
     connection.close()
     said_unknown(budget, "no such table: cells")

@@ -309,7 +309,7 @@ def test_reservations_are_told_apart():
     """They count for all budgets that limit the same, and end after ten minutes by the boot's clock."""
     book = book_of(session("s", record()))
     key = parse_budget("b", {"requests": 1, "window": "5h"}).key()
-    book.settle()
+    book.reconcile()
     reserve(book.connection, book.query, key, "", 4, THEN, Live())
     late = Moment(wall_ns=NOON, boot="b", boot_ns=HOUR + 600 * SECOND)
     found = state(book, requests=9, window="5h")

@@ -1,7 +1,8 @@
-"""Settle: after logs were entered or dropped, what counts is decided anew for all that they touched.
+"""Reconcile: after logs were inserted or dropped, decide anew what counts, for all that they touched.
 
-Sessions first (they say what is known), then copies of responses and of tool calls, then cells, which are sums of what
-counts. Everything here is computed from what the logs told and from nothing else, so it may be done again at any time.
+Sessions first (other logs' copies depend on which are known), then copies of responses and of tool calls, then the
+totals per quarter hour, which are sums of what counts. Everything here is computed from what the logs say and from
+nothing else, so it may be done again at any time.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sessionlog.ledger.cells import fill_cells
-from sessionlog.ledger.copies import Names, by_column, label_of, put_together, tellers_of, winners, winning_call
+from sessionlog.ledger.copies import (
+    Names,
+    by_column,
+    label_of,
+    put_together,
+    superseding_sessions,
+    winners,
+    winning_call,
+)
 from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, INDEXES, RESPONSE, SESSION, insert
+from sessionlog.ledger.schema import CALL, COPY_INDEXES, INDEXES, RESPONSE, SESSION, insert
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.storable import within_64_bits
 
@@ -23,18 +32,19 @@ _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
 _RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
 _CALL = ", ".join(f"c.{name}" for name in CALL)
-_FAMILY, _KEY, _SESSION, _COUNTS = (RESPONSE.index(name) for name in ("family", "key", "session_id", "counts"))
-_TOLD_BY = RESPONSE.index("told_by")
-_CALL_KEY, _CALL_COUNTS, _CALL_TOLD_BY = (CALL.index(name) for name in ("key", "counts", "told_by"))
+_FAMILY, _KEY, _SESSION, _COUNTS, _SUPERSEDED_BY = (
+    RESPONSE.index(name) for name in ("family", "key", "session_id", "counts", "superseded_by")
+)
+_CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
 
 
 @dataclass(slots=True, kw_only=True)
 class Touched:
-    """What has to be settled.
+    """What has to be reconciled.
 
     Attributes:
-        whole: Everything: the book was empty, or all of it has changed.
-        sessions: Sessions that are told differently now.
+        whole: Everything: the ledger was empty, or all of it has changed.
+        sessions: Sessions whose logs say something else now.
         families: Families with other copies now.
         calls: Keys of calls with other copies now.
     """
@@ -45,31 +55,30 @@ class Touched:
     calls: set[int] = field(default_factory=set)
 
 
-def settle(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
-    """Put sessions, copies and cells right; inside the caller's transaction."""
-    if not touched.whole:
-        for index in INDEXES:
-            connection.execute(index)
-    news = _settle_sessions(connection, ids, touched)
+def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
+    """Put sessions, copies and totals right; inside the caller's transaction."""
+    for index in COPY_INDEXES:
+        connection.execute(index)
+    new_sessions = _reconcile_sessions(connection, ids, touched)
     names = Names(ids.label, ids.name, ids.path, ids.session)
-    hearsay = _has(connection, "responses") or _has(connection, "calls")
-    known = _known(connection) if hearsay else frozenset()
-    if hearsay and news and not touched.whole:
-        touched.families.update(row[0] for row in connection.execute(_HEARSAY.format("family", "responses")))
-        touched.calls.update(row[0] for row in connection.execute(_HEARSAY.format("key", "calls")))
-    moved = _settle_responses(connection, ids, names, touched, known)
-    _settle_calls(connection, names, touched, known)
-    fill_cells(connection, None if touched.whole else touched.sessions | moved)
+    has_superseded = _has_superseded(connection, "responses") or _has_superseded(connection, "calls")
+    known = _known(connection) if has_superseded else frozenset()
+    if has_superseded and new_sessions and not touched.whole:
+        touched.families.update(row[0] for row in connection.execute(_SUPERSEDED.format("family", "responses")))
+        touched.calls.update(row[0] for row in connection.execute(_SUPERSEDED.format("key", "calls")))
+    moved = _reconcile_responses(connection, ids, names, touched, known)
+    _reconcile_calls(connection, names, touched, known)
+    fill_totals(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
         connection.execute(index)
 
 
-_HEARSAY = "SELECT DISTINCT {} FROM {} WHERE told_by IS NOT NULL"
+_SUPERSEDED = "SELECT DISTINCT {} FROM {} WHERE superseded_by IS NOT NULL"
 
 
-def _has(connection: sqlite3.Connection, table: str) -> bool:
-    """Whether any row of a table says that another session tells it better."""
-    return bool(connection.execute(f"SELECT 1 FROM {table} WHERE told_by IS NOT NULL LIMIT 1").fetchone())  # noqa: S608 - names of the schema
+def _has_superseded(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether another session may have any row of a table, and better."""
+    return bool(connection.execute(f"SELECT 1 FROM {table} WHERE superseded_by IS NOT NULL LIMIT 1").fetchone())  # noqa: S608 - names of the schema
 
 
 def _known(connection: sqlite3.Connection) -> frozenset[str]:
@@ -86,15 +95,16 @@ def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
     return "IN (SELECT id FROM temp.chosen)"
 
 
-def _settle_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
-    """Write the facts of sessions that were touched; tell whether other sessions are known than before."""
+def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
+    """Write the rows of sessions that were touched; return whether other sessions are known than before."""
     chosen = choose(connection, None if touched.whole else touched.sessions)
-    told = connection.execute(
-        f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0) FROM told t LEFT JOIN files f ON f.id = t.file_id
+    facts_of_logs = connection.execute(
+        f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0)
+            FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
             WHERE t.session_id {chosen} ORDER BY t.session_id, t.file_id, t.n"""  # noqa: S608 - no values
     )
     rows = []
-    for session_id, group in by_column(told, 0):
+    for session_id, group in by_column(facts_of_logs, 0):
         archived = all(missing for _, _, missing in group)
         rows.append(session_row(session_id, [facts for _, facts, _ in group], archived=archived))
     write(connection, _INSERT_SESSION, rows)
@@ -103,22 +113,25 @@ def _settle_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: 
     return bool(lost or ids.new_sessions)
 
 
-def _settle_responses(
+_TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
+    UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT counts)"""
+"""Keys of which one has to decide what counts: those with copies, and lone ones that do not count, or should not."""
+
+
+def _reconcile_responses(
     connection: sqlite3.Connection, ids: InternedIds, names: Names, touched: Touched, known: Collection[str]
 ) -> set[int]:
     """Decide which copies count; return the sessions to which or from which anything moved."""
     chosen = choose(connection, None if touched.whole else touched.families)
     connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
     copies = connection.execute(
-        f"""SELECT {_RESPONSE} FROM responses r WHERE r.family IN (
-                SELECT family FROM responses WHERE family {chosen}
-                GROUP BY family HAVING COUNT(*) > 1 OR MAX(told_by IS NOT NULL))
+        f"""SELECT {_RESPONSE} FROM responses r
+            WHERE r.family IN ({_TO_DECIDE.format(key="family", table="responses", chosen=chosen)})
             ORDER BY r.family, r.key"""  # noqa: S608 - no values
     )
     flags: list[Row] = []
     derived: list[Row] = []
     moved: set[int] = set()
-    alone = _alone(connection, chosen)
     for _, group in by_column(copies, _FAMILY):
         kept = set()
         for winner in winners(group, names, known):
@@ -130,38 +143,25 @@ def _settle_responses(
         flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_COUNTS]) != (row[:2] in kept)]
     connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
     write(connection, _INSERT_RESPONSE, derived)
-    return moved | alone
+    return moved
 
 
-def _alone(connection: sqlite3.Connection, chosen: str) -> set[int]:
-    """Let count what did not count because of copies that are no more."""
-    rows = connection.execute(
-        f"""SELECT file_id, n, session_id FROM responses WHERE NOT counts AND family IN (
-                SELECT family FROM responses WHERE family {chosen}
-                GROUP BY family HAVING COUNT(*) = 1 AND MAX(told_by IS NOT NULL) = 0)"""  # noqa: S608 - no values
-    ).fetchall()
-    connection.executemany("UPDATE responses SET counts = 1 WHERE file_id = ? AND n = ?", [row[:2] for row in rows])
-    return {session_id for _, _, session_id in rows}
-
-
-def _settle_calls(connection: sqlite3.Connection, names: Names, touched: Touched, known: Collection[str]) -> None:
+def _reconcile_calls(connection: sqlite3.Connection, names: Names, touched: Touched, known: Collection[str]) -> None:
     """Decide which copies of tool calls count."""
     chosen = choose(connection, None if touched.whole else touched.calls)
     copies = connection.execute(
-        f"""SELECT {_CALL} FROM calls c WHERE c.key IN (
-                SELECT key FROM calls WHERE key {chosen}
-                GROUP BY key HAVING COUNT(*) > 1 OR MAX(told_by IS NOT NULL) OR NOT MAX(counts))
-            ORDER BY c.key"""  # noqa: S608 - no values
+        f"""SELECT {_CALL} FROM calls c
+            WHERE c.key IN ({_TO_DECIDE.format(key="key", table="calls", chosen=chosen)}) ORDER BY c.key"""  # noqa: S608 - no values
     )
     flags: list[Row] = []
     for _, group in by_column(copies, _CALL_KEY):
-        best = group[0] if len(group) == 1 and group[0][5] is None else winning_call(group, names, known)
+        best = winning_call(group, names, known)
         flags += [(row is best, *row[:2]) for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
     connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
 
 
 def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:
-    """Put together what a log told before and tells again, from the rows `first` and `first_call` on.
+    """Merge what a log gave before and gives again, from the rows `first` and `first_call` on.
 
     A response that gets more rows is given again by each scan that goes on, and so is a call that gets its result.
     """
@@ -173,26 +173,30 @@ def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int,
 
 
 def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: int) -> bool:
-    """Whether a log told anything from a row on that may be a repeat: else its rows before need not be looked at."""
+    """Whether a log gave anything from a row on that may be a repeat: else its rows before need not be looked at."""
     sql = f"SELECT 1 FROM {table} WHERE file_id = ? AND n >= ? AND key IS NOT NULL LIMIT 1"  # noqa: S608 - names of the schema
     return connection.execute(sql, (file_id, first)).fetchone() is not None
 
 
 def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
     again = connection.execute(
-        f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.standing) IN (
-                SELECT key, standing FROM responses
+        f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.copy_rank) IN (
+                SELECT key, copy_rank FROM responses
                 WHERE file_id = :file AND n >= 0 AND key IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1 AND MAX(n) >= :n)
-            ORDER BY r.key, r.standing, r.n""",  # noqa: S608 - no values
+            ORDER BY r.key, r.copy_rank, r.n""",  # noqa: S608 - no values
         {"file": file_id, "n": first},
     )
     for _, group in by_column(again, _KEY):
-        for copies in _by_standing(group):
+        for copies in _by_rank(group):
             [winner] = winners(copies, names, ())
             row = put_together(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
-            told_by = tellers_of(copies, _TOLD_BY)
-            write(connection, _INSERT_RESPONSE, [(*copies[0][:2], *row[2:_TOLD_BY], told_by, *row[_TOLD_BY + 1 :])])
+            superseded_by = superseding_sessions(copies, _SUPERSEDED_BY)
+            write(
+                connection,
+                _INSERT_RESPONSE,
+                [(*copies[0][:2], *row[2:_SUPERSEDED_BY], superseded_by, *row[_SUPERSEDED_BY + 1 :])],
+            )
 
 
 def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
@@ -205,14 +209,18 @@ def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, firs
     for _, group in by_column(calls, _CALL_KEY):
         best = winning_call(group, names, ())
         if best is not None:
-            told_by = tellers_of(group, _CALL_TOLD_BY)
+            superseded_by = superseding_sessions(group, _CALL_SUPERSEDED_BY)
             _forget(connection, "calls", group)
-            write(connection, _INSERT_CALL, [(*best[:_CALL_TOLD_BY], told_by, *best[_CALL_TOLD_BY + 1 :])])
+            write(
+                connection,
+                _INSERT_CALL,
+                [(*best[:_CALL_SUPERSEDED_BY], superseded_by, *best[_CALL_SUPERSEDED_BY + 1 :])],
+            )
 
 
-def _by_standing(copies: Sequence[Row]) -> Iterable[list[Row]]:
-    standing = RESPONSE.index("standing")
-    for _, group in by_column(sorted(copies, key=lambda row: row[standing]), standing):
+def _by_rank(copies: Sequence[Row]) -> Iterable[list[Row]]:
+    rank = RESPONSE.index("copy_rank")
+    for _, group in by_column(sorted(copies, key=lambda row: row[rank]), rank):
         if len(group) > 1:
             yield group
 
