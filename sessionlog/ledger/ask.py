@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from sessionlog.errors import LedgerUnusable, Problem, SessionLogError
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.load import load_book
 from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.surroundings import Look, Watched, changed_logs
 from sessionlog.ledger.sync import (
     ELSEWHERE,
     GONE,
@@ -37,6 +37,10 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.freshness import ChangedLog
 
 _T = TypeVar("_T")
 
@@ -143,9 +147,27 @@ def refresh(
     return None
 
 
-def _read_again(
-    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
-) -> Synced:
+def read_changed(path: str, changed: Sequence[ChangedLog]) -> sqlite3.Connection | None:
+    """Read logs that have changed into the ledger at a path, priced by the shipped list; return it open for reading.
+
+    None if another process is writing, or prices it otherwise.
+    """
+    book = open_ledger(path, PriceBook.load())
+    try:
+        if book.said("prices") == book.prices.fingerprint:
+            _read_again(book, changed, scan_here, None)
+            book.connection.execute("BEGIN")
+            return book.detach()
+    except (LedgerBusy, sqlite3.OperationalError):
+        pass
+    except BaseException:
+        book.close()
+        raise
+    book.close()
+    return None
+
+
+def _read_again(book: Book, changed: Sequence[ChangedLog], scanner: Scanner, progress: Progress | None) -> Synced:
     """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
     listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
     return sync(book, listed, scanner=scanner, progress=progress, places=None)
@@ -154,8 +176,8 @@ def _read_again(
 def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
     """List all logs of this machine, read what has changed, and write down what was looked at."""
     connection = book.connection
-    watched, sources = Watched(env), all_sources()
-    look = Look(watched, sources)
+    watched, sources = RecordingEnv(env), all_sources()
+    snapshot = Snapshot(watched, sources)
     with at_once(connection):
         book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
     listed: list[Log | Problem] = []
@@ -166,9 +188,9 @@ def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Pr
         connection.execute("BEGIN IMMEDIATE")
         try:
             if synced.failed:
-                connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+                connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             else:
-                look.remember(connection, listed)
+                snapshot.write(connection, listed)
             book.say("synced", str(time.time_ns()))
             book.commit()
         finally:

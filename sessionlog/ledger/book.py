@@ -185,6 +185,12 @@ class Book(ReadBook):
         finally:
             self.connection.execute("ROLLBACK")
 
+    def detach(self) -> sqlite3.Connection:
+        """Return the connection, which is the caller's to close from now on."""
+        connection = self.connection
+        del self.connection
+        return connection
+
     def __del__(self) -> None:
         if hasattr(self, "connection"):  # also a book that could not be made is thrown away
             self.connection.close()

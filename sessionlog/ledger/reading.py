@@ -1,7 +1,8 @@
-"""Reading: a book open for questions, and the shortest way to ask one.
+"""Reading: a ledger open for questions, and the shortest way to ask one.
 
-While nothing has changed since the last sync the ledger's file is all that an answer needs: no agent's logs are looked
-for, no prices are loaded, nothing is written. `ask_unchanged` takes that way if it is open.
+While nothing has changed since the last sync the ledger's file is all that an answer needs: no logs are listed, no
+prices are loaded, nothing is written. While an agent is working a log or two have grown: these are read, with the
+modules of their sources alone. `ask_current` does that much and leaves everything else to `ask`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import json
 import sqlite3
 
 from sessionlog.errors import Problem, SessionLogError
+from sessionlog.ledger.freshness import open_up_to_date
 from sessionlog.ledger.storable import saturating_sum, storable
-from sessionlog.ledger.surroundings import open_unchanged
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -92,13 +93,10 @@ def problems_of(text: str) -> list[Problem]:
     return [Problem(**fields) for fields in json.loads(text)]
 
 
-def ask_unchanged(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
-    """Put a question to a ledger in which nothing would be new; None if that is not so, or anything is odd.
-
-    `ask` answers then, and knows what to say of it.
-    """
+def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
+    """Put a question to a ledger that can be brought up to date without listing logs; None if it cannot."""
     try:
-        connection = open_unchanged(path, env)
+        connection = open_up_to_date(path, env)
         if connection is None:
             return None
         book = ReadBook(connection)

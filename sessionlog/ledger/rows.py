@@ -8,12 +8,13 @@ family, which all its copies share, and of its key within that.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.hashes import blake2b, hash_with
-from sessionlog.ledger.histogram import bucket_of
+from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.sessions import facts_text
 from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
@@ -21,6 +22,8 @@ from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
 
 Row = tuple[Any, ...]
+
+_WIDTH = math.log(1.02)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,3 +142,10 @@ def _calls(session: ScannedSession, names: dict[Row, int]) -> list[Row]:
             call.failed, took, None if took is None else bucket_of(took), call.output_bytes,
         ))  # fmt: skip
     return rows
+
+
+def bucket_of(ms: float) -> int | None:
+    """Return the bucket of a latency in milliseconds (see `histogram`); None for what is none."""
+    if not 0 <= ms < math.inf:
+        return None
+    return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST

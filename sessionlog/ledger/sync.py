@@ -110,7 +110,13 @@ def sync(
         places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
             other places is not asked about now. None: what is not listed is as it was.
     """
-    known = {path_of(row[_AT["path"]]): row for row in book.connection.execute(_FILE)}
+    if places is None:
+        listed = list(listed)
+        stored = [(stored_path(item.path),) for item in listed]
+        rows = [row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)]
+    else:
+        rows = book.connection.execute(_FILE).fetchall()
+    known = {path_of(row[_AT["path"]]): row for row in rows}
     plan = _Plan(book, known)
     for item in listed:
         plan.take(item)

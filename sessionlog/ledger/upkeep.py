@@ -201,7 +201,7 @@ def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: P
     """Let no log look as it was, so that a sync reads all that are there, and compute what is derived."""
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
-    book.connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+    book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.say("prices", "")
     book.commit()
     synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)

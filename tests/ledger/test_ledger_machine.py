@@ -25,7 +25,7 @@ from sessionlog.ledger import load as loading
 from sessionlog.ledger import scanning, store
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import BUSY
-from sessionlog.ledger.surroundings import is_unchanged
+from sessionlog.ledger.freshness import is_unchanged
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list
@@ -216,11 +216,11 @@ class Homes(RuleBasedStateMachine):
 
         sources = tuple(map(renewed, all_sources()))
         with ExitStack() as stack:
-            stack.enter_context(patch("sessionlog.ledger.surroundings.__version__", f"0.{number}"))
+            stack.enter_context(patch("sessionlog.ledger.freshness.__version__", f"0.{number}"))
             stack.enter_context(patch.object(store, "WAIT_SECONDS", 0.05))
             # no package that somebody installs meanwhile, and no new price list, is news in this home
-            stack.enter_context(patch("sessionlog.ledger.surroundings.sys", SimpleNamespace(path=())))
-            stack.enter_context(patch("sessionlog.ledger.surroundings._PRICES", str(self.home.folder / "none")))
+            stack.enter_context(patch("sessionlog.ledger.freshness.sys", SimpleNamespace(path=())))
+            stack.enter_context(patch("sessionlog.ledger.freshness._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
             stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
             for module in (asking, loading):

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.ledger.histogram import bucket_of, counts_of
+from sessionlog.ledger.histogram import counts_of
 from sessionlog.ledger.quarter_hours import parts
+from sessionlog.ledger.rows import bucket_of
 from sessionlog.ledger.schema import QUARTER_NS
 from tests.ledger.entries import book_of, record, session
 from tests.ledger.little_home import LittleHome

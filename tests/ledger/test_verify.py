@@ -71,7 +71,7 @@ def test_a_wrong_number_is_named(home):
            WHERE r.counts AND r.n >= 0 AND NOT f.missing ORDER BY r.output DESC LIMIT 1"""
     )
     change(home, f"UPDATE responses SET output = output + 7 WHERE file_id = {place}")
-    change(home, "UPDATE meta SET value = '' WHERE name = 'surroundings'")
+    change(home, "UPDATE meta SET value = '' WHERE name = 'snapshot'")
     found = home.verify()
     assert not found.is_whole
     assert found.derived  # cells are sums of what was changed
@@ -201,7 +201,7 @@ def flip(home, count, seed):
         "UPDATE files SET named = '{', problems = 1",
         "UPDATE log_sessions SET facts = '{}'",
         "UPDATE files SET beside = 'zz:1' WHERE id = 1",
-        "UPDATE meta SET value = '' WHERE name = 'surroundings'",
+        "UPDATE meta SET value = '' WHERE name = 'snapshot'",
         "DELETE FROM labels",
         "DROP TABLE quarter_hours",
     ],
