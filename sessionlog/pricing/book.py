@@ -102,7 +102,9 @@ class PriceBook:
         return book
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Workers get the user's own prices and load the shipped list once."""
+        """Workers get the user's own prices, and load the shipped list themselves, once."""
+        if self._list is not load_price_list():
+            return PriceBook, (self._list, self._own)
         return _load_once, (tuple((entry.key, tuple(entry.prices.items())) for entry in self._own.entries),)
 
     @property
