@@ -20,19 +20,9 @@ from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.load import load_book
 from sessionlog.ledger.scanning import source_of
+from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.sync import (
-    ELSEWHERE,
-    GONE,
-    UNREADABLE,
-    LedgerBusy,
-    Progress,
-    Scanner,
-    Synced,
-    at_once,
-    scan_here,
-    sync,
-)
+from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, at_once, scan_here, sync
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
@@ -99,7 +89,7 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
     book = open_ledger(path, standing)
     try:
         refresh(book, where.env, scanner=where.scanner, progress=where.progress)
-        others = book.missing(ELSEWHERE) if not where.live else book.missing(GONE, ELSEWHERE, UNREADABLE)
+        others = book.missing(GONE, ELSEWHERE, UNREADABLE) if where.live else []
         if others or prices is not standing:
             kept, book = book, book.copy()
             kept.close()

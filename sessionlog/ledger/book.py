@@ -16,7 +16,7 @@ from typing import Any
 from sessionlog.errors import Problem
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.schema import APPLICATION, ELSEWHERE, FILE, SCHEMA, VERSION, insert
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
@@ -61,7 +61,8 @@ class Book(ReadBook):
     def limits(self) -> dict[tuple[str, str], Limit]:
         """(source, name) → the latest word on a rate limit."""
         words: dict[tuple[str, str], Limit] = {}
-        sql = "SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits"
+        sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
+            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})"""  # noqa: S608 - a number
         for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql):
             limit = Limit(
                 time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
@@ -86,7 +87,7 @@ class Book(ReadBook):
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
-        values = (path, source, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", 0, 0, scan.problems.count, named)
+        values = (path, source, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", 0, 0, scan.problems.count, named, "")
         file_id = int((self.connection.execute(_INSERT_FILE, values).lastrowid or 0) if row is None else row[0])
         if row is not None and (scan.problems.count or scan.full_rescan):
             self.connection.execute(
@@ -109,16 +110,16 @@ class Book(ReadBook):
             self.commit()
 
     def reconcile_all(self) -> None:
-        """Compute all that is derived, whatever was decided before."""
-        self._writer().touch_all()
+        """Compute all that is derived anew, costs included if they are of this book's prices."""
+        if self.said("prices") == self.prices.fingerprint:
+            self._writer().reprice()
+        else:
+            self._writer().touch_all()
         self.reconcile()
 
     def commit(self) -> None:
-        """End a transaction; beside a file its page sums are kept."""
-        from sessionlog.ledger.page_sums import keeping_sums  # noqa: PLC0415 - 2 ms, which reports without news save
-
-        with keeping_sums(self.connection):
-            self.connection.execute("COMMIT")
+        """End a transaction."""
+        self.connection.execute("COMMIT")
 
     def copy(self) -> Book:
         """Return a copy in memory, for questions about what is not so: other prices, other logs."""

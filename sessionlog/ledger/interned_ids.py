@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 SessionName = tuple[str, str, str]
 """(source, id, place): a session's name in the world."""
 
-_PLACEHOLDER = """INSERT INTO sessions (source, session, place, path, parent, part, project, harness, route, prompt,
+_PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent, part, project, harness, route, prompt,
     error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
 
 
@@ -78,7 +78,7 @@ class InternedIds:
         known = self._sessions.get(name)
         if known is None:
             row = self._connection.execute(
-                "SELECT id FROM sessions WHERE source = ? AND session = ? AND place = ?", name
+                "SELECT id FROM all_sessions WHERE source = ? AND session = ? AND place = ?", name
             ).fetchone()
             if row is None:
                 known = self._connection.execute(_PLACEHOLDER, name).lastrowid or 0
@@ -92,7 +92,7 @@ class InternedIds:
         """Return a session's name."""
         known = self._session_names.get(number)
         if known is None:
-            row = self._connection.execute("SELECT session FROM sessions WHERE id = ?", (number,)).fetchone()
+            row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
             known = self._session_names[number] = "" if row is None else str(row[0])
         return known
 

@@ -23,11 +23,11 @@ from sessionlog.ledger.copies import (
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, COPY_INDEXES, INDEXES, RESPONSE, SESSION, insert
+from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION, insert
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.storable import within_64_bits
 
-_INSERT_SESSION = insert("sessions", SESSION)
+_INSERT_SESSION = insert("all_sessions", SESSION)
 _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
 _RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
@@ -47,12 +47,14 @@ class Touched:
         sessions: Sessions whose logs say something else now.
         families: Families with other copies now.
         calls: Keys of calls with other copies now.
+        has_moved: Logs have come to be elsewhere, or are back: other sessions are known.
     """
 
     whole: bool = False
     sessions: set[int] = field(default_factory=set)
     families: set[int] = field(default_factory=set)
     calls: set[int] = field(default_factory=set)
+    has_moved: bool = False
 
 
 def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
@@ -66,12 +68,24 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
     if has_superseded and new_sessions and not touched.whole:
         touched.families.update(row[0] for row in connection.execute(_SUPERSEDED.format("family", "responses")))
         touched.calls.update(row[0] for row in connection.execute(_SUPERSEDED.format("key", "calls")))
-    moved = _reconcile_responses(connection, ids, names, touched, known)
-    _reconcile_calls(connection, names, touched, known)
+    if touched.whole:
+        for statement in _COUNT_ALONE:
+            connection.execute(statement)
+    elsewhere = {row[0] for row in connection.execute(f"SELECT id FROM files WHERE missing = {ELSEWHERE}")}  # noqa: S608 - a number
+    moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
+    _reconcile_calls(connection, names, touched, known, elsewhere)
     fill_totals(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
         connection.execute(index)
 
+
+_ELSEWHERE = f"(SELECT id FROM files WHERE missing = {ELSEWHERE})"  # noqa: S608 - a number
+_COUNT_ALONE = (
+    f"UPDATE responses SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE calls SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE responses SET counts = 1 WHERE NOT counts AND family IS NULL AND file_id NOT IN {_ELSEWHERE}",  # noqa: S608 - as above
+)
+"""What does not depend on copies: nothing of a log that is elsewhere counts, and what can have no copies does."""
 
 _SUPERSEDED = "SELECT DISTINCT {} FROM {} WHERE superseded_by IS NOT NULL"
 
@@ -105,12 +119,13 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
     )
     rows = []
     for session_id, group in by_column(facts_of_logs, 0):
-        archived = all(missing for _, _, missing in group)
-        rows.append(session_row(session_id, [facts for _, facts, _ in group], archived=archived))
+        here = [row for row in group if row[2] != ELSEWHERE]
+        facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
+        rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
     write(connection, _INSERT_SESSION, rows)
     lost = touched.sessions - {row[0] for row in rows}
-    connection.executemany("DELETE FROM sessions WHERE id = ?", ((session_id,) for session_id in lost))
-    return bool(lost or ids.new_sessions)
+    connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
+    return bool(lost or ids.new_sessions or touched.has_moved)
 
 
 _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
@@ -119,7 +134,12 @@ _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HA
 
 
 def _reconcile_responses(
-    connection: sqlite3.Connection, ids: InternedIds, names: Names, touched: Touched, known: Collection[str]
+    connection: sqlite3.Connection,
+    ids: InternedIds,
+    names: Names,
+    touched: Touched,
+    known: Collection[str],
+    elsewhere: Collection[int],
 ) -> set[int]:
     """Decide which copies count; return the sessions to which or from which anything moved."""
     chosen = choose(connection, None if touched.whole else touched.families)
@@ -134,7 +154,7 @@ def _reconcile_responses(
     moved: set[int] = set()
     for _, group in by_column(copies, _FAMILY):
         kept = set()
-        for winner in winners(group, names, known):
+        for winner in winners([row for row in group if row[0] not in elsewhere], names, known):
             if winner.counts is winner.place:
                 kept.add(winner.place[:2])
             else:
@@ -146,7 +166,13 @@ def _reconcile_responses(
     return moved
 
 
-def _reconcile_calls(connection: sqlite3.Connection, names: Names, touched: Touched, known: Collection[str]) -> None:
+def _reconcile_calls(
+    connection: sqlite3.Connection,
+    names: Names,
+    touched: Touched,
+    known: Collection[str],
+    elsewhere: Collection[int],
+) -> None:
     """Decide which copies of tool calls count."""
     chosen = choose(connection, None if touched.whole else touched.calls)
     copies = connection.execute(
@@ -155,7 +181,8 @@ def _reconcile_calls(connection: sqlite3.Connection, names: Names, touched: Touc
     )
     flags: list[Row] = []
     for _, group in by_column(copies, _CALL_KEY):
-        best = winning_call(group, names, known)
+        here = [row for row in group if row[0] not in elsewhere]
+        best = winning_call(here, names, known) if here else None
         flags += [(row is best, *row[:2]) for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
     connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
 

@@ -29,7 +29,7 @@ def facts_of(text: str) -> ScannedSession:
     return ScannedSession(**facts | {"metadata": json.loads(facts["metadata"])})
 
 
-def session_row(session_id: int, told: Sequence[str], *, archived: bool) -> tuple[Any, ...]:
+def session_row(session_id: int, told: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
     """Return a session's row, in the order of `schema.SESSION`, from all that its logs tell of it."""
     whole = merge_sessions([facts_of(text) for text in told])
     status = None if whole.status is None else storable(whole.status)
@@ -38,7 +38,7 @@ def session_row(session_id: int, told: Sequence[str], *, archived: bool) -> tupl
         storable(whole.parent), whole.part, whole.start_ns, whole.last_ns, status, storable(whole.project),
         storable(whole.harness), storable(whole.route), whole.duration_ms, storable(whole.prompt),
         storable(whole.error), metadata_text(whole.metadata), whole.turns, whole.last_turn_ns,
-        whole.counted, archived,
+        whole.counted, archived, elsewhere,
     )  # fmt: skip
 
 

@@ -10,13 +10,12 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.events.times import format_time
-from sessionlog.ledger.schema import VERSION
+from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 from sessionlog.ledger.store import open_to_ask
-from sessionlog.ledger.sync import ELSEWHERE, GONE
 
 SCHEMA = "sessionlog.ledger/1"
 
-_BESIDE = ("", "-wal", ".sums")
+_BESIDE = ("", "-wal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

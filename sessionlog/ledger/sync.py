@@ -19,10 +19,11 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import Book, problems_text
+from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
-from sessionlog.ledger.schema import FILE, insert
+from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
 from sessionlog.ledger.writer import Writer, is_unreconciled
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
@@ -33,9 +34,6 @@ Progress = Callable[[int, int], None]
 
 Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Scanned]]
 """Scans jobs and prices what they give, in this process or in others, in any order."""
-
-HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
-"""What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
 
 BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
@@ -199,7 +197,16 @@ class _Plan:
         if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
             return None  # where a pack is damaged it is damaged for whoever goes on behind that place, too
         [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
-        return Resume(offset=offset, line=row[_AT["line"]], state=json.loads(state[0][0])) if state else None
+        return Resume(offset=offset, line=row[_AT["line"]], state=_decode_state(state[0][0])) if state else None
+
+
+def _encode_state(state: Any) -> bytes:
+    """A resume's state as bytes; sources that are not on the kit yet give a JSON object."""
+    return state if isinstance(state, bytes) else json.dumps(dict(state)).encode()
+
+
+def _decode_state(state: bytes) -> Any:
+    return json.loads(state) if state.startswith(b"{") else state
 
 
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
@@ -233,6 +240,7 @@ class _Entry:
         self._writer: Writer | None = None
         self._paused: Writer | None = None
         self._bytes = 0
+        self._is_marked = False  # whether logs are missing that were not, or the other way round
         self.failed = 0
         self._new: list[tuple[str, str]] = []  # (source, path) of logs that were not known, or were others
 
@@ -242,9 +250,14 @@ class _Entry:
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
         stamps = {row[0]: row[_AT["stamp"]] for row in self._known.values()}
+        missing = {row[0]: row[_AT["missing"]] for row in self._known.values()}
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
         self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
+        for file_id, why in changes.items():
+            if ELSEWHERE in {why, missing[file_id]}:
+                writer.move(file_id, counts=why != ELSEWHERE)
         writer.touch(changes)
+        self._is_marked = bool(changes)
 
     def _open(self) -> Writer:
         if self._writer is None:
@@ -297,7 +310,7 @@ class _Entry:
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
         resume = scanned.rows.resume
         if resume is not None:
-            state = json.dumps(dict(resume.state))
+            state = _encode_state(resume.state)
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
@@ -309,6 +322,7 @@ class _Entry:
                 "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
             )
             writer.touch([row[0]])
+            self._is_marked = True
 
     def commit(self, *, whole: bool = False) -> None:
         """Commit the batch, and drop the rows of logs that were only renamed; `whole` if that is all there is."""
@@ -319,6 +333,8 @@ class _Entry:
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.reconcile()
+            if self._is_marked:
+                write_checksums(self._book.connection)
             if whole:
                 self._book.say("synced", str(time.time_ns()))
             self._book.commit()
@@ -369,5 +385,5 @@ def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] |
     return (
         None if row is None else row[0], stored_path(job.path), job.source, parser, device, inode, size, mtime_ns,
         beside, scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, HERE,
-        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems),
+        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

@@ -110,13 +110,10 @@ class Writer:
         """Take out all that a log gave."""
         if self.is_first and file_id not in self._entered:
             return
-        ask, touched = self._connection.execute, self._touched
         self.touch([file_id])
-        families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
-        touched.families.update(family for (family,) in families)
-        touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
+        self._touch_copies(file_id)
         for table in ("log_sessions", "responses", "calls", "limits", "resumes"):
-            ask(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
+            self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
 
     def _remove_last(self, file_id: int, count: int) -> None:
         """Take out the last responses that a log gave: a scan that goes on gives them again."""
@@ -130,6 +127,19 @@ class Writer:
         for file_id in file_ids:
             rows = self._connection.execute("SELECT session_id FROM log_sessions WHERE file_id = ?", (file_id,))
             self._touched.sessions.update(session_id for (session_id,) in rows)
+
+    def move(self, file_id: int, *, counts: bool) -> None:
+        """Let nothing of a log count, because it is elsewhere now; or let it count again."""
+        self._touch_copies(file_id)
+        self._touched.has_moved = True
+        self._connection.execute("UPDATE responses SET counts = ? WHERE file_id = ? AND n >= 0", (counts, file_id))
+        self._connection.execute("UPDATE calls SET counts = ? WHERE file_id = ?", (counts, file_id))
+
+    def _touch_copies(self, file_id: int) -> None:
+        ask, touched = self._connection.execute, self._touched
+        families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
+        touched.families.update(family for (family,) in families)
+        touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
 
     def touch_all(self) -> None:
         """Note that everything is to be looked at again."""

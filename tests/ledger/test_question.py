@@ -107,7 +107,7 @@ def test_the_views_say_what_reports_say(case, tmp_path):
 @pytest.mark.parametrize(
     "sql",
     [
-        "DELETE FROM main.sessions",
+        "DELETE FROM main.all_sessions",
         "UPDATE files SET path = 'x'",
         "INSERT INTO meta VALUES ('a', 'b')",
         "DROP TABLE quarter_hours",
@@ -256,7 +256,7 @@ def test_a_question_sees_the_ledger_while_another_process_writes(ledger):
     """Readers do not wait for writers."""
     writer = sqlite3.connect(ledger, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM main.sessions")
+    writer.execute("DELETE FROM main.all_sessions")
     assert values(ledger, "SELECT count(*) FROM sessions") == [(2,)]
     writer.execute("ROLLBACK")
     writer.close()

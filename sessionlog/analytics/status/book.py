@@ -19,8 +19,9 @@ from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import Where, ask, refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.sync import ELSEWHERE, Progress, sync
+from sessionlog.ledger.sync import Progress, sync
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.registry import all_sources
