@@ -53,6 +53,11 @@ class Book(ReadBook):
         return [*self._found.first, *super().problems][:MOST_NAMED]
 
     @property
+    def unlisted(self) -> tuple[Problem, ...]:
+        """The first findings that belong to no log: what could not be listed, or read."""
+        return self._found.first
+
+    @property
     def priced_from(self) -> str:
         """Which prices estimates come from, for a footer."""
         return self.prices.version
