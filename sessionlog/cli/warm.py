@@ -41,7 +41,7 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if command != "status" and os.path.exists(config_file(os.environ)):
         return False
-    from sessionlog.ledger.freshness import open_up_to_date  # noqa: PLC0415 - for those that have come so far
+    from sessionlog.ledger.cached import open_up_to_date  # noqa: PLC0415 - for those that have come so far
 
     env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
     try:

@@ -11,22 +11,20 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from sessionlog.errors import LedgerUnusable, Problem, SessionLogError
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.load import load_book
 from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, at_once, scan_here, sync
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +38,7 @@ _FEW = 1000
 BUSY = "another sessionlog is reading new logs into the ledger: these are the numbers without them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(Struct, frozen=True, kw_only=True):
     """Where the answer to a question is.
 
     Attributes:
@@ -76,6 +73,8 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
         except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
             kind = type(error).__name__
             note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` says more"
+    from sessionlog.ledger.load import load_book  # noqa: PLC0415 - see `_read_all`
+
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
@@ -165,6 +164,9 @@ def _read_again(book: Book, changed: Sequence[ChangedLog], scanner: Scanner, pro
 
 def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
     """List all logs of this machine, read what has changed, and write down what was looked at."""
+    from sessionlog.sources.discover import discover  # noqa: PLC0415 - 5 ms, which logs that only grow save
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+
     connection = book.connection
     watched, sources = RecordingEnv(env), all_sources()
     snapshot = Snapshot(watched, sources)

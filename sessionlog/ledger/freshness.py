@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     ChangedLog = tuple[str | bytes, str]
     """(path as stored, source's id)."""
 
-_FEW, _FEW_BYTES = 20, 16 << 20
-"""Changed logs, and new bytes in them, that are read without asking whether several processes would be faster."""
+_FEW_BYTES = 16 << 20
+"""New bytes that are read without asking whether several processes would be faster."""
 
 _ABSENT, _UNSETTLED = -1, -2
 _HERE = f"{os.sep}$PWD"
@@ -56,24 +56,6 @@ class RecordingEnv(dict[str, str]):
         if isinstance(name, str):
             self.asked.add(name)
         return super().__contains__(name)
-
-
-def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | None:
-    """Return the ledger at a path, up to date and open for reading in one transaction.
-
-    Where a few logs have grown they are read first. None if logs have to be listed, or anything is odd: then `ask`
-    knows what to do, and what to say of it.
-    """
-    found = open_current(path, env, most=_FEW)
-    if found is None:
-        return None
-    connection, changed = found
-    if not changed:
-        return connection
-    connection.close()
-    from sessionlog.ledger.ask import read_changed  # noqa: PLC0415 - what scans and prices, which only news need
-
-    return read_changed(path, changed)
 
 
 def open_current(

@@ -1,25 +1,16 @@
-"""Reading: a ledger open for questions, and the shortest way to ask one.
-
-While nothing has changed since the last sync the ledger's file is all that an answer needs: no logs are listed, no
-prices are loaded, nothing is written. While an agent is working a log or two have grown: these are read, with the
-modules of their sources alone. `ask_current` does that much and leaves everything else to `ask`.
-"""
+"""Reading: a ledger open for questions, which nothing is written to."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 
-from sessionlog.errors import Problem, SessionLogError
-from sessionlog.ledger.freshness import open_up_to_date
+from sessionlog.errors import Problem
 from sessionlog.ledger.storable import saturating_sum, storable
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
-
-    _T = TypeVar("_T")
+    from typing import Any
 
 MOST_NAMED = 100
 """Problems that are kept by name."""
@@ -91,20 +82,3 @@ class ReadBook:
 def problems_of(text: str) -> list[Problem]:
     """Return problems that were written down as JSON."""
     return [Problem(**fields) for fields in json.loads(text)]
-
-
-def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
-    """Put a question to a ledger that can be brought up to date without listing logs; None if it cannot."""
-    try:
-        connection = open_up_to_date(path, env)
-        if connection is None:
-            return None
-        book = ReadBook(connection)
-        try:
-            return question(book)
-        finally:
-            book.close()
-    except SessionLogError:
-        raise
-    except Exception:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again in `ask`
-        return None

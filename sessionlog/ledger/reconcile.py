@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from sessionlog.ledger.copies import (
     Names,
@@ -38,8 +39,7 @@ _FAMILY, _KEY, _SESSION, _COUNTS, _SUPERSEDED_BY = (
 _CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
 
 
-@dataclass(slots=True, kw_only=True)
-class Touched:
+class Touched(Struct, kw_only=True):
     """What has to be reconciled.
 
     Attributes:
@@ -51,9 +51,9 @@ class Touched:
     """
 
     whole: bool = False
-    sessions: set[int] = field(default_factory=set)
-    families: set[int] = field(default_factory=set)
-    calls: set[int] = field(default_factory=set)
+    sessions: set[int] = set()
+    families: set[int] = set()
+    calls: set[int] = set()
     has_moved: bool = False
 
 

@@ -9,8 +9,9 @@ family, which all its copies share, and of its key within that.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.hashes import blake2b, hash_with
@@ -26,8 +27,7 @@ Row = tuple[Any, ...]
 _WIDTH = math.log(1.02)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRows:
+class SessionRows(Struct, frozen=True, kw_only=True):
     """One session of a log.
 
     Attributes:
@@ -43,8 +43,7 @@ class SessionRows:
     calls: list[Row]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRows:
+class LogRows(Struct, frozen=True, kw_only=True):
     """What a scan of one log gave.
 
     Attributes:

@@ -10,9 +10,10 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BufferedReader
 from typing import BinaryIO, Self
+
+from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
@@ -31,8 +32,7 @@ PRINT = 4096
 _PACKED = (".gz", ".zst")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A log that has to be scanned.
 
     Attributes:
@@ -56,8 +56,7 @@ class Job:
     again: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class Scanned(Struct, frozen=True, kw_only=True):
     """What became of a job.
 
     Attributes:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.lookup import Listing, find_listing
@@ -30,16 +31,14 @@ _MAX_REMEMBERED = 8192
 _RULES = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTier:
+class PriceTier(Struct, frozen=True, kw_only=True):
     """Prices of a request with more than `above_prompt_tokens` prompt tokens, for all of its tokens."""
 
     above_prompt_tokens: int
     pricing: ModelPricing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceInfo:
+class PriceInfo(Struct, frozen=True, kw_only=True):
     """What a model costs at one moment, and who says so.
 
     Attributes:

@@ -21,7 +21,7 @@ ALLOWED = {
     "sessionlog.cli", "sessionlog.cli.fed", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output",
     "sessionlog.cli.warm", "sessionlog.cli.warm_status", "sessionlog.context", "sessionlog.context.windows",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
-    "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
+    "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
     "sessionlog.render.status_line", "sessionlog.render.stream", "__future__", "_json", "_sqlite3", "gc", "select",
     "time",
 }  # fmt: skip

@@ -15,7 +15,7 @@ ALLOWED = {
     "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
     "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.warm",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
-    "sessionlog.ledger.schema", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places",
+    "sessionlog.ledger.schema", "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places",
     "__future__", "_json", "_sqlite3", "gc", "time",
 }  # fmt: skip
 """All that a warm report may load beyond what Python itself has loaded. Every module of ours costs 0.1 ms."""

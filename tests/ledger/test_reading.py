@@ -7,8 +7,9 @@ import pytest
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.reading import ReadBook, ask_current
+from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_reports import of_ledger

@@ -18,7 +18,7 @@ from typing import Any
 
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.ledger.reading import ask_current
+from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a status without news saves
 if TYPE_CHECKING:
