@@ -5,8 +5,8 @@ import io
 
 import pytest
 
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import main
-from sessionlog.ledger.views import VIEWS
 
 MODELS = "SELECT model, count(*) AS calls, sum(total_tokens) AS tokens FROM usage GROUP BY model ORDER BY model"
 

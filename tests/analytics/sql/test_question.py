@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 import pytest
 
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.sql.question import ask_sql
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.question import ask_sql
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.views import VIEWS
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, record, session
