@@ -94,11 +94,6 @@ def _is_shipped_list(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT value FROM meta WHERE name = 'own_prices'").fetchone() == ("no",))
 
 
-def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool:
-    """Whether every log, and every place where one could be new, looks as it did at the last sync."""
-    return changed_logs(connection, env, most=0) == []
-
-
 def changed_logs(
     connection: sqlite3.Connection, env: Mapping[str, str], *, most: int, most_bytes: int | None = None
 ) -> list[ChangedLog] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 from sessionlog.ledger.schema import LABEL, NAME, insert
@@ -60,10 +59,6 @@ class InternedIds:
     def label(self, number: int) -> Row:
         """Return a label's names, in the order of `schema.LABEL`."""
         return self._labels.rows[number]
-
-    def labels(self) -> Iterator[tuple[int, Row]]:
-        """Yield all labels."""
-        yield from self._labels.rows.items()
 
     def name_id(self, names: Row) -> int:
         """Return the number of a tool's names."""

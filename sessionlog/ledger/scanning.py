@@ -176,17 +176,13 @@ class Ends:
         """Return the first bytes; None if they cannot be read. To be called first: what is packed is read once."""
         return self._read(0, count)
 
-    def before(self, offset: int) -> str:
-        """Return a hash of the bytes before an offset; empty if they cannot be read, are packed or none."""
-        if offset <= 0 or self._is_packed:
-            return ""
-        data = self._read(max(0, offset - PRINT), min(PRINT, offset))
-        return "" if data is None else hash_bytes(data)
+    def before(self, offset: int, *, unpack: bool = False) -> str:
+        """Return a hash of the bytes before an offset; empty if they cannot be read, or there are none.
 
-    def unpacked_before(self, offset: int) -> str:
-        """Return what `before` would of the bytes unpacked. To be called first."""
-        if not self._is_packed:
-            return self.before(offset)
+        With `unpack` also of a packed log, if it is called first; else that is empty.
+        """
+        if offset <= 0 or (self._is_packed and not unpack):
+            return ""
         data = self._read(max(0, offset - PRINT), min(PRINT, offset))
         return "" if data is None else hash_bytes(data)
 
@@ -218,4 +214,4 @@ def head_of(path: str, count: int) -> str:
 def tail_of(path: str, offset: int) -> str:
     """Return a hash of a log's bytes before an offset, unpacked; empty if they cannot be read."""
     with Ends(path) as ends:
-        return ends.unpacked_before(offset)
+        return ends.before(offset, unpack=True)
