@@ -132,7 +132,7 @@ def test_a_log_that_comes_while_logs_are_listed_is_seen_next_time(home, monkeypa
             home.append(late, [("answer", 2, 1)])
 
     home.append(PATHS["codex"][0], [("count", 0, 1)])
-    monkeypatch.setattr("sessionlog.ledger.ask.discover", listing)
+    monkeypatch.setattr("sessionlog.sources.discover.discover", listing)
     of_ledger(home, PRICES)
     assert home.at(late).exists()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
