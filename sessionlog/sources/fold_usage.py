@@ -112,6 +112,7 @@ class SessionState(Struct):
     version: str = UNKNOWN
     provider: str = UNKNOWN
     model: str = UNKNOWN
+    context_window: int = 0
     threads: dict[str, Thread] = {}
     calls: dict[str, ToolUse] = {}
     responses: int = 0
@@ -320,6 +321,7 @@ class UsageFold:
         session.version = cut_name(step.version) or session.version
         session.provider = cut_name(step.provider) or session.provider
         session.model = cut_name(step.model) or session.model
+        session.context_window = step.context_window or session.context_window
         if step.time is not None:
             self._touch(step.time)
 
@@ -372,7 +374,7 @@ class UsageFold:
 
     def _response(self, step: Response) -> None:
         time_ns, tokens = step.time, step.tokens
-        session = self._touch(time_ns)
+        session = self.session_now if step.is_copy else self._touch(time_ns)
         if tokens is None and not step.failed:
             self._begin_answer(session, time_ns)
             return
@@ -381,7 +383,7 @@ class UsageFold:
                 self._bad_number(BadNumber(issue))
         if step.failed:
             self._set_status(session, "error", step.error)
-        elif step.rank != _EMBEDDED:
+        elif step.rank != _EMBEDDED and not step.is_copy:
             self._set_status(session, None, "")
         key = step.key or self._place()[0]
         known = self._open.get((session.id, key, step.rank))
@@ -394,7 +396,7 @@ class UsageFold:
 
     def _open_response(self, session: SessionState, step: Response, key: str) -> None:
         thread = self._open_answer(session, key)
-        asked_ns = thread.begun_ns if step.asked is None else step.asked
+        asked_ns = thread.begun_ns if step.asked is None and not step.is_copy else step.asked
         if thread.asked_ns == thread.begun_ns:
             thread.asked_ns = None  # answered now: when the next response was asked for is another matter
         time_ns = step.time
@@ -406,7 +408,7 @@ class UsageFold:
         if model and step.rank != _EMBEDDED and not self._thread_id:
             session.model = model
         active_ms = 0
-        if step.rank != _EMBEDDED:
+        if step.rank != _EMBEDDED and not step.is_copy:
             active_ms, session.active_ns = divmod(session.active_ns, _MS)
         record = Record(
             time_ns=time_ns,
@@ -637,6 +639,7 @@ class UsageFold:
             status=session.status,
             project=session.project,
             harness=session.harness or self._harness,
+            metadata={"context_window": session.context_window} if session.context_window and not is_part else {},
             prompt=session.prompt or first_words(session.title),
             error=session.error if session.status == "error" else "",
             turns=None if has_no_turns else session.turns,

@@ -55,6 +55,7 @@ class Session(Struct, kw_only=True):
         harness: The agent program, where it is not the source's own.
         title: The session's name, which stands for the prompt where there is none.
         system_prompt: The system prompt.
+        context_window: The size of the model's context window in tokens, where that is logged.
         time: When this became known.
     """
 
@@ -73,6 +74,7 @@ class Session(Struct, kw_only=True):
     harness: str = ""
     title: str = ""
     system_prompt: str = ""
+    context_window: int = 0
     time: int | None = None
 
 
@@ -147,6 +149,7 @@ class Response(Struct, kw_only=True):
         superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
+        is_copy: It was copied from another session and says nothing of this one (its `rank` says how it counts).
     """
 
     time: int | None
@@ -171,6 +174,7 @@ class Response(Struct, kw_only=True):
     superseded_by: str = ""
     speed: str = ""
     service_tier: str = ""
+    is_copy: bool = False
 
 
 class ToolCall(Struct):
