@@ -64,18 +64,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
     ),
     Deviation(
-        finding="D8", homes=("codex",), checks=("failures", "statuses", "d8"),
-        reason="`task_complete` with an error is taken for success, and its session is not listed.",
-    ),
-    Deviation(
-        finding="D9", homes=("codex",), checks=("counted", "d9"),
-        reason="`token_usage_record` rows are not read, and the counter comes only after the tool.",
-    ),
-    Deviation(
-        finding="D10", homes=("codex",), checks=("latency", "times", "d10"),
-        reason="A response is timed by the counter, which comes after the tool's output.",
-    ),
-    Deviation(
         finding="D11", homes=("codex",), checks=("d11",),
         reason="A fork's file refers to its parent's rows, which are not read; a later change.",
     ),
@@ -92,21 +80,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex*",),
-        checks=("harness", "d18 harness"),
-        reason="The source does not name the agent program.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude", "codex*"), checks=("session_list", "statuses", "d18 sessions"),
+        finding="D18", homes=("claude",), checks=("session_list", "statuses", "d18 sessions"),
         reason="Sessions without a response are not listed.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "codex*"), checks=("prompts",),
+        finding="D18", homes=("claude",), checks=("prompts",),
         reason="Sessions without a response are not listed.",
-    ),
-    Deviation(
-        finding="D18", homes=("codex-0.20.*",), checks=("session_sums", "source", "replay"),
-        reason="Sessions without a response are not listed, and these logs hold no usage at all.",
     ),
     Deviation(
         finding="D18", homes=("claude",), checks=("failed_models", "d18 model"),
@@ -119,10 +98,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         finding="D18", homes=("codex",), checks=("replay",),
         reason="The replay of a review leaves out what it used.",
-    ),
-    Deviation(
-        finding="Codex forks", homes=("codex*",), checks=("codex forks",),
-        reason="History ends with the first second of the file, where turns have no ids.",
     ),
     Deviation(
         finding="", kind=NOT_LOGGED, homes=("kimi", "kimicode"), checks=("reasoning",),
