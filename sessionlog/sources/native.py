@@ -140,8 +140,9 @@ class _Reading:
     def rows(self) -> Iterator[Row | Problem]:
         """Yield the events of the whole lines."""
         stream, readline, decode = self._stream, self._file.readline, _ROW.decode
+        is_between = True
         while piece := readline(MAX_SCAN_LINE + 1):
-            if stream.between and piece[-1] == _NEWLINE:
+            if is_between and piece[-1] == _NEWLINE:
                 try:
                     row = decode(piece)
                 except MISFITS:
@@ -159,6 +160,7 @@ class _Reading:
                 self.line, self.offset = stream.line, stream.offset
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
+            is_between = stream.between
 
     def last(self) -> Iterator[Row | Problem]:
         """Yield what the file ends with."""
