@@ -5,7 +5,7 @@ logs are read (the tests try every order):
 
 - Copies of one key: the higher standing wins, then the greatest output, then the greatest total. Its counts, cost and
   speed are the record's; session, project and time are those of the earliest copy of that standing (time, then path).
-- A record that is not REAL does not count beside a REAL one of its family.
+- Beside a copied or an original one of its family a record of a lower standing does not count.
 - What another known session tells better does not count, where the copies of the winning standing say so.
 
 So a record may be put together from two copies: then neither counts, but a row made of both.
@@ -84,10 +84,9 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
         best = _best(list(group))
         found.append(_winner(best, names))
         heard.append(any(_is_told(copy[_TOLD_BY], known) for copy in best))
-    if any(winner.counts[_STANDING] == CopyRank.ORIGINAL for winner in found):
-        pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] == CopyRank.ORIGINAL]
-    else:
-        pairs = list(zip(found, heard, strict=True))
+    top = max(winner.counts[_STANDING] for winner in found)
+    least = top if top >= CopyRank.COPIED else CopyRank.EMBEDDED
+    pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] >= least]
     return [winner for winner, told_elsewhere in pairs if not told_elsewhere]
 
 

@@ -70,6 +70,11 @@ class Rows:
         self._file.close()
 
     @property
+    def tail(self) -> bytes:
+        """The last line as far as it goes, where it has no newline: what `last` decodes."""
+        return self._tail
+
+    @property
     def place(self) -> str:
         """A name for the line last given that no other line has: for records whose log gives them none."""
         return f"{self._name}@{self.start}"

@@ -17,7 +17,7 @@ from sessionlog.events.damaged import without_surrogates
 from sessionlog.sources.steps import Content
 
 _PROMPT_LENGTH = 200
-_QUOTE = b'"'
+_QUOTE = ord('"')
 _THOUGHTS = ("reasoning", "summary_text", "reasoning_text")
 
 
@@ -93,10 +93,10 @@ def measure(content: Content) -> int:
     """Return the bytes of the text that a content holds, as UTF-8; of JSON that is not decoded, with its escapes."""
     is_raw = isinstance(content, Raw)
     if is_raw:
-        data = bytes(content)  # type: ignore[arg-type] # a Raw is a buffer
-        if data.startswith(_QUOTE):
-            return len(data) - 2
-        content = read_json(data)
+        data = memoryview(content)  # type: ignore[arg-type] # a Raw is a buffer
+        if data.nbytes and data[0] == _QUOTE:
+            return data.nbytes - 2
+        content = read_json(content)
     size, parts = 0, [content]
     while parts:
         part = parts.pop()

@@ -141,7 +141,8 @@ class EventFold:
         elif isinstance(step, Response):
             yield from self._response(step)
         elif isinstance(step, ToolResult) and not step.pending:
-            if any(call.key == step.key for call in self._main.calls):
+            is_remembered = step.key in self._calls
+            if any(call.key == step.key for call in self._main.calls) or (self._main.counted and not is_remembered):
                 self._main.results.append(step)
             else:
                 yield from self._start(step.time)

@@ -22,7 +22,7 @@ Content = str | Raw | list[Any] | dict[str, Any] | None
 Role = Literal["user", "system", "assistant", "tool"]
 
 
-class Tokens(Struct, frozen=True):
+class Tokens(Struct, frozen=True, gc=False):
     """The token counts of one response.
 
     Attributes:
@@ -78,13 +78,13 @@ class Session(Struct, kw_only=True):
     time: int | None = None
 
 
-class At(Struct):
+class At(Struct, gc=False):
     """The session was active at this moment, and nothing else is worth a step."""
 
     time: int | None
 
 
-class Prompt(Struct):
+class Prompt(Struct, gc=False):
     """A message that the next request sends.
 
     Attributes:
@@ -101,13 +101,13 @@ class Prompt(Struct):
     inherited: bool = False
 
 
-class Request(Struct):
+class Request(Struct, gc=False):
     """A request was sent to the model: whatever answer was open before has come to its end."""
 
     time: int | None
 
 
-class Text(Struct):
+class Text(Struct, gc=False):
     """Words of an answer, logged apart from its token counts (before or after them).
 
     Attributes:
@@ -123,7 +123,7 @@ class Text(Struct):
     is_piece: bool = False
 
 
-class Response(Struct, kw_only=True):
+class Response(Struct, kw_only=True, gc=False):
     """One response of a model, or one of several rows that repeat it: rows with one key are one response.
 
     Attributes:
@@ -177,7 +177,7 @@ class Response(Struct, kw_only=True):
     is_copy: bool = False
 
 
-class ToolCall(Struct):
+class ToolCall(Struct, gc=False):
     """A tool call of the answer that is open.
 
     Attributes:
@@ -188,6 +188,7 @@ class ToolCall(Struct):
         server: Its MCP server, where the name does not hold it.
         id: The call's id in the conversation; "" = the key.
         superseded_by: As in `Record`.
+        is_copy: It was copied from another session and is not counted.
     """
 
     time: int | None
@@ -197,16 +198,17 @@ class ToolCall(Struct):
     server: str = ""
     id: str = ""
     superseded_by: str = ""
+    is_copy: bool = False
 
 
-class MoreInput(Struct):
+class MoreInput(Struct, gc=False):
     """The next piece of the last tool call's input, for logs that hold it in pieces."""
 
     time: int | None
     text: str
 
 
-class ToolResult(Struct):
+class ToolResult(Struct, gc=False):
     """What a tool gave back.
 
     Attributes:
@@ -271,7 +273,7 @@ class Compaction(Struct):
     facts: Mapping[str, Any] | None = None
 
 
-class Status(Struct):
+class Status(Struct, gc=False):
     """How the session stands: success, error, cancelled …; None = it goes on."""
 
     time: int | None
@@ -285,7 +287,7 @@ class RateLimit(Struct):
     limit: Limit
 
 
-class BadNumber(Struct):
+class BadNumber(Struct, gc=False):
     """A logged number that is none; the driver adds where."""
 
     detail: str
