@@ -52,44 +52,12 @@ class Deviation:
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
-        finding="D1", homes=("claude-1.*",), checks=("extra", "d1"),
-        reason="Rows copied without a request id count as second responses.",
-    ),
-    Deviation(
-        finding="D2", homes=("claude", "claude-2.*"), checks=("sessions", "d2"),
-        reason="A fork whose file name sorts first takes its parent's requests.",
-    ),
-    Deviation(
-        finding="D3", homes=("claude",), checks=("counted", "d3"),
-        reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
-    ),
-    Deviation(
         finding="D11", homes=("codex",), checks=("d11",),
         reason="A fork's file refers to its parent's rows, which are not read; a later change.",
     ),
     Deviation(
-        finding="D15", homes=("claude-th",), checks=("reasoning", "d15"),
-        reason="`usage.output_tokens_details.thinking_tokens` is not read.",
-    ),
-    Deviation(
-        finding="D16", homes=("claude",), checks=("quality", "d16"),
-        reason="An answer that was aborted is called exact.",
-    ),
-    Deviation(
         finding="D17", homes=("claude",), checks=("d17",),
         reason="Snapshots of prompts and the request rows are not read; a later change.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude",), checks=("session_list", "statuses", "d18 sessions"),
-        reason="Sessions without a response are not listed.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude",), checks=("prompts",),
-        reason="Sessions without a response are not listed.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude",), checks=("failed_models", "d18 model"),
-        reason="The model of a failed request is only in the request row before it.",
     ),
     Deviation(
         finding="D18", homes=("claude", "claude-2.*"), checks=("replay", "answers", "d18 sub-agents"),
