@@ -36,13 +36,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from glob import escape, glob
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable
+from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.find_places import expand_places
@@ -74,7 +75,9 @@ from sessionlog.sources.kit import (
     measure,
     name,
     read_duration,
+    read_head,
     read_json,
+    read_sidecar,
     read_time,
     source,
     stem_of,
@@ -86,6 +89,7 @@ from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
 _SYNTHETIC = "<synthetic>"
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _DESKTOP = "local-agent-mode-sessions"
 _RETENTION_DAYS = 30
 _ENDS = ("end_turn", "stop_sequence")
@@ -285,7 +289,7 @@ class State(Struct):
 
 def _begin(path: str) -> State:
     session, is_part = _session_of(path), _is_part(path)
-    kind = name(mapping(_small(_description(path))).get("agentType")) if is_part else ""
+    kind = name(mapping(read_json(read_sidecar(_description(path)))).get("agentType")) if is_part else ""
     return State(session, is_part, _UUID.match(session) is not None, kind)
 
 
@@ -589,17 +593,41 @@ def _is_part(path: str) -> bool:
     return "subagents" in path.split(os.sep) or os.path.basename(path).startswith("agent-")
 
 
+def _subagent_logs(path: str) -> list[str]:
+    """The logs of a session's sub-agents: below its own folder, and in old versions beside it, by their rows."""
+    directory, session = os.path.split(os.path.abspath(path))[0], stem_of(path)
+    if _is_part(path):
+        return []
+    own = os.path.join(directory, session)
+    found = walk_files([own], _is_transcript) if os.path.isdir(own) else ()
+    beside = sorted(glob(os.path.join(escape(directory), "agent-*.jsonl")))
+    return [log for log in (*found, *beside) if isinstance(log, str) and _is_log(log) and _parent_of(log) == session]
+
+
+def _parent_of(path: str) -> str:
+    """The session of a sub-agent's log: by its place, else by its first rows; "" if they name none."""
+    if "subagents" in path.split(os.sep)[1:]:
+        return _session_of(path)
+    try:
+        found = _SESSION_ID.search(read_head(path))
+    except (LogNotReadable, MissingExtra, OSError):
+        return ""
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def _log_names(path: str) -> tuple[str, ...]:
+    """A session's log is named by its file; a sub-agent's by its session too, so that it can be replayed by itself."""
+    parent = _parent_of(path) if _is_part(path) else ""
+    return (f"{parent}/{stem_of(path)}" if parent else stem_of(path),)
+
+
+def _is_transcript(name: str) -> bool:
+    return name.startswith("agent-") and name.endswith(LOG_SUFFIXES)
+
+
 def _description(path: str) -> str:
     """Where a sub-agent's kind is, beside its log."""
     return os.path.join(os.path.dirname(path), f"{stem_of(path)}.meta.json")
-
-
-def _small(path: str) -> Any:
-    """A small JSON file; None when it is missing or damaged."""
-    try:
-        return read_json(files.read_small(path))
-    except LogNotReadable:
-        return None
 
 
 def _list_logs(place: str) -> Iterator[str | Problem]:
@@ -655,7 +683,7 @@ def _retention(env: Mapping[str, str]) -> Retention:
     configs = [one for one in configs if os.path.basename(one) != "projects"] or configs
     paths = [os.path.join(config, "settings.json") for config in configs]
     path = next(filter(files.stat_path, paths), paths[-1])
-    days = mapping(_small(path)).get("cleanupPeriodDays")
+    days = mapping(read_json(read_sidecar(path))).get("cleanupPeriodDays")
     is_known = type(days) is int and days >= 0
     return Retention(days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}")
 
@@ -684,8 +712,9 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=_session_of,
-    name_sessions=lambda path: (stem_of(path),),
+    name_sessions=_log_names,
     parser_version=2,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
+    subagent_logs=_subagent_logs,
 )

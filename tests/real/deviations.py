@@ -60,10 +60,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("claude", "claude-2.*"), checks=("replay", "answers", "d18 sub-agents"),
-        reason="The replay of a session leaves out its sub-agents' logs.",
-    ),
-    Deviation(
         finding="D18", homes=("codex",), checks=("replay",),
         reason="The replay of a review leaves out what it used.",
     ),

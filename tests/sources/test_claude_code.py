@@ -127,7 +127,7 @@ def test_retention_is_read_from_the_settings(tmp_path):
 def test_sessions_are_named_by_their_files():
     """A sub-agent's file can be asked for by its own name, packed or not."""
     assert list(SOURCE.name_sessions("/p/s-1.jsonl.zst")) == ["s-1"]
-    assert list(SOURCE.name_sessions("/p/s-1/subagents/agent-a.jsonl")) == ["agent-a"]
+    assert list(SOURCE.name_sessions("/p/s-1/subagents/agent-a.jsonl")) == ["s-1/agent-a"]
 
 
 def test_a_response_has_its_first_rows_time_and_the_wait_until_its_last():
@@ -227,7 +227,7 @@ def test_reads_failures_compactions_and_echoes():
     assert of_type(log("api-error"), "llm.response")[-1]["error"] == "API Error: 529 overloaded_error"
     assert of_type(log("not-the-users-words"), "compaction.end")[0]["tokens_before"] == 155_000
     echoed = of_type(log("progress-echo"), "llm.response")
-    assert [data["usage"]["output"] for data in echoed] == [30, 3, 60]
+    assert [data["usage"]["output"] for data in echoed] == [30, 140, 60]
     assert of_type(log("partial"), "llm.response")[0]["quality"] == "partial"
 
 
@@ -235,7 +235,11 @@ def test_reads_failures_compactions_and_echoes():
 def test_events_and_records_tell_the_same_tokens(path):
     """Each response is told once, with the tokens of its best record."""
     best = {}
-    records = [record for session in SOURCE.scan(str(path), None).sessions for record in session.records]
+    logs = [str(path), *SOURCE.subagent_logs(str(path))]
+    sessions = [session for log in logs for session in SOURCE.scan(log, None).sessions]
+    records = [record for session in sessions for record in session.records]
+    originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
+    records = [one for one in records if one.copy_rank == CopyRank.ORIGINAL or one.family not in originals]
     for record in (record for record in records if record.requests):
         weight = (record.copy_rank, record.usage.output, record.usage.total)
         best[record.key] = max(best.get(record.key, (weight, record)), (weight, record), key=lambda pair: pair[0])
