@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, parse_time
 from sessionlog.sources import native
-from sessionlog.sources.gather import first_words
+from sessionlog.sources.contents import first_words
 from sessionlog.sources.registry import load_source
 from tests.bench import agent_homes, corpus
 from tests.sources.homes import all_cases, build_home
