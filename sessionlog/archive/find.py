@@ -113,13 +113,21 @@ def _source_of(entry: Entry) -> Source:
 
 
 def _as_it_was(source: Source, place: str) -> Source:
-    """A source whose problems are those of the original, not of a copy that is soon gone."""
+    """A source whose problems and folders are those of the original, not of a copy that is soon gone."""
 
     def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
         for item in source.read(path, session_id):
-            yield _renamed(item, place) if isinstance(item, Problem) else item
+            yield _renamed(item, place) if isinstance(item, Problem) else _in_its_folder(item, place)
 
     return replace(source, read=read)
+
+
+def _in_its_folder(event: Event, place: str) -> Event:
+    """An event whose working folder is the original's: a few sources know it by the place of the log alone."""
+    work_dir = event.data.get("work_dir") if event.seq == 0 and isinstance(event.data, dict) else None
+    if not isinstance(work_dir, str) or not work_dir.startswith(place):
+        return event
+    return replace(event, data={**event.data, "work_dir": work_dir.removeprefix(place)})
 
 
 def _renamed(problem: Problem, place: str) -> Problem:

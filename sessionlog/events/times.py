@@ -14,7 +14,9 @@ _EPOCH_DAYS = 719_163  # date(1970, 1, 1).toordinal()
 _REMEMBERED = 4096
 _LIMIT = 2**63
 _SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, milli-, microseconds; else nanoseconds
-_minutes: dict[str, int] = {}  # a log's lines share their minutes, and a look-up costs a quarter of the arithmetic
+_hours: dict[str, int] = {}  # a log's lines share their hours, and three look-ups cost a tenth of the arithmetic
+_seconds: dict[str, int] = {}
+_fractions: dict[str, int] = {}
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII
 )
@@ -27,21 +29,26 @@ def parse_time(text: object) -> int | None:
     """
     if not isinstance(text, str):
         return None
-    known = _minutes.get(text[:17])
-    if known is not None and text.isascii():
-        second, fraction = text[17:19], text[20:-1]
-        if second.isdigit() and second < "60" and text[19:20] == "." and text[-1] == "Z" and fraction.isdigit():
-            return known + int(second) * SECOND + int(fraction[:9].ljust(9, "0"))
-    time_ns, minute_ns = _parse(text)
-    if minute_ns is not None:
-        if len(_minutes) >= _REMEMBERED:
-            _minutes.clear()
-        _minutes[text[:17]] = minute_ns
+    try:
+        return _hours[text[:14]] + _seconds[text[14:20]] + _fractions[text[20:]]
+    except KeyError:
+        time_ns, hour_ns = _parse(text)
+    if time_ns is not None and hour_ns is not None and text[19:20] == ".":
+        second_ns, fraction_ns = divmod(time_ns - hour_ns, SECOND)
+        _remember(_hours, text[:14], hour_ns)
+        _remember(_seconds, text[14:20], second_ns * SECOND)
+        _remember(_fractions, text[20:], fraction_ns)
     return time_ns
 
 
+def _remember(known: dict[str, int], part: str, time_ns: int) -> None:
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[part] = time_ns
+
+
 def _parse(text: str) -> tuple[int | None, int | None]:
-    """Return the instant, and that of its minute where the text is written as loggers write it (UTC, `Z`)."""
+    """Return the instant, and that of its hour where the text is written as loggers write it (UTC, `Z`)."""
     match = _RFC3339.match(text)
     if match is None:
         return None, None
@@ -54,10 +61,11 @@ def _parse(text: str) -> tuple[int | None, int | None]:
         return None, None
     if hour > "23" or minute > "59" or second > "60":
         return None, None
-    minute_ns = (days * 1440 + int(hour) * 60 + int(minute)) * 60 * SECOND
-    time_ns = minute_ns + min(int(second), 59) * SECOND + (int(fraction.ljust(9, "0")) if fraction else 0)
+    hour_ns = (days * 24 + int(hour)) * 3600 * SECOND
+    time_ns = hour_ns + (int(minute) * 60 + min(int(second), 59)) * SECOND
+    time_ns += int(fraction.ljust(9, "0")) if fraction else 0
     if not sign:
-        return time_ns, minute_ns
+        return time_ns, hour_ns
     if off_h > "23" or off_m > "59":
         return None, None
     offset_ns = (int(off_h) * 60 + int(off_m)) * 60 * SECOND

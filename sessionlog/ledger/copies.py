@@ -3,10 +3,10 @@
 The source names a response by its key; the rules are the same for all sources and do not depend on the order in which
 logs are read (the tests try every order):
 
-- Copies of one key: the higher copy_rank wins, then the greatest output, then the greatest total. Its counts, cost and
-  speed are the record's; session, project and time are those of the earliest copy of that copy_rank (time, then path).
-- A record that is not ORIGINAL does not count beside an ORIGINAL one of its family.
-- What another known session tells better does not count, where the copies of the winning copy_rank say so.
+- Copies of one key: the higher rank wins, then the greatest output, then the greatest total. Its counts, cost and
+  speed are the record's; session, project and time are those of the earliest copy of that rank (time, then path).
+- Beside a copied or an original one of its family a record of a lower rank does not count.
+- What another known session has better does not count, where the copies of the winning rank say so.
 
 So a record may be put together from two copies: then neither counts, but a row made of both.
 """
@@ -84,10 +84,9 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
         best = _best(list(group))
         found.append(_winner(best, names))
         superseded.append(any(_is_superseded(copy[_SUPERSEDED_BY], known) for copy in best))
-    if any(winner.counts[_RANK] == CopyRank.ORIGINAL for winner in found):
-        pairs = [(w, h) for w, h in zip(found, superseded, strict=True) if w.counts[_RANK] == CopyRank.ORIGINAL]
-    else:
-        pairs = list(zip(found, superseded, strict=True))
+    top = max((winner.counts[_RANK] for winner in found), default=0)
+    least = top if top >= CopyRank.COPIED else CopyRank.EMBEDDED
+    pairs = [(w, s) for w, s in zip(found, superseded, strict=True) if w.counts[_RANK] >= least]
     return [winner for winner, is_superseded in pairs if not is_superseded]
 
 

@@ -20,6 +20,7 @@ _FROM_1 = (
     "ALTER TABLE sessions RENAME TO all_sessions",
     "ALTER TABLE all_sessions ADD COLUMN elsewhere INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses RENAME COLUMN standing TO copy_rank",
+    "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
     "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",

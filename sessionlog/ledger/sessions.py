@@ -50,10 +50,10 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
     other's turns, so the one that has the most of them counts.
     """
     mains = [one for one in told if not one.part] or told
-    begun = sorted(mains, key=lambda one: (one.start_ns is None, one.start_ns or 0, _path(one)))
+    begun = sorted(mains, key=_begin)
     ended = sorted(mains, key=lambda one: (one.last_ns is not None, one.last_ns or 0, _path(one)))
     metadata: dict[str, Any] = {}
-    for one in reversed(begun):
+    for one in sorted(mains, key=_begin, reverse=True):  # of two scans of one log, the later one
         metadata |= one.metadata
     return replace(
         begun[0],
@@ -79,6 +79,10 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
 def _first(names: Iterable[str]) -> str:
     """The first that is told, empty for none."""
     return next((name for name in names if name not in {"", UNKNOWN}), "")
+
+
+def _begin(session: ScannedSession) -> tuple[bool, int, bytes]:
+    return session.start_ns is None, session.start_ns or 0, _path(session)
 
 
 def _path(session: ScannedSession) -> bytes:

@@ -70,37 +70,41 @@ class Rows:
         self._file.close()
 
     @property
+    def tail(self) -> bytes:
+        """The last line as far as it goes, where it has no newline: what `last` decodes."""
+        return self._tail
+
+    @property
     def place(self) -> str:
         """A name for the line last given that no other line has: for records whose log gives them none."""
         return f"{self._name}@{self.start}"
 
     def lines(self) -> Iterator[bytes | Problem]:
         """Yield the whole lines, newline included; a line beyond the limit is skipped in pieces and named."""
-        limit = self._max_line
-        while piece := self._file.readline(limit + 1):
-            if not piece.endswith(b"\n"):
-                if len(piece) <= limit:
-                    self._tail = piece
-                    return
-                skipped = self._skip(len(piece))
-                if not skipped:
-                    return
-                yield self._too_long(skipped)
+        readline, limit = self._file.readline, self._max_line + 1
+        while piece := readline(limit):
+            if piece.endswith(b"\n"):
+                self.line += 1
+                self.start = self.offset
+                self.offset += len(piece)
+                yield piece
                 continue
-            self._advance(len(piece))
-            yield piece
-
-    def _advance(self, length: int) -> None:
-        self.line += 1
-        self.start = self.offset
-        self.offset += length
+            if len(piece) < limit:
+                self._tail = piece
+                return
+            skipped = self._skip(len(piece))
+            if not skipped:
+                return
+            yield self._too_long(skipped)
 
     def _skip(self, length: int) -> int:
         """Go past the rest of an over-long line; 0 when it has no end yet."""
         while piece := self._file.readline(1 << 20):
             length += len(piece)
             if piece.endswith(b"\n"):
-                self._advance(length)
+                self.line += 1
+                self.start = self.offset
+                self.offset += length
                 return length
         self._endless = length
         return 0

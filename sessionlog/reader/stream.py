@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -73,23 +73,12 @@ class _Pretty:
 class EventStream:
     """The state between two reads of one file: where we are, and what is not finished yet.
 
-    Whole lines for which `passes_over` is true are not decoded.
-
     The place to begin again is never inside a line, nor inside an object that is spread over lines and has no end yet.
     """
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        max_line: int = MAX_LINE,
-        line: int = 0,
-        offset: int = 0,
-        passes_over: Callable[[bytes], bool] | None = None,
-    ) -> None:
+    def __init__(self, path: str, *, max_line: int = MAX_LINE, line: int = 0, offset: int = 0) -> None:
         self._path = path
         self._max_line = max_line
-        self._passes_over = passes_over
         self._line = line
         self._offset = offset
         self._tail = b""  # an unfinished last line
@@ -100,16 +89,6 @@ class EventStream:
     def line(self) -> int:
         """Lines finished so far."""
         return self._line if self._pretty is None else self._pretty.line - 1
-
-    @property
-    def max_line(self) -> int:
-        """Bytes of a line that are decoded whole."""
-        return self._max_line
-
-    @property
-    def skipping(self) -> bool:
-        """An over-long line is going by."""
-        return self._skipping > 0
 
     @property
     def between(self) -> bool:
@@ -142,7 +121,7 @@ class EventStream:
             self._tail = piece
 
     def pass_by(self, lines: int, size: int) -> None:
-        """Go on behind whole lines that somebody else has accounted for; only where the stream is `between` lines."""
+        """Go on behind whole lines that the caller has decoded; only where the stream is `between` lines."""
         self._line += lines
         self._offset += size
 
@@ -155,8 +134,6 @@ class EventStream:
             if self._pretty is not None:
                 yield from self._give_up_pretty(self._pretty)
             yield self._problem(self._too_long(length), self._line, start)
-            return
-        if self._passes_over is not None and self._pretty is None and self._passes_over(piece):
             return
         yield from self._decode(piece, self._line, start)
 

@@ -17,7 +17,8 @@ from sessionlog.events.damaged import without_surrogates
 from sessionlog.sources.steps import Content
 
 _PROMPT_LENGTH = 200
-_QUOTE = b'"'
+_QUOTE = ord('"')
+_THOUGHTS = ("reasoning", "summary_text", "reasoning_text")
 
 
 def read_json(value: Any) -> Any:
@@ -57,7 +58,7 @@ def text_of(content: Content) -> str:
     for part in parts_of(content):
         text, kind = part.get("text"), part.get("type")
         if isinstance(text, str):
-            if kind != "reasoning" and part.get("thought") is not True:
+            if kind not in _THOUGHTS and part.get("thought") is not True:
                 texts.append(text)
         elif isinstance(kind, str) and kind.removesuffix("_url") in {"image", "document", "audio", "video", "file"}:
             texts.append(f"[{kind.removesuffix('_url')}]")
@@ -71,7 +72,7 @@ def reasoning_of(content: Content) -> str:
         return content
     texts = []
     for part in parts_of(content):
-        is_thought = part.get("type") == "reasoning" or part.get("thought") is True
+        is_thought = part.get("type") in _THOUGHTS or part.get("thought") is True
         text = part.get("thinking", part.get("text") if is_thought else None)
         if isinstance(text, str):
             texts.append(text)
@@ -92,10 +93,10 @@ def measure(content: Content) -> int:
     """Return the bytes of the text that a content holds, as UTF-8; of JSON that is not decoded, with its escapes."""
     is_raw = isinstance(content, Raw)
     if is_raw:
-        data = bytes(content)  # type: ignore[arg-type] # a Raw is a buffer
-        if data.startswith(_QUOTE):
-            return len(data) - 2
-        content = read_json(data)
+        data = memoryview(content)  # type: ignore[arg-type] # a Raw is a buffer
+        if data.nbytes and data[0] == _QUOTE:
+            return data.nbytes - 2
+        content = read_json(content)
     size, parts = 0, [content]
     while parts:
         part = parts.pop()

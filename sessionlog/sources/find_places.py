@@ -58,7 +58,7 @@ def watched_prefixes(env: Env, places: Iterable[Place | str]) -> Iterator[tuple[
     for pattern in _patterns(env, places):
         parts = pattern.split(os.sep)
         for number, part in enumerate(parts):
-            if "*" in part:
+            if "*" in os.sep.join(parts[: number + 1]):
                 for folder in _matches(os.sep.join(parts[:number])):
                     yield folder or os.sep, part.partition("*")[0]
 

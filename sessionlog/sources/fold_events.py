@@ -50,9 +50,9 @@ class _Call:
     @property
     def arguments(self) -> Any:
         """What the tool was called with; a text that holds JSON is decoded."""
-        given = self.input
-        decoded = read_json(given) if not isinstance(given, str) or given.startswith("{") else given
-        return given if decoded is None and not isinstance(given, Raw) else decoded
+        given = read_json(self.input) if isinstance(self.input, Raw) else self.input
+        decoded = read_json(given) if isinstance(given, str) and given.startswith("{") else given
+        return given if decoded is None else decoded
 
 
 @dataclass(slots=True)
@@ -141,7 +141,8 @@ class EventFold:
         elif isinstance(step, Response):
             yield from self._response(step)
         elif isinstance(step, ToolResult) and not step.pending:
-            if any(call.key == step.key for call in self._main.calls):
+            is_remembered = step.key in self._calls
+            if any(call.key == step.key for call in self._main.calls) or (self._main.counted and not is_remembered):
                 self._main.results.append(step)
             else:
                 yield from self._start(step.time)
@@ -166,7 +167,7 @@ class EventFold:
             return
         if step.inherited is not None:
             self._inherited = step.inherited
-        for name in ("branch", "version", "provider", "model", "system_prompt"):
+        for name in ("branch", "version", "provider", "model", "system_prompt", "context_window"):
             value = getattr(step, name)
             if value:
                 setattr(self._context, name, value)
@@ -270,6 +271,7 @@ class EventFold:
             "cost_usd": None if record.cost_nano is None else usd(record.cost_nano),
             "latency_ms": record.latency_ms,
             "model": record.model if is_known else None,
+            "context_window": self._context.context_window or None,
             "attempt": self._attempt(record),
             "key": record.key,
             "quality": None if record.quality == "exact" else record.quality,

@@ -112,6 +112,7 @@ class SessionState(Struct):
     version: str = UNKNOWN
     provider: str = UNKNOWN
     model: str = UNKNOWN
+    context_window: int = 0
     threads: dict[str, Thread] = {}
     calls: dict[str, ToolUse] = {}
     responses: int = 0
@@ -320,6 +321,7 @@ class UsageFold:
         session.version = cut_name(step.version) or session.version
         session.provider = cut_name(step.provider) or session.provider
         session.model = cut_name(step.model) or session.model
+        session.context_window = step.context_window or session.context_window
         if step.time is not None:
             self._touch(step.time)
 
@@ -372,17 +374,15 @@ class UsageFold:
 
     def _response(self, step: Response) -> None:
         time_ns, tokens = step.time, step.tokens
-        session = self._touch(time_ns)
-        if tokens is None and not step.failed:
-            self._begin_answer(session, time_ns)
-            return
-        if tokens is not None and tokens.issues:
+        session = self.session_now if step.is_copy else self._touch(time_ns)
+        if tokens is not None:
             for issue in tokens.issues:
                 self._bad_number(BadNumber(issue))
-        if step.failed:
-            self._set_status(session, "error", step.error)
-        elif step.rank != _EMBEDDED:
-            self._set_status(session, None, "")
+        elif not step.failed:
+            self._begin_answer(session, time_ns)
+            return
+        if step.rank != _EMBEDDED and not step.is_copy:
+            self._set_status(session, "error" if step.failed else None, step.error)
         key = step.key or self._place()[0]
         known = self._open.get((session.id, key, step.rank))
         if known is None:
@@ -394,7 +394,7 @@ class UsageFold:
 
     def _open_response(self, session: SessionState, step: Response, key: str) -> None:
         thread = self._open_answer(session, key)
-        asked_ns = thread.begun_ns if step.asked is None else step.asked
+        asked_ns = thread.begun_ns if step.asked is None and not step.is_copy else step.asked
         if thread.asked_ns == thread.begun_ns:
             thread.asked_ns = None  # answered now: when the next response was asked for is another matter
         time_ns = step.time
@@ -406,7 +406,7 @@ class UsageFold:
         if model and step.rank != _EMBEDDED and not self._thread_id:
             session.model = model
         active_ms = 0
-        if step.rank != _EMBEDDED:
+        if step.rank != _EMBEDDED and not step.is_copy:
             active_ms, session.active_ns = divmod(session.active_ns, _MS)
         record = Record(
             time_ns=time_ns,
@@ -435,7 +435,7 @@ class UsageFold:
         self._open[session.id, key, step.rank] = OpenResponse(
             record, session.id, self._thread_id, asked_ns, time_ns, step.finish
         )
-        session.responses += 1
+        session.responses += not session.inherited
         thread.responses += 1
         if len(self._open) > _OPEN_RESPONSES:
             self._close(self._open.pop(next(iter(self._open))))
@@ -450,7 +450,8 @@ class UsageFold:
             if known.ended_ns is None or time_ns > known.ended_ns:
                 known.ended_ns = time_ns
         usage = _NOTHING if step.tokens is None else step.tokens.usage
-        is_greater = (usage.output, usage.total) > (record.usage.output, record.usage.total)
+        before = record.usage
+        is_greater = usage.output > before.output or (usage.output == before.output and usage.total > before.total)
         if is_greater or step.finish or record.quality == "exact":
             record.quality = step.quality
         if is_greater:
@@ -485,6 +486,8 @@ class UsageFold:
         self._records.setdefault(session_id, []).append(record)
 
     def _call(self, step: ToolCall) -> None:
+        if step.is_copy:
+            return
         session = self._touch(step.time)
         thread = self._begin_answer(session, step.time)
         tools = self._tools.setdefault(session.id, {})
@@ -579,7 +582,8 @@ class UsageFold:
     def _set_status(self, session: SessionState, status: str | None, error: str) -> None:
         if not self._thread_id and not session.inherited:
             session.status = status
-            session.error = first_words(error) or session.error
+            if error:
+                session.error = first_words(error) or session.error
 
     def _limit(self, step: RateLimit) -> None:
         self.limits[step.limit.name] = step.limit
@@ -634,11 +638,12 @@ class UsageFold:
             parent=session.parent,
             start_ns=session.start_ns,
             last_ns=session.last_ns,
-            status=session.status,
+            status=None if is_part else session.status,
             project=session.project,
             harness=session.harness or self._harness,
-            prompt=session.prompt or first_words(session.title),
-            error=session.error if session.status == "error" else "",
+            metadata={"context_window": session.context_window} if session.context_window and not is_part else {},
+            prompt="" if is_part else session.prompt or first_words(session.title),
+            error=session.error if session.status == "error" and not is_part else "",
             turns=None if has_no_turns else session.turns,
             last_turn_ns=None if has_no_turns else session.last_turn_ns,
             counted=is_part or bool(session.responses or session.totals or not session.turns),

@@ -84,7 +84,6 @@ __all__ = [
     "RateLimit",
     "Request",
     "Response",
-    "Retention",
     "Role",
     "Session",
     "Source",
@@ -331,7 +330,7 @@ def source(
         list_logs: A place → its logs; in place of `logs`.
         not_logs: A regular expression of what are no logs, searched in their paths below a place.
         session_of: path → the session that steps belong to before a `Session` step names one.
-        name_sessions: path → the sessions in a log; None = the one of `session_of`.
+        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`.
         is_apart: A log holds many sessions, each read by itself.
         harness: The agent program's name in reports; "" = the id.
         has_totals: `steps` yields `Totals`.
@@ -506,14 +505,16 @@ class _Driver(Generic[R]):
             rows = rows.of_session(session_id) if session_id else rows
         sessions = self._scan(path, None, rows).sessions
         own, known = self._session_of(path), [session.session_id for session in sessions]
-        if session_id is None and self._is_apart and known:
+        named = () if self._is_apart else tuple(self._name_sessions(path))
+        is_apart = self._is_apart or len(named) > 1
+        if session_id is None and is_apart and known:
             session_id = known[0]
         is_other = session_id is not None and session_id in known and session_id != own
-        only = session_id if is_other or self._is_apart else None
+        only = session_id if is_other or is_apart else None
         if self._rows.of_session is not None and session_id not in known and known:
             only = known[0]  # a sub-agent's log has a name of its own and a session that is its parent's
         is_known = session_id is None or self._is_apart or session_id in {own, *known}
-        if not is_known and session_id not in list(self._name_sessions(path)):
+        if not is_known and session_id not in named:
             return
         beside = [] if only else list(self._subagent_logs(path))
         for other in beside:

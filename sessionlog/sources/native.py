@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
 from sessionlog.settings import session_directory
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.fizeau_dialect import is_native
+from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
 from sessionlog.sources.kit import (
     UNKNOWN,
     At,
@@ -139,8 +140,9 @@ class _Reading:
     def rows(self) -> Iterator[Row | Problem]:
         """Yield the events of the whole lines."""
         stream, readline, decode = self._stream, self._file.readline, _ROW.decode
+        is_between = True
         while piece := readline(MAX_SCAN_LINE + 1):
-            if stream.between and piece[-1] == _NEWLINE:
+            if is_between and piece[-1] == _NEWLINE:
                 try:
                     row = decode(piece)
                 except MISFITS:
@@ -158,6 +160,7 @@ class _Reading:
                 self.line, self.offset = stream.line, stream.offset
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
+            is_between = stream.between
 
     def last(self) -> Iterator[Row | Problem]:
         """Yield what the file ends with."""
@@ -256,34 +259,46 @@ class State(Struct, omit_defaults=True):
 
 
 def steps(row: Row, state: State) -> Iterable[Step]:
-    """What an event means."""
-    time_ns = parse_time(row.ts)
+    """What an event means; while the session is only active, one step in five minutes says so."""
+    time_ns, before_ns, told_ns = parse_time(row.ts), state.last_ns, state.told_ns
+    is_near = False
     if time_ns is not None:
-        state.last_ns = time_ns
-        if state.first_ns is None:
+        if told_ns is None or before_ns is None:
             state.first_ns = time_ns
-    data = row.data
-    match row.type:
-        case "llm.request":
-            _request(time_ns, data or _NO_DATA, state)
-        case "llm.response":
-            return (_response(row, data or _NO_DATA, state),)
-        case "tool.call":
-            return _call(data or _NO_DATA, state)
-        case "session.start" if not state.has_start:
-            state.has_start, state.start_ns = True, time_ns
-            if data is not None:
-                state.prompt = state.prompt or first_words(data.prompt)
-                state.start = _kept(data)
-        case "session.end":
-            return (At(time_ns), *_end(row, data, state))
-        case "rejected_override":
-            state.is_rejected = True
-            state.error = first_words((data or _NO_DATA).rejection_error) or "pin rejected"
-        case "":
-            state.is_unfinished = True
-            return ()
-    return (At(time_ns),)
+        else:
+            is_near = before_ns <= time_ns <= told_ns + ACTIVE_GAP_NS
+        state.last_ns = time_ns
+    read = _EVENTS.get(row.type)
+    found = read(row, row.data or _NO_DATA, state) if read is not None else ()
+    if is_near and not found:
+        return ()
+    state.told_ns = state.last_ns
+    found = found or (At(time_ns),)
+    return found if is_near or before_ns == told_ns else (At(before_ns), *found)
+
+
+def _finish(state: State) -> Iterable[Step]:
+    """The last moment of activity."""
+    return () if state.last_ns == state.told_ns else (At(state.last_ns),)
+
+
+def _start(row: Row, data: Data, state: State) -> tuple[Step, ...]:
+    if not state.has_start:
+        state.has_start, state.start_ns = True, parse_time(row.ts)
+        state.prompt = state.prompt or first_words(data.prompt)
+        state.start = _kept(data) if row.data is not None else None
+    return ()
+
+
+def _reject(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
+    state.is_rejected = True
+    state.error = first_words(data.rejection_error) or "pin rejected"
+    return ()
+
+
+def _stop(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
+    state.is_unfinished = True
+    return ()
 
 
 def _kept(data: Data) -> Data:
@@ -292,16 +307,17 @@ def _kept(data: Data) -> Data:
     return data
 
 
-def _request(time_ns: int | None, data: Data, state: State) -> None:
+def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     messages = data.messages or []
     state.is_ended, state.asked = False, name(data.model)
     if not state.prompt:
         words = (first_words(message.content) for message in messages if message.role == "user")
         state.prompt = next(filter(None, words), "")
-    state.turns.add(messages, time_ns, is_only_new=bool(data.earlier_messages))
+    state.turns.add(messages, parse_time(row.ts), is_only_new=bool(data.earlier_messages))
+    return ()
 
 
-def _response(row: Row, data: Data, state: State) -> Response:
+def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     usage, issues = read_usage(data.usage)
     cost_nano, issue = read_usd(data.cost_usd)
     attempt, is_failed = mapping(data.attempt), bool(data.error)
@@ -312,7 +328,7 @@ def _response(row: Row, data: Data, state: State) -> Response:
     state.is_ended = False
     state.responses += 1
     state.has_price |= cost_nano is not None or not is_failed or bool(usage)
-    return Response(
+    response = Response(
         time=state.last_ns,
         tokens=Tokens(usage, _complaints(row, *issues, issue)),
         provider=name(attempt.get("provider_system")) or UNKNOWN,
@@ -323,9 +339,10 @@ def _response(row: Row, data: Data, state: State) -> Response:
         failed=is_failed,
         final=True,
     )
+    return (response,)
 
 
-def _call(data: Data, state: State) -> tuple[Step, ...]:
+def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
     key = f"{state.path}#{state.calls}"
     state.calls += 1
     state.is_ended = False
@@ -335,10 +352,9 @@ def _call(data: Data, state: State) -> tuple[Step, ...]:
     )
 
 
-def _end(row: Row, data: Data | None, state: State) -> Iterator[Step]:
+def _end(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     """Close a run: it covers the responses since the end before; a second end of the same run replaces the first."""
-    first, is_empty = 0, data is None
-    data = data or Data()
+    first = 0
     if state.ends:
         last = state.ends[-1]
         first = last.until
@@ -346,9 +362,22 @@ def _end(row: Row, data: Data | None, state: State) -> Iterator[Step]:
             first = state.ends.pop().first
     total, issues = read_usage(data.tokens)
     cost_nano, issue = read_usd(data.cost_usd)
-    yield from map(BadNumber, _complaints(row, *issues, issue))
-    state.ends.append(End(_kept(data), is_empty, state.last_ns, total, cost_nano, first, state.responses))
+    is_empty = row.data is None
+    kept = data if is_empty else _kept(data)
+    state.ends.append(End(kept, is_empty, state.last_ns, total, cost_nano, first, state.responses))
     state.is_ended = True
+    return (At(state.last_ns), *map(BadNumber, _complaints(row, *issues, issue)))
+
+
+_EVENTS: dict[str, Callable[[Row, Data, State], tuple[Step, ...]]] = {
+    "session.start": _start,
+    "session.end": _end,
+    "llm.request": _request,
+    "llm.response": _response,
+    "tool.call": _call,
+    "rejected_override": _reject,
+    "": _stop,
+}
 
 
 def _complaints(row: Row, *issues: str | None) -> tuple[str, ...]:
@@ -589,6 +618,7 @@ SOURCE = replace(
         steps=steps,
         state=State,
         state_type=State,
+        finish=_finish,
         complete=_complete,
         basis=_basis,
         gives_last_again=True,

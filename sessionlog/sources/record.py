@@ -28,12 +28,14 @@ LONGEST_NAME = 400
 
 
 class CopyRank(IntEnum):
-    """How much a copy of a response is worth beside another one."""
+    """How much a copy of a response is worth beside another one. Ledgers store these numbers."""
 
-    EMBEDDED = 0
+    EMBEDDED = -1
     """Embedded in another session's progress reports, often half-way through."""
-    SIDECHAIN = 1
+    SIDECHAIN = 0
     """In a side conversation, which may be a replay of its parent."""
+    COPIED = 1
+    """Copied into a forked or resumed session."""
     ORIGINAL = 2
     """Where the response was made."""
 
@@ -60,7 +62,7 @@ class Record:
         key: Names the response within its source, wherever it is copied to; empty when nothing ever copies it.
         family: What copies under another key have in common with this one; empty when there are no such copies.
         copy_rank: Of copies with one key the one of higher copy_rank wins, then the greatest output, then the greatest
-            total. A record that is not ORIGINAL does not count beside an ORIGINAL one of its family.
+            total. Beside a COPIED or an ORIGINAL one of its family a record of a lower rank does not count.
         superseded_by: `source:session` whose own log has this response too, and better: where that session is known,
             this record does not count.
         project: The working folder at that moment; empty = the session's.

@@ -22,7 +22,7 @@ Content = str | Raw | list[Any] | dict[str, Any] | None
 Role = Literal["user", "system", "assistant", "tool"]
 
 
-class Tokens(Struct, frozen=True):
+class Tokens(Struct, frozen=True, gc=False):
     """The token counts of one response.
 
     Attributes:
@@ -55,6 +55,7 @@ class Session(Struct, kw_only=True):
         harness: The agent program, where it is not the source's own.
         title: The session's name, which stands for the prompt where there is none.
         system_prompt: The system prompt.
+        context_window: The size of the model's context window in tokens, where that is logged.
         time: When this became known.
     """
 
@@ -73,16 +74,17 @@ class Session(Struct, kw_only=True):
     harness: str = ""
     title: str = ""
     system_prompt: str = ""
+    context_window: int = 0
     time: int | None = None
 
 
-class At(Struct):
+class At(Struct, gc=False):
     """The session was active at this moment, and nothing else is worth a step."""
 
     time: int | None
 
 
-class Prompt(Struct):
+class Prompt(Struct, gc=False):
     """A message that the next request sends.
 
     Attributes:
@@ -99,13 +101,13 @@ class Prompt(Struct):
     inherited: bool = False
 
 
-class Request(Struct):
+class Request(Struct, gc=False):
     """A request was sent to the model: whatever answer was open before has come to its end."""
 
     time: int | None
 
 
-class Text(Struct):
+class Text(Struct, gc=False):
     """Words of an answer, logged apart from its token counts (before or after them).
 
     Attributes:
@@ -121,7 +123,7 @@ class Text(Struct):
     is_piece: bool = False
 
 
-class Response(Struct, kw_only=True):
+class Response(Struct, kw_only=True, gc=False):
     """One response of a model, or one of several rows that repeat it: rows with one key are one response.
 
     Attributes:
@@ -147,6 +149,7 @@ class Response(Struct, kw_only=True):
         superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
+        is_copy: It was copied from another session and says nothing of this one (its `rank` says how it counts).
     """
 
     time: int | None
@@ -171,9 +174,10 @@ class Response(Struct, kw_only=True):
     superseded_by: str = ""
     speed: str = ""
     service_tier: str = ""
+    is_copy: bool = False
 
 
-class ToolCall(Struct):
+class ToolCall(Struct, gc=False):
     """A tool call of the answer that is open.
 
     Attributes:
@@ -184,6 +188,7 @@ class ToolCall(Struct):
         server: Its MCP server, where the name does not hold it.
         id: The call's id in the conversation; "" = the key.
         superseded_by: As in `Record`.
+        is_copy: It was copied from another session and is not counted.
     """
 
     time: int | None
@@ -193,16 +198,17 @@ class ToolCall(Struct):
     server: str = ""
     id: str = ""
     superseded_by: str = ""
+    is_copy: bool = False
 
 
-class MoreInput(Struct):
+class MoreInput(Struct, gc=False):
     """The next piece of the last tool call's input, for logs that hold it in pieces."""
 
     time: int | None
     text: str
 
 
-class ToolResult(Struct):
+class ToolResult(Struct, gc=False):
     """What a tool gave back.
 
     Attributes:
@@ -267,7 +273,7 @@ class Compaction(Struct):
     facts: Mapping[str, Any] | None = None
 
 
-class Status(Struct):
+class Status(Struct, gc=False):
     """How the session stands: success, error, cancelled …; None = it goes on."""
 
     time: int | None
@@ -281,7 +287,7 @@ class RateLimit(Struct):
     limit: Limit
 
 
-class BadNumber(Struct):
+class BadNumber(Struct, gc=False):
     """A logged number that is none; the driver adds where."""
 
     detail: str

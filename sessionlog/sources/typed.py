@@ -141,8 +141,15 @@ class TypedRows(Generic[T]):
 
     def last(self, rows: Rows) -> Iterator[T | Problem]:
         """Yield the row of a last line without its newline, and what is wrong with the file's end."""
+        try:
+            typed = self._typed.decode(rows.tail)
+        except MISFITS:
+            typed = None
         for item in rows.last():
-            yield from self._fitted(item)
+            if typed is not None and not isinstance(item, Problem):
+                yield typed
+            else:
+                yield from self._fitted(item)
 
     def _leniently(self, rows: Rows, line: bytes | Problem) -> Iterator[T | Problem]:
         if isinstance(line, Problem):

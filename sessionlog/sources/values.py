@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import ntpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
-from sessionlog.sources.record import read_name
+from sessionlog.sources.record import LONGEST_NAME
 from sessionlog.sources.steps import Tokens
 
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
@@ -33,7 +33,7 @@ def read_duration(value: Any) -> float | None:
 
 def name(value: Any) -> str:
     """Return a logged name, cut; "" for what is no name."""
-    return read_name(value) or ""
+    return value[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
 def text(value: Any) -> str:
@@ -94,18 +94,30 @@ def tokens(
     else:
         given = lambda field, _data=data: getattr(_data, field, None)  # noqa: E731 - as dict.get
     names = (input, output, cache_read, cache_write, cache_write_1h, reasoning)
+    counts, issues = read_counts(names, [given(field) if field else 0 for field in names], where)
+    return Tokens(disjoint(*counts, is_inclusive=is_inclusive, is_reasoning_apart=is_reasoning_apart), issues)
+
+
+def read_counts(names: Sequence[str], values: Sequence[Any], where: str = "") -> tuple[Sequence[int], tuple[str, ...]]:
+    """Return logged counts, and which of them (by these names, behind `where`) were none."""
+    for value in values:
+        if type(value) is not int or value < 0 or value > MAX_COUNT:
+            break
+    else:
+        return values, ()
     counts: list[int] = []
     issues: tuple[str, ...] = ()
-    for field in names:
-        value = given(field) if field else 0
-        if type(value) is int and 0 <= value <= MAX_COUNT:
+    for value in values:
+        if value is None:
+            counts.append(0)
+        elif type(value) is int and 0 <= value <= MAX_COUNT:
             counts.append(value)
         else:
             count, issue = read_count(value)
-            counts.append(count)
             if issue:
-                issues = (*issues, f"{where}{field}: {issue}")
-    return Tokens(disjoint(*counts, is_inclusive=is_inclusive, is_reasoning_apart=is_reasoning_apart), issues)
+                issues = (*issues, f"{where}{names[len(counts)]}: {issue}")
+            counts.append(count)
+    return counts, issues
 
 
 def disjoint(

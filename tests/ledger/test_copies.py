@@ -62,11 +62,13 @@ def specified(entries):
     for name, copies in responses.items():
         copy_rank = max(copy["copy_rank"] for copy in copies)
         best[name] = [copy for copy in copies if copy["copy_rank"] == copy_rank]
-    real = {family for (family, _), copies in best.items() if copies[0]["copy_rank"] == CopyRank.ORIGINAL}
+    top: dict = {}
+    for (family, _), copies in best.items():
+        top[family] = max(top.get(family, CopyRank.EMBEDDED), copies[0]["copy_rank"])
     found = []
     for (family, key), copies in best.items():
         copy_rank = int(copies[0]["copy_rank"])
-        if (family in real and copy_rank < CopyRank.ORIGINAL) or any(
+        if (top[family] >= CopyRank.COPIED and copy_rank < top[family]) or any(
             copy["superseded_by"] in sessions for copy in copies
         ):
             continue

@@ -227,19 +227,12 @@ def test_an_object_spread_too_wide_is_given_up():
     assert 300 < first.length < 320
 
 
-def test_lines_can_be_passed_over_undecoded():
-    """A scan names the lines it does not want; they are counted as lines all the same."""
-    seen = []
-
-    def passes_over(piece):
-        seen.append(piece)
-        return b'"seq":2' in piece
-
-    stream = EventStream("log.jsonl", passes_over=passes_over)
-    items = [*stream.feed(io.BytesIO(line(1) + line(2) + b"x\n" + line(3)))]
-    assert [event.seq for event in events_of(items)] == [1, 3]
-    assert problems_of(items)[0].line == 3
-    assert len(seen) == 4
+def test_lines_that_the_caller_has_decoded_are_counted():
+    """Problems behind them have their place."""
+    stream = EventStream("log.jsonl")
+    stream.pass_by(2, len(line(1) + line(2)))
+    [problem] = problems_of([*stream.feed(io.BytesIO(b"x\n"))])
+    assert (problem.line, problem.offset) == (3, len(line(1) + line(2)))
 
 
 def test_the_place_is_before_an_unfinished_tail():

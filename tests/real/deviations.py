@@ -52,77 +52,16 @@ class Deviation:
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
-        finding="D1", homes=("claude-1.*",), checks=("extra", "d1"),
-        reason="Rows copied without a request id count as second responses.",
-    ),
-    Deviation(
-        finding="D2", homes=("claude", "claude-2.*"), checks=("sessions", "d2"),
-        reason="A fork whose file name sorts first takes its parent's requests.",
-    ),
-    Deviation(
-        finding="D3", homes=("claude",), checks=("counted", "d3"),
-        reason="Requests of /compact have no assistant rows, and `cost-state` rows are not read.",
-    ),
-    Deviation(
-        finding="D8", homes=("codex",), checks=("failures", "statuses", "d8"),
-        reason="`task_complete` with an error is taken for success, and its session is not listed.",
-    ),
-    Deviation(
-        finding="D9", homes=("codex",), checks=("counted", "d9"),
-        reason="`token_usage_record` rows are not read, and the counter comes only after the tool.",
-    ),
-    Deviation(
-        finding="D10", homes=("codex",), checks=("latency", "times", "d10"),
-        reason="A response is timed by the counter, which comes after the tool's output.",
-    ),
-    Deviation(
         finding="D11", homes=("codex",), checks=("d11",),
         reason="A fork's file refers to its parent's rows, which are not read; a later change.",
-    ),
-    Deviation(
-        finding="D15", homes=("claude-th",), checks=("reasoning", "d15"),
-        reason="`usage.output_tokens_details.thinking_tokens` is not read.",
-    ),
-    Deviation(
-        finding="D16", homes=("claude",), checks=("quality", "d16"),
-        reason="An answer that was aborted is called exact.",
     ),
     Deviation(
         finding="D17", homes=("claude",), checks=("d17",),
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex*",),
-        checks=("harness", "d18 harness"),
-        reason="The source does not name the agent program.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude", "codex*"), checks=("session_list", "statuses", "d18 sessions"),
-        reason="Sessions without a response are not listed.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude", "codex*"), checks=("prompts",),
-        reason="Sessions without a response are not listed.",
-    ),
-    Deviation(
-        finding="D18", homes=("codex-0.20.*",), checks=("session_sums", "source", "replay"),
-        reason="Sessions without a response are not listed, and these logs hold no usage at all.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude",), checks=("failed_models", "d18 model"),
-        reason="The model of a failed request is only in the request row before it.",
-    ),
-    Deviation(
-        finding="D18", homes=("claude", "claude-2.*"), checks=("replay", "answers", "d18 sub-agents"),
-        reason="The replay of a session leaves out its sub-agents' logs.",
-    ),
-    Deviation(
         finding="D18", homes=("codex",), checks=("replay",),
         reason="The replay of a review leaves out what it used.",
-    ),
-    Deviation(
-        finding="Codex forks", homes=("codex*",), checks=("codex forks",),
-        reason="History ends with the first second of the file, where turns have no ids.",
     ),
     Deviation(
         finding="", kind=NOT_LOGGED, homes=("kimi", "kimicode"), checks=("reasoning",),

@@ -6,18 +6,21 @@ import os
 import pytest
 
 from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.context.snapshots.logged import read_logged_session
+from sessionlog.context.xray.report import xray
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
-from sessionlog.sources import codex
-from sessionlog.sources.codex import SOURCE, list_logs, locate, name_sessions, read, recognises, scan
-from sessionlog.sources.codex.limits import read_limits
-from sessionlog.sources.codex.thread import read_moment
+from sessionlog.reader.unpack import open_unpacked
+from sessionlog.sources.codex import SOURCE
+from sessionlog.sources.protocol import HEAD
 from sessionlog.sources.record import CopyRank
 from sessionlog.testing import check_source
 from tests.sources.homes import build_home, cases_of
 
 A, B = "019a0000-0001-7000-8000-000000000001", "019a0000-0002-7000-8000-000000000002"
 FORK = "019a0010-0005-7000-8000-000000000005"
+list_logs, locate, name_sessions = SOURCE.list_logs, SOURCE.locate, SOURCE.name_sessions
+read, recognises, scan = SOURCE.read, SOURCE.recognises, SOURCE.scan
 VECTOR = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 
 
@@ -106,7 +109,8 @@ def test_a_home_lists_rollouts_and_the_streams_beside_them(home):
 def test_its_own_logs_are_recognised(case, tmp_path):
     """Each listed log, by its first bytes."""
     for path in list_logs(str(build_home(case, tmp_path))):
-        assert recognises(path, codex._head(path)), path
+        with open_unpacked(path)[0] as file:
+            assert recognises(path, file.read(HEAD)), path
 
 
 @pytest.mark.parametrize(
@@ -262,7 +266,7 @@ def test_a_rollout_reads_as_a_conversation(home):
     assert asked["messages"][-1] == {"role": "user", "content": "What is here?"}
     assert answered["tool_calls"] == [{"id": "call_1", "name": "exec_command", "arguments": {"cmd": "ls"}}]
     assert (answered["usage"]["total"], answered["latency_ms"]) == (130, 2200.0)
-    assert (tool["tool"], tool["duration_ms"], "error" in tool) == ("exec_command", 1500.0, False)
+    assert (tool["tool"], tool["duration_ms"], "error" in tool) == ("exec_command", 2000.0, False)
     assert again["messages"][-1]["role"] == "tool"
     assert (last["content"], last["usage"]["cache_read"]) == ("A README.", 270)
     assert end == {"status": "success"}
@@ -325,15 +329,17 @@ def test_an_archive_that_nobody_can_unpack_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("odd", [9.9e10, 2**63, 10**400])
-def test_times_beyond_64_bits_are_none(odd):
+def test_times_beyond_64_bits_are_none(odd, tmp_path):
     """A number that gives no instant of 64 bits is no time."""
-    assert read_moment(odd) is None
+    session = rollout(tmp_path, meta(), counted("10:00:01.000", (1, 0, 1, 0)) | {"timestamp": odd})
+    assert [record.time_ns for record in session.records] == [None]
 
 
-def test_a_limit_ends_no_later_than_time_does():
+def test_a_limit_ends_no_later_than_time_does(tmp_path):
     """Seconds until a reset may be odd."""
     window = {"used_percent": 1, "resets_in_seconds": 9e11}
-    [limit] = read_limits({"primary": window}, at("10:00:00"))
+    row = counted("10:00:01.000", (1, 0, 1, 0), rate_limits={"primary": window})
+    [limit] = scan(write(tmp_path / f"rollout-{A}.jsonl", meta(), row), None).limits
     assert limit.resets_ns == 2**63 - 1
 
 
@@ -346,3 +352,31 @@ def test_an_item_of_an_odd_type_says_nothing(tmp_path, odd):
     )
     events = [item for item in read(path, None) if isinstance(item, Event)]
     assert [event.data["content"] for event in events if event.type == "llm.delta"] == ["hello"]
+
+
+@pytest.mark.parametrize("home", ["usage-records"], indirect=True)
+def test_a_response_ends_before_its_tools_run(home):
+    """However late its counter comes: its time is that of its usage record, its latency the model's."""
+    first, second = session_of(only(home, A)).records
+    assert (first.time_ns, first.latency_ms) == (at("10:00:02.205"), 2005.0)
+    assert (second.time_ns, second.latency_ms) == (at("10:00:10.004"), 1004.0)
+
+
+def test_a_counter_behind_the_tools_does_not_make_a_response_longer(tmp_path):
+    """Also without usage records: the answer has ended with its last part."""
+    asked = row("10:00:01.000", "event_msg", type="user_message", message="Go")
+    called = row("10:00:03.000", "response_item", type="function_call", name="x", arguments="{}", call_id="c")
+    returned = row("10:00:30.000", "response_item", type="function_call_output", call_id="c", output="ok")
+    session = rollout(tmp_path, meta(), asked, called, returned, counted("10:00:30.001", (1, 0, 1, 0)))
+    assert [(one.time_ns, one.latency_ms) for one in session.records] == [(at("10:00:03"), 2000.0)]
+
+
+@pytest.mark.parametrize("home", ["usage-records"], indirect=True)
+def test_the_logged_context_window_goes_with_the_session(home):
+    """In its metadata, and in its responses."""
+    path = only(home, A)
+    assert session_of(path).metadata == {"context_window": 258400}
+    events = [item for item in read(path, None) if isinstance(item, Event)]
+    assert {event.data["context_window"] for event in events if event.type == "llm.response"} == {258400}
+    assert xray(path).window_tokens == 258400
+    assert read_logged_session(path).window == 258400

@@ -1,14 +1,22 @@
 """Running totals → what each response used."""
 
+import json
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.codex.counters import advance, read_vector, usage_of
+from sessionlog.sources.codex.rows import advance, read_vector, tokens_of
 
 count = st.integers(0, 10**9)
 vectors = st.tuples(count, count, count, count, count)
 TOTAL = (100_000, 60_000, 5000, 1000, 0)
+
+
+def raw(value):
+    """JSON as a row holds it."""
+    return Raw(json.dumps(value).encode())
 
 
 def plus(a, b):
@@ -61,26 +69,26 @@ def test_a_share_alone_counts_and_moves_the_total():
 
 def test_a_field_that_is_no_count_keeps_its_last_value():
     """What is wrong is said; what is missing is not."""
-    data = {"input_tokens": 5.0, "cached_input_tokens": -1, "output_tokens": "7", "reasoning_output_tokens": None}
+    data = raw({"input_tokens": 5.0, "cached_input_tokens": -1, "output_tokens": "7", "reasoning_output_tokens": None})
     vector, issues = read_vector(data, (1, 2, 3, 4, 5))
     assert vector == (5, 2, 7, 4, 5)
-    assert issues == ["cached_input_tokens: a negative count"]
+    assert issues == ("cached_input_tokens: a negative count",)
     assert read_vector(data)[0] == (5, 0, 7, 0, 0)
 
 
 def test_what_is_no_counter_says_so():
     """Nothing is nothing; another shape is damage."""
-    assert read_vector(None) == (None, [])
+    assert read_vector(raw(None)) == (None, ())
     for value in ([], "5", 5, {}, {"tokens": 1}):
-        assert read_vector(value)[0] is None
-        assert read_vector(value)[1]
+        assert read_vector(raw(value))[0] is None
+        assert read_vector(raw(value))[1]
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(vectors)
 def test_classes_are_disjoint(vector):
     """Input, cache reads and writes are the prompt, never more; reasoning is never more than the output."""
-    usage = usage_of(vector)
+    usage = tokens_of(vector).usage
     assert usage.input + usage.cache_read + usage.cache_write == vector[0]
     assert usage.output == vector[2]
     assert usage.reasoning <= usage.output
@@ -88,4 +96,5 @@ def test_classes_are_disjoint(vector):
 
 def test_cached_and_written_tokens_leave_the_input():
     """The input of the log includes both."""
-    assert usage_of((100, 60, 9, 4, 30)) == TokenUsage(input=10, cache_read=60, cache_write=30, output=9, reasoning=4)
+    usage = TokenUsage(input=10, cache_read=60, cache_write=30, output=9, reasoning=4)
+    assert tokens_of((100, 60, 9, 4, 30)).usage == usage

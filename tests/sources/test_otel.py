@@ -13,6 +13,7 @@ from sessionlog.events.times import parse_time
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.sources.otel import SOURCE
 from sessionlog.sources.otel.exported import read_attributes, read_instant, spans_of
+from sessionlog.sources.record import CopyRank
 from tests.sources.homes import CASES, LONG_AGO, build_home
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -162,7 +163,7 @@ def test_an_agents_sum_stands_aside_for_calls(home):
     """It counts once, as the session's, only where nothing else was traced."""
     session = scan_one(str(home("agents-only") / "traces.jsonl"))
     [record] = session.records
-    assert (record.granularity, record.usage.input, record.copy_rank) == ("session", 1000, 1)
+    assert (record.granularity, record.usage.input, record.copy_rank) == ("session", 1000, CopyRank.SIDECHAIN)
     assert (session.status, session.error) == ("error", "gave up")
     [*_, answer, end] = read(session.path)
     assert (answer.data["usage"]["input"], end.type, end.data["status"]) == (1000, "session.end", "error")

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, parse_time
 from sessionlog.sources import native
-from sessionlog.sources.codex.lane import feed
-from sessionlog.sources.codex.rows import RolloutRows, feed_plainly
-from sessionlog.sources.codex.scan import Rollout
-from sessionlog.sources.gather import first_words
+from sessionlog.sources.contents import first_words
 from sessionlog.sources.registry import load_source
 from tests.bench import agent_homes, corpus
 from tests.sources.homes import all_cases, build_home
@@ -293,16 +290,13 @@ def codex_rows(*told):
     ],
 )
 def test_codex_tells_a_prompt_twice(told, turns, last, tmp_path):
-    """As an item and as an event, in either order; both lanes count it once."""
+    """As an item and as an event, in either order."""
     rows = [(one[0], int("".join(filter(str.isdecimal, one[1:3]))), one[1:].lstrip("0123456789")) for one in told.split(" ")
             if one]  # fmt: skip
     path = tmp_path / f"rollout-2026-11-10T10-00-00-{THREAD}.jsonl"
     path.write_text(
         "".join(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + "\n" for row in codex_rows(*rows)), "utf-8"
     )
-    for way in (feed, feed_plainly):
-        rollout = Rollout(str(path))
-        with RolloutRows(str(path)) as lines:
-            way(rollout, lines)
-        when = None if last is None else parse_time("2026-11-10T10:00:00Z") + last * SECOND
-        assert (rollout.turns, rollout.last_turn_ns) == (turns, when)
+    [session] = load_source("codex").scan(str(path), None).sessions
+    when = None if last is None else parse_time("2026-11-10T10:00:00Z") + last * SECOND
+    assert (session.turns, session.last_turn_ns) == (turns, when)

@@ -187,10 +187,11 @@ def _context(query: Query, found: Found | None, why: dict[str, str]) -> dict[str
     if last is None:
         why["context"] = why["session"] if found is None else "no request of the main agent tells its tokens"
         return None
-    used, time_ns, provider, model, answered = last
+    used, time_ns, provider, model, answered, logged = last
     from sessionlog.context.windows import find_context_window  # noqa: PLC0415 - its list is read for those with a session
 
-    window = find_context_window(model, provider) or find_context_window(answered, provider)
+    window = logged if type(logged) is int else None
+    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
     reason = f"the window of {model} is not known"
     if window is not None and used > window:
         reason, window = f"more than the {window} tokens that are known of {model} were sent: it has a larger one", None

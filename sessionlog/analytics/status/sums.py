@@ -39,7 +39,8 @@ _NEWEST = "ORDER BY s.last_ns IS NULL, s.last_ns > :now_ns, s.last_ns DESC, s.id
 """What claims to be of the future comes after all that has happened."""
 
 _LAST = f"""
-SELECT r.input + r.cache_read + r.cache_write, r.time_ns, l.provider, l.model, l.response_model
+SELECT r.input + r.cache_read + r.cache_write, r.time_ns, l.provider, l.model, l.response_model,
+    (SELECT json_extract(metadata, '$.context_window') FROM sessions WHERE id = :id)
 FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
 WHERE r.session_id = :id AND r.requests AND l.granularity = 'request' AND {{which}}
 ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1
@@ -120,7 +121,7 @@ def turns_of_all(query: Query) -> tuple[int | None, bool]:
 
 
 def last_request(query: Query, session_id: int) -> tuple[Any, ...] | None:
-    """Return (prompt tokens, time, provider, model, model that answered) of the main agent's last request."""
+    """Return (prompt tokens, time, provider, model, model that answered, logged window) of the main agent's last."""
     rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
     return rows[0] if rows else None
 

@@ -163,8 +163,9 @@ class Watcher:
         if last is None:
             model = last_model(book.query, one.id)
             return "" if model in {None, UNKNOWN} else str(model), None, None
-        used, _, provider, model, answered = last
-        window = find_context_window(model, provider) or find_context_window(answered, provider)
+        used, _, provider, model, answered, logged = last
+        window = logged if type(logged) is int else None
+        window = window or find_context_window(model, provider) or find_context_window(answered, provider)
         return str(model), int(used), None if window is None or used > window else window
 
     def _limits(self, book: Book, now_ns: int) -> tuple[LimitWord, ...]:

@@ -48,6 +48,7 @@ class LoggedSession:
         apart: What sub-agents used, and whoever wrote a summary: in no step, and in no turn.
         prompt_tokens: What the provider counted at the last request that was answered; None where it did not tell.
         output_tokens: The same of its answer.
+        window: How many tokens the model takes in; None where that is not logged.
     """
 
     session_id: str
@@ -61,6 +62,7 @@ class LoggedSession:
     apart: Counts = field(default_factory=Counts)
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    window: int | None = None
 
 
 def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSession:
@@ -119,6 +121,7 @@ class _Fold:
         self._session_id = session_id
         self._model: str | None = None
         self._provider = self._served = ""
+        self._window: int | None = None
         self._system = self._prompt = ""
         self._talk = Talk()
         self._tools: tuple[Tool, ...] = ()
@@ -175,6 +178,7 @@ class _Fold:
             steps=tuple(steps),
             turns=tuple(fold_turns(steps, seconds, last=last).values()),
             served=self._served,
+            window=self._window,
             apart=self.told.apart(),
         )
 
@@ -211,6 +215,8 @@ class _Fold:
             return
         self._answered = True
         self._served = _word(data.get("model")) or self._served
+        size = data.get("context_window")
+        self._window = size if type(size) is int and size > 0 else None
         counts = self.told.answered(data)
         said = {key: data.get(key) for key in ("content", "tool_calls", "reasoning")}
         message = replace(read_message({"role": "assistant", **said}), timestamp=ts, usage=counts)

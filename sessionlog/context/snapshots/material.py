@@ -98,7 +98,9 @@ def gather(
 
 
 def _window_of(model: str | None, logged: LoggedSession | None) -> int | None:
-    """What the model takes in; an alias is known by who answered, as in the X-ray."""
+    """What the model takes in, as logged; else an alias is known by who answered, as in the X-ray."""
+    if logged is not None and logged.window is not None and model in (None, logged.model):
+        return logged.window
     names = (model, logged.served if logged else None)
     provider = logged.provider if logged else ""
     found = (find_context_window(name, provider) for name in names if name)

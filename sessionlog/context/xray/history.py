@@ -62,10 +62,11 @@ class _Look:
         self._head, self._said, self._end = head, said, len(said)  # what is said later is added behind the end
         self._tools = tools
 
-    def answered(self, model: str, provider: str) -> None:
+    def answered(self, model: str, provider: str, size: Json) -> None:
         window = self.window
         self.window = replace(
-            window, model=window.model or model, served=model, provider=provider or window.provider
+            window, model=window.model or model, served=model, provider=provider or window.provider,
+            size=size if type(size) is int and size > 0 else None,
         )  # fmt: skip
 
     def counted(self, names: Mapping[str, str]) -> Window:
@@ -233,7 +234,7 @@ class _Fold:
         self._usages.heard(data, provider)
         self._latest = _word(data.get("model")) or self._latest
         if self._look is not None and self._look.window.number == len(self._sizes):
-            self._look.answered(_word(data.get("model")), provider)
+            self._look.answered(_word(data.get("model")), provider, data.get("context_window"))
         if not data.get("error"):
             self._since += 1
             self._remember(data)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL
 from sessionlog.context.xray.pieces import Piece
-from sessionlog.sources.gather import server_of
+from sessionlog.sources.record import server_of
 
 _TRIFLE = 30  # tokens; what is smaller may repeat without costing anything
 _TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")

@@ -225,9 +225,12 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
 
 
 def _size_of(window: Window, held: int) -> int | None:
-    """What the model takes in; an alias such as `opus` is known by who answered. It is no less than what it held."""
+    """What the model takes in, as logged; else an alias such as `opus` is known by who answered.
+
+    It is no less than what it held.
+    """
     known = (find_context_window(name, window.provider) for name in (window.model, window.served) if name)
-    return next((size for size in known if size and size >= held), None)
+    return next((size for size in (window.size, *known) if size and size >= held), None)
 
 
 def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[Growth]:

@@ -43,6 +43,7 @@ class Window:
         is_whole: Whether the log holds all of the prompt.
         has_prompt: Whether it holds the system prompt.
         served: Who answered, "" where that is not logged.
+        size: How many tokens the model takes in, None where that is not logged.
         pieces: What the messages are made of, in order; results bear the names of their tools.
         tools: One piece for each tool definition, in order, and one for the provider's words about calling them.
     """
@@ -54,6 +55,7 @@ class Window:
     is_whole: bool
     has_prompt: bool
     served: str = ""
+    size: int | None = None
     pieces: tuple[Piece, ...] = ()
     tools: tuple[Piece, ...] = ()
 

@@ -1,240 +1,166 @@
 r"""codex: the rollouts of OpenAI's Codex CLI, and saved streams of `codex exec --json`.
 
 Where: `$CODEX_HOME`, else `~/.codex`: `sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl` and `archived_sessions/`
-(flat or nested); the home itself is looked at, not below, for saved streams. OpenClaw keeps a Codex home per agent:
+(flat or nested); in the home itself, not below, saved streams (see `streams`). OpenClaw keeps a Codex home per agent:
 `~/.openclaw/agents/*/agent/codex-home` (`$OPENCLAW_DIR`; earlier `~/.clawdbot`, `~/.moltbot`, `~/.moldbot`). Since
 0.137 rollouts idle for a week are rewritten as `.jsonl.zst`.
 
-Shape: rows `{"timestamp", "type", "payload"}`. `session_meta` (id, cwd, cli_version, model_provider, source, git,
-forked_from_id), `turn_context` (model, cwd, turn_id), `response_item` (message, reasoning, calls and their outputs),
-`event_msg` (token_count, user_message, task_started, task_complete, turn_aborted, error, stream_error,
-mcp_tool_call_end, …), `compacted`. Until September 2025: a header `{"id", "timestamp", "git"}` and bare items, without
-counts.
+Shape: rows `{"timestamp", "type", "payload"}`, since 0.160 with an `ordinal`. `session_meta` (id, cwd, cli_version,
+model_provider, source, git, forked_from_id), `turn_context` (model, cwd, turn_id), `response_item` (message, reasoning,
+calls and their outputs), `event_msg` (token_count, user_message, task_started, task_complete, turn_aborted, error,
+stream_error, mcp_tool_call_end, item_completed, …), `token_usage_record`, `compacted`. Until September 2025: a header
+`{"id", "timestamp", "git"}` and bare items, without counts, times and ends.
 
 Traps:
-- Counters are running totals and are repeated; see counters. Input includes cached tokens, output reasoning.
-- Forks and sub-agents begin with their parent's rows, under new dates or their own; see thread. Copies with their
-  own dates bear the key of the original, thread and time and total, and count only where no rollout has made the same
-  count at the same moment; under new dates they are only the counter's start.
+- Counters are running totals and are repeated; see `rows`. Input includes cached tokens, output reasoning.
+- Since 0.140 a counter comes after the outputs of the tools that its response called. Since 0.160 a
+  `token_usage_record` holds the same use at once: it counts, and the counter only what no record held.
+- Forks and sub-agents begin with their parent's rows, under new times or their own; see `rollout`. Copies with their
+  own times have the key of the original (thread, time and total), and count only where no log has the original; under
+  new times they are only the counter's start. Since 0.169 a fork's file holds only its own rows, and its counter
+  begins at the parent's total.
 - The same thread may lie in `sessions` and in the archive, plain and packed: its id names it, keys hold no path.
 - A sub-agent with a parent is a part of its session; `review` and the like without one are sessions of their own.
-- An error is followed by `task_complete`: without a response or a last word in between the turn has failed. An `error`
-  row is one failed request, with no usage and no price, unless it is about something local (sandbox, rollback); its
-  `stream_error` rows are attempts of the same request. Where a turn ends in the middle of these, they are the failure.
+- A turn fails by `task_complete` with an error, or by an `error` row before it. Such a failure is one failed request,
+  with no usage and no price, unless it is about something local (sandbox, rollback); `stream_error` rows are attempts
+  of the same request. Where a turn ends in the middle of these, they are the failure. Some versions log a refused
+  request as a turn without a last message, and nothing else.
 - `originator` is free text, and other agents write this format too: their models are unknown without a turn_context.
 - A crash leaves a torn row; when the thread is resumed, the next row is glued to it.
 - `history.jsonl` and `session_index.jsonl` in the home are no logs.
 
-Versions seen: 0.20 (July 2025) to 0.140 (November 2026).
+Versions seen: 0.20 (July 2025) to 0.169 (November 2026).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
-import orjson
-
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.settings import user_home
-from sessionlog.sources.codex.events import read_rows
-from sessionlog.sources.codex.exec import exec_sessions, read_exec, scan_exec
-from sessionlog.sources.codex.lane import feed
-from sessionlog.sources.codex.rows import RolloutRows
-from sessionlog.sources.codex.scan import ID, Rollout
-from sessionlog.sources.codex.thread import thread_of
-from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Source
+from sessionlog.sources.codex import streams
+from sessionlog.sources.codex.rollout import State, Unsure, finish, steps
+from sessionlog.sources.codex.rows import Row, thread_of
+from sessionlog.sources.kit import first_of, head_rows, json_lines, name, source
+from sessionlog.sources.protocol import HEAD
 
 _FOLDERS = ("sessions", "archived_sessions")
-_HOME_FILES = ("config.toml", "auth.json", "history.jsonl", *_FOLDERS)
-_CLAWS = (".openclaw", ".clawdbot", ".moltbot", ".moldbot")
+_HOME_FILES = frozenset({"config.toml", "auth.json", "history.jsonl", *_FOLDERS})
 _NO_LOGS = frozenset({"history.jsonl", "session_index.jsonl"})
 _ROW_TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
-_EXEC_TYPES = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed"})
-_FIRST_ROW = re.compile(
-    rb'\s*\{\s*"timestamp"\s*:\s*"[^"]{0,40}"\s*,\s*"type"\s*:\s*"(session_meta|turn_context|response_item|event_msg)"'
-    rb'\s*,\s*"payload"\s*:\s*\{'
+_FIRST_ROW = re.compile(  # it may be longer than the bytes that are looked at
+    rb'\s*\{\s*"timestamp"\s*:\s*"[^"]{0,40}"\s*,(?:\s*"ordinal"\s*:\s*\d{1,9}\s*,)?\s*"type"\s*:'
+    rb'\s*"(session_meta|turn_context|response_item|event_msg)"\s*,\s*"payload"\s*:\s*\{'
 )
-_TRIED_LINES = 8
 _ROLLOUT = "rollout-"
+_CLAWS = (
+    "$OPENCLAW_DIR",
+    "$OPENCLAW_STATE_DIR",
+    "~/.openclaw",
+    "~/.clawdbot",
+    "~/.moltbot",
+    "~/.moldbot",
+    "~/.openclaw-*",
+)
+_BELOW = (*_FOLDERS, "")
 
 
-def locate(env: Env) -> Iterable[str]:
-    """Yield the folders of Codex's own home, the home itself, and the homes that OpenClaw's agents have."""
-    home = user_home(env)
-    codex = env.get("CODEX_HOME") or os.path.join(home, ".codex")
-    yield from _places(codex)
-    for claw in _claws(env, home):
-        agents = os.path.join(claw, "agents")
-        for agent in _names(agents):
-            place = os.path.join(agents, agent, "agent", "codex-home")
-            if os.path.isdir(place):
-                yield from _places(place)
-
-
-def _claws(env: Env, home: str) -> Iterable[str]:
-    """The state folders of OpenClaw: those that are named, its own, its profiles', and those of its former names."""
-    named = map(str.strip, (*env.get("OPENCLAW_DIR", "").split(","), env.get("OPENCLAW_STATE_DIR", "")))
-    profiles = (name for name in _names(home) if name.startswith(f"{_CLAWS[0]}-"))
-    own = (os.path.join(home, name) for name in (*_CLAWS, *profiles))
-    return dict.fromkeys((*(home + path[1:] if path.startswith("~") else path for path in named if path), *own))
-
-
-def _places(home: str) -> Iterator[str]:
-    yield from (os.path.join(home, name) for name in _FOLDERS)
-    yield home
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
-def profiles(env: Env) -> Iterable[tuple[str, str]]:
-    """Where OpenClaw's profiles, its agents and their homes are looked for."""
-    home = user_home(env)
-    yield home, f"{_CLAWS[0]}-"
-    for claw in _claws(env, home):
-        agents = os.path.join(claw, "agents")
-        yield agents, ""
-        yield from ((os.path.join(agents, agent, "agent"), "codex-home") for agent in _names(agents))
-
-
-def list_logs(place: str) -> Iterable[str | Problem]:
+def _list_logs(place: str) -> Iterable[str | Problem]:
     """Yield the logs of a home (its folders, and the streams beside them), or all that are in a folder."""
-    if not os.path.isdir(place):
-        yield place
-        return
-    names = _names(place)
-    if not any(name in names for name in _HOME_FILES):
-        yield from _checked(walk_files([place], _is_candidate))
-        return
-    yield from _checked(walk_files((os.path.join(place, name) for name in _FOLDERS if name in names), _is_candidate))
-    beside = (os.path.join(place, name) for name in names if _is_candidate(name))
-    yield from _checked(walk_files((path for path in beside if os.path.isfile(path)), _is_candidate))
-
-
-def _is_candidate(name: str) -> bool:
-    return name.endswith(LOG_SUFFIXES) and name not in _NO_LOGS
-
-
-def _checked(found: Iterable[str | Problem]) -> Iterator[str | Problem]:
-    """Leave out files that are named like no rollout and hold none."""
-    for item in found:
-        if isinstance(item, Problem) or os.path.basename(item).startswith(_ROLLOUT) or recognises(item, _head(item)):
+    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    found = [place]
+    if not _HOME_FILES.isdisjoint(names):
+        paths = [os.path.join(place, one) for one in (*_FOLDERS, *filter(_is_candidate, names)) if one in names]
+        found = [path for path in paths if os.path.isfile(path) or os.path.basename(path) in _FOLDERS]
+    for item in walk_files(found, _is_candidate):
+        if isinstance(item, Problem) or item == place or _form_of(item):
             yield item
+
+
+def _is_candidate(file_name: str) -> bool:
+    return file_name.endswith(LOG_SUFFIXES) and file_name not in _NO_LOGS
+
+
+def _form_of(path: str) -> str:
+    """`rollout` or `exec`, by the name or the first rows; "" for a file that is neither."""
+    return "rollout" if os.path.basename(path).startswith(_ROLLOUT) else _form_of_rows(_head(path))[0]
 
 
 def _head(path: str) -> bytes:
     try:
-        file, _ = open_unpacked(path)
-        with file:
+        with open_unpacked(path)[0] as file:
             return file.read(HEAD)
     except (LogNotReadable, MissingExtra, OSError):
         return b""
 
 
-def recognises(path: str, head: bytes) -> bool:
-    """Tell a rollout or a stream by the first rows that can be read."""
-    return os.path.basename(path) not in _NO_LOGS and _kind_of(head) != ""
+def _recognises(path: str, head: bytes) -> bool:
+    return os.path.basename(path) not in _NO_LOGS and _form_of_rows(head)[0] != ""
 
 
-def _kind_of(head: bytes) -> str:
-    """`rollout`, `exec`, or nothing."""
-    head = head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")
-    for line in head.split(b"\n", _TRIED_LINES)[:_TRIED_LINES]:
-        if _FIRST_ROW.match(line):
-            return "rollout"
-        try:
-            row = orjson.loads(line.strip(b"\x00\r "))
-        except ValueError:
-            continue
-        kind = _kind_of_row(row) if isinstance(row, dict) else ""
-        if kind:
-            return kind
-    return ""
+def _form_of_rows(head: bytes) -> tuple[str, str]:
+    """The form of a log, and the first thread of a stream."""
+    if _FIRST_ROW.match(head):
+        return "rollout", ""
+    forms = ((_form_of_row(row), name(row.get("thread_id"))) for row in head_rows(head))
+    return next(filter(itemgetter(0), forms), ("", ""))
 
 
-def _kind_of_row(row: dict[str, Any]) -> str:
-    type_ = row.get("type")
+def _form_of_row(row: Mapping[str, Any]) -> str:
+    kind = name(row.get("type"))
     if "payload" in row:
-        return "rollout" if "timestamp" in row and isinstance(type_, str) and type_ in _ROW_TYPES else ""
-    if isinstance(type_, str):
-        return "exec" if type_ in _EXEC_TYPES else ""
+        return "rollout" if "timestamp" in row and kind in _ROW_TYPES else ""
+    if kind:
+        return "exec" if kind in streams.ROWS else ""
     return "rollout" if "id" in row and "timestamp" in row and ("git" in row or "instructions" in row) else ""
 
 
-def _form_of(path: str) -> str:
-    return "rollout" if os.path.basename(path).startswith(_ROLLOUT) else _kind_of(_head(path))
-
-
-def scan(path: str, resume: Resume | None) -> LogScan:
-    """Scan a rollout from where the last scan ended, or a stream from its start.
-
-    Raises:
-        LogNotReadable: The file cannot be opened as a log.
-        MissingExtra: A .zst file without a decoder.
-    """
+def _begin(path: str) -> State | streams.Stream:
     form = _form_of(path)
-    if form == "exec":
-        return scan_exec(path)
-    resume = resume or Resume(offset=0)
-    rollout = Rollout(path, resume.state)
-    with RolloutRows(path, offset=resume.offset, line=resume.line) as rows:
-        feed(rollout, rows)
-        resume = Resume(offset=rows.offset, line=rows.line, state=rollout.state())
-        for item in rows.last():
-            if isinstance(item, Problem):
-                rollout.findings.note(item)
-            else:
-                rollout.line = rows.line
-                rollout.take(item, rows.text)
-    return LogScan(
-        sessions=(rollout.session(),) if rollout.begun else (),
-        problems=rollout.findings.problems,
-        limits=tuple(rollout.limits.values()),
-        resume=resume if form else None,  # a stream's first row may be in the writing
-    )
+    return streams.begin(path) if form == "exec" else (State if form else Unsure)(thread_of(path))
 
 
-def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
-    """Read a thread as native events.
-
-    Raises:
-        LogNotReadable: The file cannot be opened as a log.
-        MissingExtra: A .zst file without a decoder.
-    """
-    if _form_of(path) == "exec":
-        yield from read_exec(path, session_id)
-        return
-    with RolloutRows(path) as rows:
-        yield from read_rows(path, rows.all())
+def _session_of(path: str) -> str:
+    if os.path.basename(path).startswith(_ROLLOUT):
+        return thread_of(path)
+    form, thread = _form_of_rows(_head(path))
+    return streams.PREFIX + (thread or thread_of(path)) if form == "exec" else thread_of(path)
 
 
-def name_sessions(path: str) -> Iterable[str]:
+def _name_sessions(path: str) -> Iterator[str]:
     """Name a rollout by the thread id in its file's name; a stream by what it says."""
-    if _form_of(path) == "exec":
-        yield from exec_sessions(path)
-    else:
+    if _form_of(path) != "exec":
         yield thread_of(path)
+        return
+    for session in SOURCE.scan(path, None).sessions:
+        yield session.session_id
 
 
-SOURCE = Source(
-    id=ID,
+SOURCE = source(
+    id="codex",
     title="Codex CLI",
-    parser=1,
-    locate=locate,
-    list_logs=list_logs,
-    recognises=recognises,
-    scan=scan,
-    read=read,
-    name_sessions=name_sessions,
-    profiles=profiles,
+    places=(
+        first_of("$CODEX_HOME", "~/.codex", below=_BELOW),
+        *(
+            first_of(claw, below=[f"agents/*/agent/codex-home/{one}" for one in _BELOW], is_list=True)
+            for claw in _CLAWS
+        ),
+    ),
+    logs="",
+    list_logs=_list_logs,
+    recognises=_recognises,
+    rows=json_lines(Row, row_start=b'{"timestamp"'),
+    steps=steps,
+    state=_begin,
+    state_type=State,
+    basis=lambda state: type(state) is State or None,
+    finish=finish,
+    session_of=_session_of,
+    name_sessions=_name_sessions,
+    parser_version=2,
 )

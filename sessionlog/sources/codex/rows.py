@@ -1,126 +1,231 @@
-"""The lines of a rollout, and the plain way to account for them, each decoded; the fast one is in lane.py."""
+"""How Codex's rows look, and what their numbers mean.
+
+A `token_count` row holds the thread's total so far and the last response's share. The total is the truth: rows are
+repeated with every look at the rate limits, so adding up the shares counts some responses twice, while the difference
+to the total before is zero for a repeat. The input of both includes what was read from and written to a cache.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
+from typing import Any
 
-import orjson
+from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
-from sessionlog.errors import Problem
-from sessionlog.reader.rows import MAX_LINE, Row, Rows
-from sessionlog.sources.codex.scan import Rollout
+from sessionlog.events.times import SECOND
+from sessionlog.events.tokens import MAX_COUNT, read_count
+from sessionlog.sources.kit import Limit, Tokens, Typed, disjoint, name, read_time
 
-BLOCK = 1 << 19
-"""Bytes that are read at once: no more than a processor keeps at hand."""
+PROVIDER = "openai"
 
-Block = tuple[bytes, int, int]
-"""Bytes, and where the whole lines in them begin and end."""
+Vector = tuple[int, ...]
+"""Input (cached tokens included), cached input, output (reasoning included), reasoning, cache writes (in the input)."""
 
-_ROW = b'{"timestamp"'
-_TRIES = 64
+NOTHING: Vector = (0, 0, 0, 0, 0)
+NULL = Raw(b"null")
+
+_FILE_NAME = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?\.jsonl(?:\.gz|\.zst)?\Z")
 
 
-class RolloutRows(Rows):
-    """Rows of a rollout: a row that was glued to a torn one is found again.
+class Window(Struct, gc=False):
+    """One window of a rate limit."""
 
-    Attributes:
-        text: The line that was decoded last.
+    used_percent: Any = None
+    window_minutes: Any = None
+    resets_at: Any = None
+    resets_in_seconds: Any = None
+
+
+class RateLimits(Struct, gc=False):
+    """The rate limits that Codex logs with its counters."""
+
+    limit_id: Any = None
+    plan_type: Any = None
+    primary: Window | None = None
+    secondary: Window | None = None
+
+
+class Info(Struct, gc=False):
+    """The counters of a `token_count`."""
+
+    total_token_usage: Raw = NULL
+    last_token_usage: Raw = NULL
+    model: Any = None
+    model_name: Any = None
+    model_context_window: Any = None
+
+
+class Payload(Struct, gc=False):
+    """The payload of any row; each kind has its few."""
+
+    type: Any = None
+    role: Any = None
+    content: Raw = NULL
+    summary: Raw = NULL
+    name: Any = None
+    namespace: Any = None
+    call_id: Any = None
+    arguments: Raw = NULL
+    input: Raw = NULL
+    action: Raw = NULL
+    output: Raw = NULL
+    message: Raw = NULL
+    info: Info | None = None
+    rate_limits: RateLimits | None = None
+    usage: Raw = NULL
+    response_id: Any = None
+    turn_id: Any = None
+    model: Any = None
+    cwd: Any = None
+    error: Any = None
+    codex_error_info: Any = None
+    last_agent_message: Raw = NULL
+    success: Any = None
+    exit_code: Any = None
+    model_context_window: Any = None
+    duration: Any = None
+    invocation: Any = None
+    result: Raw = NULL
+    id: Any = None
+    timestamp: Any = None
+    session_id: Any = None
+    parent_thread_id: Any = None
+    forked_from_id: Any = None
+    source: Any = None
+    thread_source: Any = None
+    agent_role: Any = None
+    agent_type: Any = None
+    agent_nickname: Any = None
+    model_provider: Any = None
+    cli_version: Any = None
+    git: Any = None
+    base_instructions: Any = None
+    instructions: Any = None
+
+
+class Row(Payload, gc=False):
+    """A row; before September 2025, and in streams, what is a payload elsewhere is the row itself."""
+
+    payload: Payload | None = None
+    thread_id: Any = None
+    item: Any = None
+
+
+def thread_of(path: str) -> str:
+    """Name a thread by its file: the UUID at the end of the name, else the name."""
+    file_name = os.path.basename(path)
+    match = _FILE_NAME.search(file_name)
+    return (match.group(1) or file_name[: match.start()]) if match else file_name
+
+
+class Counts(Struct, gc=False):
+    """A counter object."""
+
+    input_tokens: Any = None
+    cached_input_tokens: Any = None
+    output_tokens: Any = None
+    reasoning_output_tokens: Any = None
+    cache_write_input_tokens: Any = None
+
+
+_FIELDS = Counts.__struct_fields__
+_typed: Typed[Counts | None] = Typed(Counts | None)  # type: ignore[arg-type] # a union is a type
+
+
+def read_vector(data: Raw, before: Vector | None = None) -> tuple[Vector | None, tuple[str, ...]]:
+    """Return a counter object's counts (None for none), and what was wrong with it.
+
+    A field that is missing or no count keeps its value from `before`, or is 0: the next whole row makes up for it.
     """
-
-    text: bytes = b""
-
-    def __init__(
-        self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE, block: int = BLOCK
-    ) -> None:
-        """Open a log and go to `offset`; `batches` reads it by blocks.
-
-        Raises:
-            LogNotReadable: There is no such file, or it may not be read.
-            MissingExtra: A .zst file without a decoder.
-        """
-        super().__init__(path, offset=offset, line=line, max_line=max_line)
-        self._block = max(1, min(block, max_line // 2))  # so that the lines of a block are never over the limit
-
-    def decode(self, line: bytes) -> Iterator[Row | Problem]:
-        """Yield the objects of one line, and the last row of a line that is none."""
-        self.text = line
-        for item in super().decode(line):
-            yield item
-            if isinstance(item, Problem) and item.kind == "not_json":
-                yield from _glued(line)
-
-    def blocks(self) -> Iterator[Block | Problem]:
-        """Yield the whole lines, a block of them at a time; over-long ones are named.
-
-        `line` and `offset` stand before a block while it is read; `go_to` moves them.
-        """
-        read, limit = self._file.read, self._max_line
-        begun = b""  # a line whose end has not been read
-        while data := read(self._block):
-            start, end = 0, data.rfind(b"\n") + 1
-            if begun and end:
-                start = data.find(b"\n") + 1
-                line = begun + data[:start]
-                yield line, 0, len(line)
-            if end:
-                if start < end:
-                    yield data, start, end
-                begun = data[end:]
-                continue
-            line = begun + data  # longer than a block: its rest is read at once
-            line += self._file.readline(limit + 1 - len(line))
-            begun = b""
-            if line.endswith(b"\n"):
-                yield line, 0, len(line)
-            elif len(line) > limit:
-                skipped = self._skip(len(line))
-                if not skipped:
-                    return
-                yield self._too_long(skipped)
-            else:
-                begun = line
-                break
-        self._tail = begun
-
-    def go_to(self, lines: int, length: int) -> None:
-        """Go past so many lines, which are so long together."""
-        self.line += lines
-        self.offset += length
-
-    def take(self, line: bytes) -> None:
-        """Go past a line, which is now the last one given."""
-        self._advance(len(line))
+    counts = _typed(data)
+    if counts is None:
+        return None, () if bytes(data) == b"null" else ("a token counter without counts",)
+    given: Vector = astuple(counts)
+    if counts.cache_write_input_tokens is None:
+        given = (*given[:-1], before[-1] if before else 0)
+    if set(map(type, given)) == {int} and min(given) >= 0 and max(given) <= MAX_COUNT:
+        return given, ()
+    if not any(value is not None for value in astuple(counts)):
+        return None, ("a token counter without counts",)
+    read = list(map(read_count, given))
+    issues = tuple(f"{field}: {issue}" for field, (_, issue) in zip(_FIELDS, read, strict=True) if issue)
+    kept = (
+        before[number] if before and (issue or given[number] is None) else count
+        for number, (count, issue) in enumerate(read)
+    )
+    return tuple(kept), issues
 
 
-def _glued(line: bytes) -> Iterator[Row]:
-    at = len(line)
-    for _ in range(_TRIES):
-        at = line.rfind(_ROW, 1, at)
-        if at < 0:
-            return
-        try:
-            row = orjson.loads(line[at:])
-        except ValueError:
+def advance(
+    before: Vector | None, total: Vector | None, last: Vector | None, *, inherits: bool = False
+) -> tuple[Vector | None, Vector | None]:
+    """Move a thread's counter on by one row.
+
+    Args:
+        before: The total before; None at the thread's start.
+        total: The row's total.
+        last: The row's share of the last response.
+        inherits: The thread may have begun with its parent's total.
+
+    Returns:
+        The total from now on, and what was used; None when the row holds nothing new.
+    """
+    if total is None:
+        if last is None or last == NOTHING:
+            return before, None
+        return plus(before or NOTHING, last), last
+    if before is None:
+        used = last if inherits and last is not None else total
+        return total, used if any(used) else None
+    used = plus(total, before, -1)
+    if min(used) >= 0:
+        return total, used if any(used) else None
+    was, now = before[0] + before[2], total[0] + total[2]
+    share = last[0] + last[2] if last else 0
+    if now * 100 >= was * 98 or now >= was - 2 * share:
+        return before, None  # an older row that was written late
+    used = last or total  # the counter began anew
+    return total, used if any(used) else None
+
+
+def plus(a: Vector, b: Vector, sign: int = 1) -> Vector:
+    """Return the sum, or the difference, which may be negative."""
+    return tuple(one + sign * other for one, other in zip(a, b, strict=True))
+
+
+def tokens_of(used: Vector, issues: tuple[str, ...] = ()) -> Tokens:
+    """Return a counter's difference in disjoint classes."""
+    given, cached, output, reasoning, written = used
+    return Tokens(disjoint(given, output, cached, written, 0, reasoning, is_inclusive=True), issues)
+
+
+def read_limits(limits: RateLimits, time_ns: int) -> Iterator[Limit]:
+    """Yield the limits in a report; those of another limit than the usual one have its id in their names."""
+    id_ = name(limits.limit_id) or "codex"
+    for window_name, window in (("primary", limits.primary), ("secondary", limits.secondary)):
+        used = None if window is None else read_number(window.used_percent)
+        if window is None or used is None:
             continue
-        if isinstance(row, dict):
-            yield row
-        return
+        yield Limit(
+            time_ns=time_ns,
+            name=window_name if id_ == "codex" else f"{id_}/{window_name}",
+            used_percent=used,
+            window_minutes=read_number(window.window_minutes),
+            resets_ns=_resets(window, time_ns),
+            plan=name(limits.plan_type),
+        )
 
 
-def feed_plainly(rollout: Rollout, rows: RolloutRows) -> None:
-    """Account for all whole lines, each decoded: what every other way must equal."""
-    for line in rows.lines():
-        take_line(rollout, rows, line)
+def _resets(window: Window, time_ns: int) -> int | None:
+    """When a window ends: at a moment, or some seconds after the row (before November 2025)."""
+    at, seconds = read_time(window.resets_at), read_number(window.resets_in_seconds)
+    return at if at is not None or seconds is None else min(time_ns + int(seconds * SECOND), 2**63 - 1)
 
 
-def take_line(rollout: Rollout, rows: RolloutRows, line: bytes | Problem) -> None:
-    """Account for one line, decoded."""
-    if isinstance(line, Problem):
-        rollout.findings.note(line)
-        return
-    rollout.line = rows.line
-    for item in rows.decode(line):
-        if isinstance(item, Problem):
-            rollout.findings.note(item)
-        else:
-            rollout.take(item, line)
+def read_number(value: Any) -> float | None:
+    """Return a number that is neither negative nor huge; None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**12
+    return float(value) if is_number else None

@@ -1,0 +1,720 @@
+"""claude-code: the transcripts of Claude Code, one JSONL file for each session and one for each of its sub-agents.
+
+Where: `projects` in each folder of `$CLAUDE_CONFIG_DIR` (a list with commas; an entry may be `projects` itself), else
+in both `$XDG_CONFIG_HOME/claude` and `~/.claude`; `transcripts` beside it; and in the desktop app's
+`Claude/local-agent-mode-sessions`. There: `<slug>/<session>.jsonl`, `<slug>/<session>/subagents/**/agent-<id>.jsonl`
+with its kind in `agent-<id>.meta.json`, formerly `<slug>/agent-<id>.jsonl`. The `journal.jsonl` of a workflow is none.
+Logs are deleted after `cleanupPeriodDays`.
+
+Shape: a row for each content block, `{"parentUuid","isSidechain","cwd","sessionId","version","gitBranch",…}` and
+`message`, in the API's own words. The rows of one response share `message.id` and `requestId` and repeat its input;
+only the last one has its output (some versions never write it: such a response is `partial`, as is an aborted one).
+
+Traps:
+
+- Copies. Up to 2.0.14 resumed and forked sessions repeat earlier rows in a new file, with new ids and times and without
+  a request id. Later forks repeat them as they were, but for the session id (user rows of 2.0.30 keep it: it names the
+  parent). Their file begins with a `queue-operation` that is later than the copied rows, and newer ones have the
+  session of a copied response in its `requestSessionId`. Copies count where no other file has the original. A side
+  question repeats its parent's rows as a sidechain, with other request ids. Gateways give no request id at all.
+- `agent_progress` rows embed a sub-agent's rows in its parent's log, often half-way; sometimes no other log has them.
+- The result of a sub-agent's call has the sub-agent's totals: they are in its own log.
+- The model `<synthetic>` marks the CLI's own notices; with `isApiErrorMessage` it is a failed request (of the model in
+  the `api-request` row before it), else nothing. `api_error` rows are retries, which are not billed.
+- Cache writes are logged flat and split by duration, and either may be zero.
+- A compaction makes requests without rows. `cost-state` rows sum up a process, its compactions and sub-agents (and a
+  fork's parent) included: what the sum grew by beyond the responses since the last one is the compaction's, as one
+  request. It is not known where a sub-agent ran meanwhile, in a fork before its first `cost-state`, or after a kill.
+- `costUSD` and `durationMs` are logged until 1.0.9. Exporters space their JSON and write times as numbers.
+- A row of a sub-agent names its parent's session.
+
+Seen: 1.0 to 2.1.330.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from glob import escape, glob
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, MissingExtra
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.find_places import expand_places
+from sessionlog.sources.kit import (
+    MAIN,
+    SUB_AGENT,
+    UNKNOWN,
+    At,
+    BadNumber,
+    Compaction,
+    Content,
+    CopyRank,
+    Place,
+    Problem,
+    Prompt,
+    Response,
+    Session,
+    Status,
+    Step,
+    Text,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    cost,
+    first_of,
+    folder,
+    json_lines,
+    mapping,
+    measure,
+    name,
+    read_duration,
+    read_head,
+    read_json,
+    read_sidecar,
+    read_time,
+    source,
+    stem_of,
+    text_of,
+    tokens,
+)
+from sessionlog.sources.protocol import Retention
+from sessionlog.sources.values import read_counts
+
+_PROVIDER = "anthropic"
+_SYNTHETIC = "<synthetic>"
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
+_DESKTOP = "local-agent-mode-sessions"
+_RETENTION_DAYS = 30
+_ENDS = ("end_turn", "stop_sequence")
+_DELEGATES = frozenset({"Agent", "Task", "Skill", "Workflow", "SendMessage"})
+"""Tools that may run a sub-agent."""
+_FEW_TOKENS = 10
+_LONGEST_TOKEN = 16  # bytes; on average no text has tokens longer than that
+_HEAD_ROWS = 40
+_INTERRUPTED = "[Request interrupted"
+_WRAPPED = re.compile(
+    r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
+    r"|Caveat: The messages below|\[Request interrupted)"
+)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_OWN_KEYS = re.compile(rb'"isSidechain"\s*:\s*(?:true|false)')
+_SNAPSHOT = re.compile(rb'\s*\{\s*"type"\s*:\s*"file-history-snapshot"')
+_PICTURES = ("image", "document")
+_COUNTS = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+    "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens", "thinking_tokens",
+)  # fmt: skip
+_EMBEDDED, _SIDECHAIN, _COPIED, _ORIGINAL = map(int, CopyRank)
+_NO_TOKENS = TokenUsage()
+_NOTHING = Raw()
+
+
+class Split(Struct, gc=False):
+    """The cache writes of a response by how long they are kept."""
+
+    ephemeral_5m_input_tokens: Any = None
+    ephemeral_1h_input_tokens: Any = None
+
+
+_NO_SPLIT = Split()
+
+
+class Details(Struct, gc=False):
+    """What the output of a response is made of."""
+
+    thinking_tokens: Any = None
+
+
+class Usage(Struct, gc=False):
+    """The tokens of a response as far as one row has them."""
+
+    input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation: Split | None = None
+    output_tokens: Any = None
+    service_tier: Any = None
+    speed: Any = None
+    output_tokens_details: Details | None = None
+
+
+class Block(Struct, gc=False):
+    """A content block: text, thinking, a tool's call or result, a picture."""
+
+    tool_use_id: Any = None
+    type: Any = None
+    text: Raw = _NOTHING
+    thinking: Raw = _NOTHING
+    id: Any = None
+    name: Any = None
+    input: Raw = _NOTHING
+    content: Raw = _NOTHING
+    is_error: Any = None
+
+
+class Message(Struct, gc=False):
+    """A message in the API's words."""
+
+    model: Any = None
+    id: Any = None
+    content: list[Block] | str | None = None
+    stop_reason: Any = None
+    usage: Usage | str | int | float | list[Any] | bool | None = None
+
+
+_NO_MESSAGE = Message()
+
+
+class Echo(Struct, rename="camel", gc=False):
+    """A sub-agent's row that a progress row embeds."""
+
+    type: Any = None
+    timestamp: Any = None
+    message: Message | None = None
+    request_id: Any = None
+    uuid: Any = None
+    is_api_error_message: Any = None
+    is_aborted_mid_stream: Any = None
+
+
+class Data(Struct, rename="camel", gc=False):
+    """The progress of a tool."""
+
+    type: Any = None
+    message: Echo | None = None
+    agent_id: Any = None
+
+
+class Attachment(Struct, gc=False):
+    """What the CLI adds to a conversation."""
+
+    type: Any = None
+    identity: Any = None
+
+
+class Params(Struct, gc=False):
+    """The parameters of a request."""
+
+    model: Any = None
+
+
+class Row(Struct, rename="camel", gc=False):
+    """A line. Its fields are in the order of most lines: they are decoded faster so."""
+
+    is_sidechain: Any = None
+    cwd: Any = None
+    session_id: Any = None
+    version: Any = None
+    git_branch: Any = None
+    agent_id: Any = None
+    message: Message | None = None
+    request_id: Any = None
+    type: Any = None
+    data: Data | str | int | float | list[Any] | bool | None = None
+    uuid: Any = None
+    timestamp: Any = None
+    subtype: Any = None
+    agent_type: Any = None
+    attribution_agent: Any = None
+    forked_from: Any = None
+    request_session_id: Any = None
+    is_api_error_message: Any = None
+    is_aborted_mid_stream: Any = None
+    is_meta: Any = None
+    is_compact_summary: Any = None
+    cost_usd: Any = msgspec.field(default=None, name="costUSD")
+    duration_ms: Any = None
+    compact_metadata: Any = None
+    params: Params | None = None
+    attachment: Attachment | None = None
+    model_usage: Any = None
+
+
+class State(Struct):
+    """What is known of a log from row to row.
+
+    Attributes:
+        session: The session that the log's place and name give.
+        is_part: The log is a sub-agent's.
+        is_id: The log's name is a session's id, so rows of another session are copies.
+        kind: The kind of sub-agent, as the file beside the log has it.
+        head: What the last row said of itself; most rows of a log say the same.
+        began: The time of the `queue-operation` that the log begins with, else 0: what is older is copied.
+        is_old: The last row is older than that.
+        is_copy: The last row was copied from another session.
+        has_copies: Some row was.
+        parent: The session that the last copy came from, as far as it is known.
+        model: The last model that was asked for or answered.
+        is_summed: The log has `cost-state` rows, or will have.
+        key: The response of the last row.
+        usage: Its tokens.
+        logged: The last token counts as they were logged.
+        counts: As they were read.
+        visible: Bytes of what it said so far, while its count of output is a placeholder.
+        used: What the responses before it used since the last `cost-state`.
+        total: What that summed up; None before the first one.
+        compacted: (uuid, time) of a compaction since then.
+        has_delegated: A sub-agent may have run since then.
+    """
+
+    session: str
+    is_part: bool
+    is_id: bool
+    kind: str = ""
+    head: tuple[Any, ...] = ()
+    began: int | None = None
+    is_old: bool = False
+    is_copy: bool = False
+    has_copies: bool = False
+    parent: str = ""
+    model: str = ""
+    is_summed: bool = False
+    key: str = ""
+    usage: TokenUsage = _NO_TOKENS
+    logged: Usage | None = None
+    counts: Tokens | None = None
+    visible: int = 0
+    used: TokenUsage = _NO_TOKENS
+    total: TokenUsage | None = None
+    compacted: tuple[str, int | None] | None = None
+    has_delegated: bool = False
+
+
+def _begin(path: str) -> State:
+    session, is_part = _session_of(path), _is_part(path)
+    kind = name(mapping(read_json(read_sidecar(_description(path)))).get("agentType")) if is_part else ""
+    return State(session, is_part, _UUID.match(session) is not None, kind)
+
+
+def steps(row: Row, state: State) -> Iterable[Step]:
+    """What a line means."""
+    kind = row.type
+    if kind == "assistant" or (kind is None and row.message is not None and row.message.usage is not None):
+        return _assistant(row, state)
+    if kind == "user":
+        return _user(row, state)
+    if kind == "progress":
+        return _progress(row, state)
+    if kind == "system":
+        return _system(row, state)
+    if kind == "cost-state":
+        return _compaction_request(row, state)
+    if kind == "api-request":
+        state.is_summed = True
+        state.model = (name(row.params.model) if row.params is not None else "") or state.model
+    elif kind == "attachment" and row.attachment is not None and row.attachment.type == "model":
+        state.model = name(mapping(row.attachment.identity).get("modelId")) or state.model
+    elif kind == "queue-operation" and state.began is None:
+        state.began = read_time(row.timestamp)
+    return ()
+
+
+def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
+    """Say whose the row is, where that has changed."""
+    head = (
+        row.session_id, row.cwd, row.git_branch, row.version, thread, row.agent_type, row.attribution_agent,
+        row.forked_from, row.request_session_id,
+    )  # fmt: skip
+    is_old = time is not None and time < (state.began or 0)
+    if head == state.head and is_old == state.is_old:
+        return []
+    state.head, state.began, state.is_old = head, state.began or 0, is_old
+    session = name(row.session_id) or state.session
+    is_foreign = not state.is_part and state.is_id and session != state.session
+    made_in = name(row.request_session_id) or session
+    state.is_copy = not state.is_part and (is_old or is_foreign or made_in != session)
+    if state.is_copy:
+        state.has_copies = True
+        state.parent = made_in if made_in != state.session else state.parent
+    agent = MAIN
+    if thread or state.is_part:
+        agent = state.kind or name(row.agent_type) or name(row.attribution_agent) or SUB_AGENT
+    forked_from = name(mapping(row.forked_from).get("sessionId"))
+    return [
+        Session(
+            id=session, thread=thread, agent=agent, is_subagent_log=state.is_part or is_foreign,
+            inherited=state.is_copy, project=folder(row.cwd),
+            parent=forked_from or ("" if state.is_copy else state.parent), branch=name(row.git_branch),
+            version=name(row.version), provider=_PROVIDER,
+        )
+    ]  # fmt: skip
+
+
+def _thread(row: Row, state: State) -> str:
+    """The conversation within the log: a sidechain's rows are a sub-agent's, unless the whole log is."""
+    if row.is_sidechain is not True or state.is_part:
+        return ""
+    return name(row.agent_id) or "sidechain"
+
+
+def _assistant(row: Row, state: State) -> list[Step]:
+    time, message = read_time(row.timestamp), row.message or _NO_MESSAGE
+    is_side, is_failed = row.is_sidechain is True, row.is_api_error_message is True
+    found = _enter(row, state, time, _thread(row, state) if is_side else "")
+    is_copy = state.is_copy
+    text, reasoning, calls = _parts(message.content)
+    if message.usage is None and not is_failed:
+        found.append(Text(time, text, reasoning))
+    elif message.model != _SYNTHETIC or is_failed:
+        if is_side:
+            rank = _SIDECHAIN
+        elif is_copy or (not row.request_id and message.id):
+            rank = _COPIED
+        else:
+            rank = _ORIGINAL
+        response = _response(row, message, time, rank, state, text, reasoning, calls)
+        if row.cost_usd is not None or row.duration_ms is not None:
+            response.cost_nano, issues = cost(row.cost_usd)
+            response.latency_ms = read_duration(row.duration_ms) or None
+            found += map(BadNumber, issues)
+        found.append(response)
+        if response.finish in _ENDS and not is_failed:
+            found.append(Status(time, "success"))
+    if is_side:
+        state.has_delegated = True
+    for number, block in enumerate(calls):
+        key, tool = name(block.id) or f"{row.uuid}#{number}", name(block.name) or UNKNOWN
+        if tool in _DELEGATES:
+            state.has_delegated = True
+        found.append(ToolCall(time, key, tool, block.input, is_copy=is_copy))
+    return found
+
+
+def _response(
+    row: Row | Echo, message: Message, time: int | None, rank: int, state: State, text: Content, reasoning: Content,
+    calls: list[Block],
+) -> Response:  # fmt: skip
+    is_failed, model, stop = row.is_api_error_message is True, name(message.model), message.stop_reason
+    key = message_id = name(message.id)
+    if key:
+        key = f"{key}:{name(row.request_id)}"
+    if model == _SYNTHETIC:
+        model = state.model
+    elif model != state.model and rank >= _COPIED and model:
+        state.model = model
+    usage, speed, tier = message.usage, "", ""
+    if isinstance(usage, Usage):
+        if usage.speed is not None:
+            speed = _special(usage.speed)
+        if usage.service_tier is not None:
+            tier = _special(usage.service_tier)
+    counts = _tokens(usage, state)
+    is_partial = not stop and row.is_aborted_mid_stream is True
+    if counts is not None and not is_failed:
+        _add_up(key, counts.usage, state)
+        if not stop and counts.usage.output <= _FEW_TOKENS:
+            state.visible += _size(text, calls)
+            is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
+    return Response(
+        time=time, key=key, family=message_id, rank=rank, tokens=counts, model=model or UNKNOWN,
+        response_model="" if is_failed else model, finish=stop if isinstance(stop, str) else "", failed=is_failed,
+        error=text_of(text) if is_failed else "", quality="partial" if is_partial else "exact", text=text,
+        reasoning=reasoning, speed=speed, service_tier=tier,
+    )  # fmt: skip
+
+
+def _add_up(key: str, usage: TokenUsage, state: State) -> None:
+    """Add a row's response to what was used since the last `cost-state`."""
+    if key != state.key or not key:
+        state.key, state.visible = key, 0
+        if state.is_summed:
+            state.used += state.usage
+    if usage is not state.usage:
+        state.usage = usage
+
+
+def _size(text: Content, calls: list[Block]) -> int:
+    """Bytes of what an answer says visibly."""
+    size = measure(text) if text is not None else 0
+    for block in calls:
+        size += memoryview(block.input).nbytes
+    return size
+
+
+def _parts(content: list[Block] | str | None) -> tuple[Content, Content, list[Block]]:
+    """(text, reasoning, tool calls); a text of a single block stays undecoded."""
+    text: Content = None
+    reasoning: Content = None
+    calls: list[Block] = []
+    if isinstance(content, str):
+        return content, reasoning, calls
+    for block in content or ():
+        if block.text is not _NOTHING:
+            text = block.text if text is None else _joined(text, block.text)
+        elif block.type == "tool_use":
+            calls.append(block)
+        elif block.thinking is not _NOTHING:
+            reasoning = block.thinking if reasoning is None else _joined(reasoning, block.thinking)
+        elif block.type in _PICTURES:
+            text = _joined(text, _words(block))
+    return text, reasoning, calls
+
+
+def _joined(one: Content, other: Content) -> Content:
+    return other if one is None else f"{text_of(one)}\n{text_of(other)}"
+
+
+def _words(block: Block) -> Content:
+    return block.text if block.text is not _NOTHING else {"type": block.type}
+
+
+def _tokens(usage: Any, state: State) -> Tokens | None:
+    if not isinstance(usage, Usage):
+        return tokens(usage, input="", output="")
+    if usage == state.logged and state.counts is not None:  # the rows of one response repeat it
+        return state.counts
+    split, details = usage.cache_creation or _NO_SPLIT, usage.output_tokens_details
+    counts, issues = read_counts(
+        _COUNTS,
+        (
+            usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens,
+            split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens,
+            0 if details is None else details.thinking_tokens,
+        ),
+    )  # fmt: skip
+    given, output, cache_read, flat, for_5m, for_1h, reasoning = counts
+    disjoint = TokenUsage(
+        input=given, output=output, cache_read=cache_read, cache_write=max(flat, for_5m + for_1h),
+        cache_write_1h=for_1h, reasoning=min(reasoning, output),
+    )  # fmt: skip
+    found = Tokens(disjoint, issues)
+    if not issues:
+        state.logged, state.counts = usage, found
+    return found
+
+
+def _special(kind: Any) -> str:
+    """A kind of request that may have a price of its own; "" for the standard one."""
+    return "" if kind == "standard" else name(kind)
+
+
+def _user(row: Row, state: State) -> list[Step]:
+    time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
+    found = _enter(row, state, time, _thread(row, state))
+    texts = [content] if isinstance(content, str) else []
+    for block in content if isinstance(content, list) else ():
+        if block.type == "tool_result":
+            key, is_failed = name(block.tool_use_id), block.is_error is True
+            found.append(ToolResult(time, key, block.content, is_failed))
+        elif block.text is not _NOTHING or block.type in _PICTURES:
+            texts.append(text_of(_words(block)))
+    if not texts:
+        return found
+    is_hidden = row.is_meta is True or row.is_compact_summary is True
+    typed = [] if is_hidden else [text for text in texts if not _WRAPPED.match(text)]
+    typed = typed if any(map(str.strip, typed)) else []
+    aside = [text for text in texts if not typed or _WRAPPED.match(text)]
+    if aside:
+        found.append(Prompt(time, "\n".join(aside), "system"))
+    if typed:
+        found.append(Prompt(time, "\n".join(typed), "user"))
+    if any(text.startswith(_INTERRUPTED) for text in aside):
+        found.append(Status(time, "cancelled"))
+    return found
+
+
+def _progress(row: Row, state: State) -> list[Step]:
+    """A sub-agent's answer, embedded in its parent's log; its own log may be gone."""
+    data = row.data
+    echo = data.message if isinstance(data, Data) and data.type == "agent_progress" else None
+    if not isinstance(data, Data) or echo is None or echo.type != "assistant" or echo.message is None:
+        return []
+    is_failed = echo.is_api_error_message is True
+    if not is_failed and (echo.message.model == _SYNTHETIC or echo.message.usage is None):
+        return []
+    time, own_time = read_time(row.timestamp), read_time(echo.timestamp)
+    found = _enter(row, state, time, name(data.agent_id) or SUB_AGENT)
+    text, reasoning, calls = _parts(echo.message.content)
+    time = time if own_time is None else own_time
+    found.append(_response(echo, echo.message, time, _EMBEDDED, state, text, reasoning, calls))
+    for number, block in enumerate(calls):
+        key = name(block.id) or f"{echo.uuid}#{number}"
+        found.append(ToolCall(time, key, name(block.name) or UNKNOWN, block.input, is_copy=True))
+    return found
+
+
+def _system(row: Row, state: State) -> list[Step]:
+    time, thread = read_time(row.timestamp), _thread(row, state)
+    found = _enter(row, state, time, thread)
+    if row.subtype == "compact_boundary":
+        if state.is_summed and not (state.is_copy or thread):
+            state.compacted = name(row.uuid), time
+        known = mapping(row.compact_metadata)
+        facts = {"trigger": known.get("trigger"), "tokens_before": known.get("preTokens")}
+        found.append(Compaction(time, facts=facts))
+    else:
+        found.append(At(time))
+    return found
+
+
+def _compaction_request(row: Row, state: State) -> list[Step]:
+    """What the sum of all requests grew by beyond the responses, where only a compaction came between."""
+    total = _NO_TOKENS
+    for usage in mapping(row.model_usage).values():
+        counts = tokens(
+            usage, input="inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
+            cache_write="cacheCreationInputTokens", cache_write_1h="cacheCreationEphemeral1hInputTokens",
+            reasoning="thinkingTokens",
+        )  # fmt: skip
+        total += counts.usage if counts is not None else _NO_TOKENS
+    before, compacted = state.total, state.compacted
+    if before is None and not state.has_copies:
+        before = _NO_TOKENS
+    rest = _NO_TOKENS
+    if compacted is not None and before is not None and not (state.has_delegated or state.is_part):
+        rest = total.beyond(before + state.used + state.usage)
+    state.total, state.used, state.usage = total, _NO_TOKENS, _NO_TOKENS
+    state.compacted, state.has_delegated = None, False
+    if compacted is None or not rest:
+        return []
+    state.head = ()
+    uuid, time = compacted
+    return [
+        Session(id=name(row.session_id) or state.session, thread="compaction"),
+        Response(time=time, key=f"compaction:{uuid}", tokens=Tokens(rest), model=state.model),
+    ]
+
+
+def _session_of(path: str) -> str:
+    """The session that a log's place and name give."""
+    parts = path.split(os.sep)
+    return parts[parts.index("subagents", 1) - 1] if "subagents" in parts[1:] else stem_of(path)
+
+
+def _is_part(path: str) -> bool:
+    """Whether a log is a sub-agent's, of a session that has its own."""
+    return "subagents" in path.split(os.sep) or os.path.basename(path).startswith("agent-")
+
+
+def _subagent_logs(path: str) -> list[str]:
+    """The logs of a session's sub-agents: below its own folder, and in old versions beside it, by their rows."""
+    directory, session = os.path.split(os.path.abspath(path))[0], stem_of(path)
+    if _is_part(path):
+        return []
+    own = os.path.join(directory, session)
+    found = walk_files([own], _is_transcript) if os.path.isdir(own) else ()
+    beside = sorted(glob(os.path.join(escape(directory), "agent-*.jsonl")))
+    return [log for log in (*found, *beside) if isinstance(log, str) and _is_log(log) and _parent_of(log) == session]
+
+
+def _parent_of(path: str) -> str:
+    """The session of a sub-agent's log: by its place, else by its first rows; "" if they name none."""
+    if "subagents" in path.split(os.sep)[1:]:
+        return _session_of(path)
+    try:
+        found = _SESSION_ID.search(read_head(path))
+    except (LogNotReadable, MissingExtra, OSError):
+        return ""
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def _log_names(path: str) -> tuple[str, ...]:
+    """A session's log is named by its file; a sub-agent's by its session too, so that it can be replayed by itself."""
+    parent = _parent_of(path) if _is_part(path) else ""
+    return (f"{parent}/{stem_of(path)}" if parent else stem_of(path),)
+
+
+def _is_transcript(name: str) -> bool:
+    return name.startswith("agent-") and name.endswith(LOG_SUFFIXES)
+
+
+def _description(path: str) -> str:
+    """Where a sub-agent's kind is, beside its log."""
+    return os.path.join(os.path.dirname(path), f"{stem_of(path)}.meta.json")
+
+
+def _list_logs(place: str) -> Iterator[str | Problem]:
+    """Yield the transcripts under a folder; in the desktop app's, only what is under a `projects`."""
+    for path in walk_files([place], lambda file_name: file_name.endswith(LOG_SUFFIXES)):
+        if isinstance(path, Problem) or path == place or _is_log(path):
+            yield path
+
+
+def _is_log(path: str) -> bool:
+    parts = path.split(os.sep)
+    if _DESKTOP in parts and "projects" not in parts[parts.index(_DESKTOP) :]:
+        return False
+    return not _is_journal(path) and parts[-1] != "history.jsonl"
+
+
+def _is_journal(path: str) -> bool:
+    return "subagents" in path.split(os.sep) and stem_of(path) == "journal"
+
+
+def _recognises(path: str, head: bytes) -> bool:
+    """Tell a transcript by its first rows: only Claude Code says of each row whether it is a sidechain."""
+    if _is_journal(path):
+        return False
+    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n", _HEAD_ROWS)[:_HEAD_ROWS]:
+        row = read_json(line)
+        if row is None and (_SNAPSHOT.match(line) or (b'"sessionId"' in line and _OWN_KEYS.search(line))):
+            return True  # cut at the head's end, or damaged
+        if isinstance(row, dict) and _is_row(row):
+            return True
+    return False
+
+
+def _is_row(row: Mapping[str, Any]) -> bool:
+    kind, message = row.get("type"), mapping(row.get("message"))
+    if kind == "summary":
+        return "leafUuid" in row
+    if kind == "file-history-snapshot":
+        return "snapshot" in row
+    if "parts" in message:
+        return False  # Qwen Code writes rows with the same keys around Google's messages
+    if isinstance(row.get("isSidechain"), bool):
+        return "sessionId" in row or "parentUuid" in row
+    if kind not in ("assistant", None) or "provider" in message:
+        return False
+    is_named = any(key in row for key in ("sessionId", "requestId", "costUSD"))
+    return is_named and "input_tokens" in mapping(message.get("usage"))
+
+
+def _retention(env: Mapping[str, str]) -> Retention:
+    """Read how long logs are kept from the settings of the config folder that is in use."""
+    configs = expand_places(env, _places())
+    configs = [one for one in configs if os.path.basename(one) != "projects"] or configs
+    paths = [os.path.join(config, "settings.json") for config in configs]
+    path = next(filter(files.stat_path, paths), paths[-1])
+    days = mapping(read_json(read_sidecar(path))).get("cleanupPeriodDays")
+    is_known = type(days) is int and days >= 0
+    return Retention(days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}")
+
+
+def _places(*below: str) -> tuple[Place, ...]:
+    return tuple(
+        first_of("$CLAUDE_CONFIG_DIR", default, below=below or ("",), is_list=True)
+        for default in ("$XDG_CONFIG_HOME/claude", "~/.claude")
+    )
+
+
+SOURCE = source(
+    id="claude-code",
+    title="Claude Code",
+    places=(
+        *_places("projects", "transcripts"),
+        f"$XDG_CONFIG_HOME/Claude/{_DESKTOP}",
+        f"~/Library/Application Support/Claude/{_DESKTOP}",
+        f"$APPDATA/Claude/{_DESKTOP}",
+    ),
+    logs="*.jsonl",
+    list_logs=_list_logs,
+    rows=json_lines(Row, row_start=b'{"parentUuid"'),
+    steps=steps,
+    state=_begin,
+    state_type=State,
+    recognises=_recognises,
+    session_of=_session_of,
+    name_sessions=_log_names,
+    parser_version=2,
+    retention=_retention,
+    sidecars=lambda path: (_description(path),) if _is_part(path) else (),
+    subagent_logs=_subagent_logs,
+)
