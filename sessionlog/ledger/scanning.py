@@ -30,6 +30,7 @@ PRINT = 4096
 """Bytes at the beginning, and as many before the end of what was read, by which a log is known."""
 
 _PACKED = (".gz", ".zst")
+_FAILED = "source_failed"
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -88,6 +89,9 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scann
         head = ends.head(PRINT)
         resume = job.resume if _is_as_it_was(job, head, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
+        if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
+            resume = None
+            scan, failed = scan_or_explain(Log(source=source, path=job.path))
         rows = to_rows(scan, prices, failed=failed)
         end = identity[2] if scan.resume is None and identity is not None else 0
         tail = ends.before(scan.resume.offset if scan.resume is not None else end)
@@ -132,7 +136,7 @@ def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bo
     except (LogNotReadable, MissingExtra) as error:
         return _explained(log, "unreadable", str(error).removeprefix(f"{log.path}: ")), True
     except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the reports of all others
-        return _explained(log, "source_failed", f"{log.source.id}: {type(error).__name__}: {error}"), True
+        return _explained(log, _FAILED, f"{log.source.id}: {type(error).__name__}: {error}"), True
 
 
 def _explained(log: Log, kind: str, detail: str) -> LogScan:

@@ -7,7 +7,6 @@ transaction, and only if nobody else has done that log meanwhile (compare-and-sw
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -37,6 +36,9 @@ Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Sc
 
 BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
+
+SMALL_LOG = 64 << 10
+"""Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
 _INSERT = insert("files", ("id", *FILE))
@@ -197,16 +199,7 @@ class _Plan:
         if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
             return None  # where a pack is damaged it is damaged for whoever goes on behind that place, too
         [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
-        return Resume(offset=offset, line=row[_AT["line"]], state=_decode_state(state[0][0])) if state else None
-
-
-def _encode_state(state: Any) -> bytes:
-    """A resume's state as bytes; sources that are not on the kit yet give a JSON object."""
-    return state if isinstance(state, bytes) else json.dumps(dict(state)).encode()
-
-
-def _decode_state(state: bytes) -> Any:
-    return json.loads(state) if state.startswith(b"{") else state
+        return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
 
 
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
@@ -309,9 +302,8 @@ class _Entry:
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
         resume = scanned.rows.resume
-        if resume is not None:
-            state = _encode_state(resume.state)
-            self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, state))
+        if resume is not None and resume.offset >= SMALL_LOG and isinstance(resume.state, bytes):
+            self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
         """What is known of a log that cannot be read now stays; the report says so, and the next sync tries again."""

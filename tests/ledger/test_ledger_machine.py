@@ -29,6 +29,7 @@ from sessionlog.ledger.freshness import changed_logs
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list
+from sessionlog.sources import registry
 from sessionlog.sources.registry import all_sources
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LONG_AGO, LittleHome
@@ -223,7 +224,7 @@ class Homes(RuleBasedStateMachine):
             stack.enter_context(patch("sessionlog.ledger.freshness._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
             stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
-            for module in (asking, loading):
+            for module in (registry, loading):
                 stack.enter_context(patch.object(module, "all_sources", lambda: sources))
             yield
 

@@ -1,7 +1,7 @@
 """What a sync does with each log: nothing, its new rows, all of it, or it lets go of it."""
 
 import sqlite3
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -12,8 +12,12 @@ from sessionlog.ledger import ask as asking
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import scan_here, sync
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources import discover as discovery
+from sessionlog.sources import registry
 from sessionlog.sources.discover import discover
 from sessionlog.sources.registry import all_sources
 from tests.ledger.entries import PRICES
@@ -77,7 +81,10 @@ def failing(path, *, times=1):
 
     sources = tuple(map(broken, all_sources()))
     known = {source.id: source for source in sources}
-    return patch.multiple(asking, all_sources=lambda: sources, source_of=known.__getitem__)
+    stack = ExitStack()
+    stack.enter_context(patch.object(registry, "all_sources", lambda: sources))
+    stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
+    return stack
 
 
 def test_what_is_settled_and_unchanged_is_not_read(home):
@@ -349,10 +356,10 @@ def test_what_another_process_enters_meanwhile_is_not_judged(home, monkeypatch):
         if not home.at(LATE).exists():
             home.append(LATE, [("count", 3, 1)])
             with monkeypatch.context() as patched:
-                patched.setattr(asking, "discover", discover)
+                patched.setattr(discovery, "discover", discover)
                 assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
-    monkeypatch.setattr(asking, "discover", listing)
+    monkeypatch.setattr(discovery, "discover", listing)
     of_ledger(home, PRICES)
     monkeypatch.undo()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
@@ -379,3 +386,26 @@ def test_the_damage_of_a_packed_log_is_named_once(home):
     home.append(packed, [("count", 2, 3)])
     assert jobs_of(home)[packed].resume is None
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_where_to_go_on_is_not_kept_of_small_logs(home, monkeypatch):
+    """They are read whole again: that costs less."""
+    monkeypatch.setattr(syncing, "SMALL_LOG", 64 << 10)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    connection = sqlite3.connect(home.ledger)
+    assert connection.execute("SELECT COUNT(*) FROM resumes").fetchone() == (0,)
+    connection.close()
+    home.append(CLAUDE, [("answer", 2, 3)])
+    assert jobs_of(home)[CLAUDE].resume is None
+
+
+def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fast(home):
+    """What is known of it is kept for when it is looked for again."""
+    prices = PriceBook.load()
+    there = of_ledger(home, prices)
+    elsewhere = {**home.env, "CLAUDE_CONFIG_DIR": str(home.folder / "none")}
+    others = of_ledger(home, prices, env=elsewhere)
+    assert others == of_scan(home, prices, env=elsewhere) != there
+    settled = [ask_current(home.ledger, elsewhere, lambda book: book.query("SELECT 1", {})) for _ in range(2)]
+    assert settled == [[(1,)]] * 2
+    assert of_ledger(home, prices) == there
