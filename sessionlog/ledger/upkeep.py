@@ -121,7 +121,7 @@ _LAST = """SELECT file_id, MAX(time_ns)
 
 
 def forget(book: Book, found: Forgettable) -> int:
-    """Take logs that are gone, and all that is kept of them, out of the ledger and out of its file's bytes; how many."""
+    """Remove logs that are gone, with all that is kept of them, also from the file's bytes; return how many."""
     connection = book.connection
     connection.execute("PRAGMA secure_delete = ON")
     count = book.forget(found.gone)
