@@ -362,8 +362,12 @@ def stat_open(file: BinaryIO) -> os.stat_result:
     return os.fstat(file.fileno())
 
 
-def open_log(path: str) -> BinaryIO:
-    """Open a regular file for reading, buffered; devices, pipes and other people's links are refused.
+def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
+    """Open a regular file for reading; devices, pipes and other people's links are refused.
+
+    Args:
+        path: The file.
+        buffer: Bytes to read at once; 0 reads what is asked for and no more.
 
     Raises:
         LogNotReadable: Missing, not a regular file, a link to somebody else's file, or no permission.
@@ -377,7 +381,7 @@ def open_log(path: str) -> BinaryIO:
         raise LogNotReadable(f"{path}: {reason_of(error)}") from error
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and (not stat.S_ISLNK(link.st_mode) or status.st_uid == link.st_uid):
-        return os.fdopen(fd, "rb", BUFFER)
+        return os.fdopen(fd, "rb", buffer)
     os.close(fd)
     regular = stat.S_ISREG(status.st_mode)
     raise LogNotReadable(f"{path}: {'a link to a file of another user' if regular else 'not a regular file'}")
@@ -392,7 +396,7 @@ def read_small(path: str, limit: int = 1 << 20) -> bytes | None:
     """Return the bytes of a small file such as config.toml; None when it does not exist."""
     if stat_path(path) is None:
         return None
-    with open_log(path) as file:
+    with open_log(path, buffer=0) as file:
         return file.read(limit)
 
 

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from mcp import Client
 
+from sessionlog.analytics.budgets.tamper_check import marker_path
 from sessionlog.cli import main
-from sessionlog.ledger.seal import marker_path
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.mcp_server.bounds import PARTS, POINTS
 from sessionlog.mcp_server.server import build_server

@@ -18,7 +18,7 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.cells import parts
+from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.reading import ReadBook
 
 _QUARTER_NS = 900 * 1_000_000_000
@@ -87,7 +87,7 @@ class Selection:
         return f"{condition} AND {timely}", parameters | bounds
 
     def parts(self) -> tuple[str, dict[str, int]]:
-        """What counts in the window, as sums: a table expression and its parameters (see `ledger.cells`)."""
+        """What counts in the window, as sums: a table expression and its parameters (see `ledger.quarter_hours`)."""
         if self.window is None:
             return parts(None, None)
         return parts(self.window.start_ns, self.window.end_ns)

@@ -20,7 +20,7 @@ from sessionlog.events.money import usd
 from sessionlog.events.times import format_time
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.cells import OF_PARTS
+from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 

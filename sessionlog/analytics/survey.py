@@ -1,8 +1,7 @@
 """Survey: which agents have logs on this machine, where they were looked for, and how long they will be there.
 
 "No logs" and "logs that cannot be read" are different answers: every file that was found is either counted or named.
-Each agent is looked at by itself: a response that another agent's log tells better counts here for both, and in reports
-once.
+The ledger answers: only logs that have changed are read, and only logs that are there are counted.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sessionlog import files
+from sessionlog.engine.scanner import scanner
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, format_time
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.lean import lean
-from sessionlog.ledger.scanning import scan_or_explain
-from sessionlog.ledger.schema import FROM
+from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.reading import MOST_NAMED, problems_of
+from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.discover import discover
-from sessionlog.sources.protocol import Log, Source
-from sessionlog.sources.record import Problems
+from sessionlog.sources.protocol import Source
 from sessionlog.sources.registry import choose_sources, registry
 
 SCHEMA = "sessionlog.sources/1"
@@ -32,7 +31,13 @@ DUE_DAYS = 7
 """Logs that an agent deletes within so many days are warned about."""
 
 _DAY_NS = 86_400 * SECOND
-_SQL = f"SELECT COUNT(DISTINCT s.id), SUM(r.requests), MIN(r.time_ns), MAX(r.time_ns) FROM {FROM}"  # noqa: S608 - names of the schema
+_UNREAD = {"unreadable", "source_failed"}
+_IS_THERE = f"f.missing IN ({HERE}, {UNREADABLE})"
+_LOGS = f"""SELECT COUNT(*), COALESCE(SUM(size), 0), COALESCE(SUM(mtime_ns < :due_ns), 0), COALESCE(SUM(problems), 0)
+    FROM files f WHERE source = :source AND {_IS_THERE}"""  # noqa: S608 - names of the schema
+_NAMED = f"SELECT named FROM files f WHERE source = :source AND problems AND {_IS_THERE} ORDER BY path"  # noqa: S608 - as above
+_RECORDS = f"""SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), MIN(r.time_ns), MAX(r.time_ns)
+    FROM files f JOIN records r ON r.file_id = f.id WHERE f.source = :source AND {_IS_THERE}"""  # noqa: S608 - as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +120,19 @@ def survey_sources(
     *,
     env: Mapping[str, str] | None = None,
     sources: Sequence[str] = (),
+    ledger: str | None = None,
     now: datetime | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> SourceReport:
-    """Look for the logs of every agent, and read them.
+    """Report which agents have logs, and what is in those that are there.
 
     Args:
         env: Says where agents write; the process's environment when None.
         sources: Glob patterns of source ids; all when empty.
+        ledger: The file that remembers what was read, so that only what has changed is read; None scans everything.
         now: The present moment.
+        jobs: How many processes scan.
         progress: Called with (files done, files in all).
 
     Raises:
@@ -132,49 +141,36 @@ def survey_sources(
     env = os.environ if env is None else env
     now_ns = int((now or datetime.now(UTC)).timestamp()) * SECOND
     chosen = choose_sources(sources)
-    listed = {source.id: list(discover(env, [source])) for source in chosen}
-    total, done = sum(map(len, listed.values())), 0
-    prices, found = PriceBook.load(), []
-    for source in chosen:
-        book = Book(prices)
-        for item in listed[source.id]:
-            _take(book, item)
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        book.settle()
-        found.append(_found(source, env, book, listed[source.id], now_ns))
-        book.close()
+    where = Where(ledger=ledger, env=env, scanner=scanner(jobs=jobs), progress=progress)
+    found = ask(where, PriceBook.load(), lambda book: [_found(source, env, book, now_ns) for source in chosen])
     return SourceReport(sources=tuple(sorted(found, key=lambda one: not one.files)), problems=registry().problems)
 
 
-def _take(book: Book, item: Log | Problem) -> None:
-    if isinstance(item, Log):
-        book.enter(item.path, lean(scan_or_explain(item)[0]), source=item.source.id)
-    else:
-        book.note(Problems(count=1, first=(item,)))
-
-
-def _found(
-    source: Source, env: Mapping[str, str], book: Book, listed: Sequence[Log | Problem], now_ns: int
-) -> FoundSource:
-    states = [files.stat_path(item.path) for item in listed if isinstance(item, Log)]
+def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> FoundSource:
+    places = tuple(dict.fromkeys(source.locate(env)))
+    named = {"source": source.id}
     kept = source.retention(env)
-    due_ns = None if kept is None or kept.days is None else now_ns - (kept.days - DUE_DAYS) * _DAY_NS
-    [(sessions, requests, oldest_ns, newest_ns)] = book.query(_SQL, {})
+    due_ns = 0 if kept is None or kept.days is None else now_ns - (kept.days - DUE_DAYS) * _DAY_NS
+    [(count, size, due, damaged)] = book.query(_LOGS, named | {"due_ns": due_ns})
+    [(sessions, requests, oldest_ns, newest_ns)] = book.query(_RECORDS, named)
+    problems = [one for one in book.unlisted if one.path.startswith(places)]
+    unread = {one.path for one in problems if one.kind in _UNREAD and os.path.isfile(one.path)}
+    known = {path_of(path) for (path,) in book.query("SELECT path FROM files", {})} if unread else set()
+    count_of_problems = damaged + len(problems)
+    problems += [one for (text,) in book.query(_NAMED, named) for one in problems_of(text)]
     return FoundSource(
         source=source.id,
         title=source.title,
-        places=tuple((place, files.stat_path(place) is not None) for place in dict.fromkeys(source.locate(env))),
-        files=len(states),
-        bytes=sum(state.st_size for state in states if state is not None),
+        places=tuple((place, files.stat_path(place) is not None) for place in places),
+        files=count + len(unread - known),
+        bytes=size,
         sessions=sessions,
         requests=requests or 0,
         oldest_ns=oldest_ns,
         newest_ns=newest_ns,
         kept_days=None if kept is None else kept.days,
         kept_by="" if kept is None else kept.setting,
-        due=0 if due_ns is None else sum(state is not None and state.st_mtime_ns < due_ns for state in states),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
+        due=due,
+        problem_count=count_of_problems,
+        problems=tuple(problems[:MOST_NAMED]),
     )

@@ -13,8 +13,9 @@ from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.ledger.cells import OF_PARTS
-from sessionlog.ledger.reading import ReadBook, ask_unchanged
+from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.quarter_hours import OF_PARTS
+from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a report without news saves
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def aggregate_usage(
     wanted, path, report = log_paths(paths), ledger_path(ledger), None
     if path is not None and wanted is None and prices is None and not live:
         surroundings = os.environ if env is None else env
-        report = ask_unchanged(
+        report = ask_current(
             path, surroundings, lambda book: fold_usage(book, selection) if _knows(book, filters) else None
         )
     if report is None:

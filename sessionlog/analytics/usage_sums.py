@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from sessionlog.analytics.conditions import STATUS
 from sessionlog.analytics.usage_columns import PROVENANCE
-from sessionlog.ledger.cells import OF_PARTS
 from sessionlog.ledger.histogram import counts_of, percentile
+from sessionlog.ledger.quarter_hours import OF_PARTS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def fill_shares(
     Args:
         query: Runs a statement.
         keys: The expressions of the group keys.
-        tables: What counts in the window (see `ledger.cells.parts`).
+        tables: What counts in the window (see `ledger.quarter_hours.parts`).
         bounds: The parameters of `tables`.
         where: Which of it.
         parameters: The parameters of `where` and of the status.

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
@@ -22,7 +23,6 @@ from sessionlog.cli.options import JOBS
 from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
-from sessionlog.ledger.moment import moment_now
 from sessionlog.render.budget import (
     confirmed_document,
     finding,
@@ -121,7 +121,7 @@ def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
     """
     where = r.reporting(None, tz=None, now=None, ledger=ledger)
     path = str(where.ledger)
-    place = BudgetBook(path, r.price_book(where.settings, None), where.env, moment_now)
+    place = BudgetBook(path, r.price_book(where.settings, None), where.env, read_clock)
     with _usable(path):
         confirmed = place.confirm()
         place.close()

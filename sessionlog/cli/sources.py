@@ -27,7 +27,9 @@ def sources(
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(None, tz=tz, now=now)
     with r.scan_progress() as progress:
-        report = survey_sources(env=where.env, sources=r.split_list(source), now=where.now, progress=progress)
+        report = survey_sources(
+            env=where.env, sources=r.split_list(source), ledger=where.ledger, now=where.now, progress=progress
+        )
     match form:
         case "json":
             print_json(report.to_dict())

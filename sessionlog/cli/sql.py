@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
+from sessionlog.analytics.sql.question import SECONDS, Answer, ask_sql
 from sessionlog.cli import reporting as r
 from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Now
 from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.question import SECONDS, Answer, ask_sql
 from sessionlog.ledger.store import open_ledger
 from sessionlog.render.sql import (
     answer_document,

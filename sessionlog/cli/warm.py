@@ -1,7 +1,7 @@
-"""The warm way: a report as JSON, or a line, when nothing has changed on disk, with nothing imported beyond its needs.
+"""The cached path: a report as JSON, or a line, while no log is new or gone, with nothing imported beyond its needs.
 
 It takes a question only if its answer is, to the byte, what the whole way would print, and declines everything else:
-settings of one's own, times and zones, damage to name, nothing to show. The rules are those of the whole way, imported
+settings of one's own, times and zones, nothing to show. The rules are those of the whole way, imported
 from where it has them; only what connects them is written again.
 """
 
@@ -15,8 +15,10 @@ from sessionlog.places import config_file, ledger_file, session_directory
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from sessionlog.errors import Problem
 
     Answer = tuple[dict[str, Any] | str, list[str]]
     """A document or a text, and notes."""
@@ -39,11 +41,11 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if command != "status" and os.path.exists(config_file(os.environ)):
         return False
-    from sessionlog.ledger.surroundings import open_unchanged  # noqa: PLC0415 - for those that have come so far
+    from sessionlog.ledger.cached import open_up_to_date  # noqa: PLC0415 - for those that have come so far
 
     env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
     try:
-        connection = open_unchanged(settings["ledger"] or ledger_file(env), env)
+        connection = open_up_to_date(settings["ledger"] or ledger_file(env), env)
         if connection is None:
             return False
         try:
@@ -77,9 +79,6 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
         return None
     if sort and sort.removeprefix("-") not in (*by, *usage_columns.COLUMNS):
         return None
-    [(damage,)] = connection.execute("SELECT TOTAL(problems) FROM files WHERE NOT missing")
-    if damage:
-        return None
 
     def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return connection.execute(sql, parameters).fetchall()
@@ -89,7 +88,7 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     filters = {key: settings[key] for key in conditions.FILTERS if settings[key]}
     where, parameters = conditions.counted(filters, time_ns())
     keys = [conditions.KEYS[key] for key in by]
-    usage_sums.fill_shares(query, keys=keys, tables="cells", bounds={}, where=where, parameters=parameters)
+    usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
     rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_keys)
     [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
     if not rows and not totals.sessions:
@@ -99,15 +98,29 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
         rows.sort(key=key, reverse=turned)
     hidden = 0 if limit is None else max(0, len(rows) - limit)
     archived = usage_sums.archived_sessions(query)
+    damaged, problems = _problems(connection)
     value = usage_columns.document(
         window=None, group_by=by, rows=rows[: len(rows) - hidden], totals=totals,
-        provenance=usage_sums.provenance(query), problem_count=0, problems=(), archived_sessions=archived,
+        provenance=usage_sums.provenance(query), problem_count=damaged, problems=map(str, problems[:10]),
+        archived_sessions=archived,
     )  # fmt: skip
-    if not hidden and not archived:
+    if not (damaged or hidden or archived):
         return value, []
-    from sessionlog.render.notes import archived_note, limit_note  # noqa: PLC0415 - as above
+    from sessionlog.render.notes import archived_note, damage_note, limit_note  # noqa: PLC0415 - as above
 
-    return value, [*([limit_note(hidden, "row")] if hidden else ()), *([archived_note(archived)] if archived else ())]
+    notes = [damage_note(damaged, problems)] if damaged else []
+    notes += [limit_note(hidden, "row")] if hidden else []
+    return value, notes + ([archived_note(archived)] if archived else [])
+
+
+def _problems(connection: sqlite3.Connection) -> tuple[int, Sequence[Problem]]:
+    """How many findings there are, and the first of them."""
+    if connection.execute("SELECT 1 FROM files WHERE problems AND NOT missing LIMIT 1").fetchone() is None:
+        return 0, ()
+    from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - for logs that are damaged
+
+    book = ReadBook(connection)
+    return book.problem_count, book.problems
 
 
 def _status(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:

@@ -1,4 +1,4 @@
-"""Scanner: logs are scanned by the processes of an executor, and what they tell comes back as lean tuples.
+"""Scanner: logs are scanned by the processes of an executor, and what they tell comes back as rows.
 
 A worker that dies, or an executor that cannot be used, changes the time and not the result: what it did not give is
 scanned here.
@@ -6,6 +6,7 @@ scanned here.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.sync import Scanner, scan_here
+from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Source
 from sessionlog.sources.registry import all_sources
 
@@ -43,20 +45,22 @@ def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanne
         jobs: Processes of this machine; by default as many as it has cores if that pays, 1 is this process alone.
     """
     if executor is not None:
-        return lambda work, sources: _spread(executor, work, sources, workers=4)
+        return lambda work, sources, prices: _spread(executor, work, sources, prices, workers=4)
     if jobs == 1:
         return scan_here
-    return lambda work, sources: _with_processes(work, sources, jobs)
+    return lambda work, sources, prices: _with_processes(work, sources, prices, jobs)
 
 
-def _with_processes(work: Sequence[Job], sources: Mapping[str, Source], jobs: int | None) -> Iterator[Scanned]:
+def _with_processes(
+    work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook, jobs: int | None
+) -> Iterator[Scanned]:
     count = min(jobs or _cores(), len(work))
     pays = sum(map(_weight, work)) >= PAYS or jobs is not None
     if count < 2 or not pays or not _may_fork():
-        yield from scan_here(work, sources)
+        yield from scan_here(work, sources, prices)
         return
     with _processes(count) as executor:
-        yield from _spread(executor, work, sources, workers=count)
+        yield from _spread(executor, work, sources, prices, workers=count)
 
 
 def _weight(job: Job) -> int:
@@ -78,10 +82,7 @@ def _processes(count: int) -> Iterator[Executor]:
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - 25 ms, which small scans save
     from multiprocessing import get_context  # noqa: PLC0415 - as above
 
-    # Ctrl-C reaches the whole group of processes: workers end at once and in silence, this one tidies up.
-    executor = ProcessPoolExecutor(
-        count, mp_context=get_context("fork"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL)
-    )
+    executor = ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin_worker)
     try:
         yield executor
     finally:
@@ -89,7 +90,7 @@ def _processes(count: int) -> Iterator[Executor]:
 
 
 def _spread(
-    executor: Executor, work: Sequence[Job], sources: Mapping[str, Source], *, workers: int
+    executor: Executor, work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook, *, workers: int
 ) -> Iterator[Scanned]:
     """Give shares away, a few at a time, and yield what comes back."""
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait  # noqa: PLC0415 - 25 ms, which small scans save
@@ -104,7 +105,7 @@ def _spread(
         while shares and not broken and len(waiting) < workers * _AHEAD:
             share = shares.pop()
             try:
-                waiting[executor.submit(scan_share, share)] = share
+                waiting[executor.submit(scan_share, share, prices)] = share
             except (BrokenExecutor, RuntimeError):
                 broken = True
                 left += share
@@ -118,12 +119,21 @@ def _spread(
             except Exception:  # noqa: BLE001 - whatever a worker died of, the logs are still there
                 broken = broken or isinstance(future.exception(), BrokenExecutor)
                 left += share
-    yield from scan_here(left, sources)
+    yield from scan_here(left, sources, prices)
 
 
-def scan_share(share: Sequence[Job]) -> list[Scanned]:
-    """Scan some logs; this runs in a worker."""
-    return [scan_job(job) for job in share]
+def scan_share(share: Sequence[Job], prices: PriceBook) -> list[Scanned]:
+    """Scan some logs and price what they give; this runs in a worker."""
+    return [scan_job(job, prices) for job in share]
+
+
+def _begin_worker() -> None:
+    """Ctrl-C reaches the whole group of processes: workers end at once and in silence, the parent tidies up.
+
+    What the parent has made until now is never garbage here, and need not be copied to be looked at.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.freeze()
 
 
 def _shares(work: Sequence[Job]) -> list[list[Job]]:

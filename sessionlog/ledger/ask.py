@@ -11,32 +11,24 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from sessionlog.errors import LedgerUnusable, Problem, SessionLogError
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.load import load_book
 from sessionlog.ledger.scanning import source_of
+from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.surroundings import Look, Watched, changed_logs
-from sessionlog.ledger.sync import (
-    ELSEWHERE,
-    GONE,
-    UNREADABLE,
-    LedgerBusy,
-    Progress,
-    Scanner,
-    Synced,
-    at_once,
-    scan_here,
-    sync,
-)
+from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, at_once, scan_here, sync
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.freshness import ChangedLog
 
 _T = TypeVar("_T")
 
@@ -46,8 +38,7 @@ _FEW = 1000
 BUSY = "another sessionlog is reading new logs into the ledger: these are the numbers without them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(Struct, frozen=True, kw_only=True):
     """Where the answer to a question is.
 
     Attributes:
@@ -82,6 +73,8 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
         except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
             kind = type(error).__name__
             note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` says more"
+    from sessionlog.ledger.load import load_book  # noqa: PLC0415 - see `_read_all`
+
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
@@ -95,7 +88,7 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
     book = open_ledger(path, standing)
     try:
         refresh(book, where.env, scanner=where.scanner, progress=where.progress)
-        others = book.missing(ELSEWHERE) if not where.live else book.missing(GONE, ELSEWHERE, UNREADABLE)
+        others = book.missing(GONE, ELSEWHERE, UNREADABLE) if where.live else []
         if others or prices is not standing:
             kept, book = book, book.copy()
             kept.close()
@@ -143,9 +136,27 @@ def refresh(
     return None
 
 
-def _read_again(
-    book: Book, changed: Sequence[tuple[str | bytes, str]], scanner: Scanner, progress: Progress | None
-) -> Synced:
+def read_changed(path: str, changed: Sequence[ChangedLog]) -> sqlite3.Connection | None:
+    """Read logs that have changed into the ledger at a path, priced by the shipped list; return it open for reading.
+
+    None if another process is writing, or prices it otherwise.
+    """
+    book = open_ledger(path, PriceBook.load())
+    try:
+        if book.said("prices") == book.prices.fingerprint:
+            _read_again(book, changed, scan_here, None)
+            book.connection.execute("BEGIN")
+            return book.detach()
+    except (LedgerBusy, sqlite3.OperationalError):
+        pass
+    except BaseException:
+        book.close()
+        raise
+    book.close()
+    return None
+
+
+def _read_again(book: Book, changed: Sequence[ChangedLog], scanner: Scanner, progress: Progress | None) -> Synced:
     """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
     listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
     return sync(book, listed, scanner=scanner, progress=progress, places=None)
@@ -153,9 +164,12 @@ def _read_again(
 
 def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
     """List all logs of this machine, read what has changed, and write down what was looked at."""
+    from sessionlog.sources.discover import discover  # noqa: PLC0415 - 5 ms, which logs that only grow save
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+
     connection = book.connection
-    watched, sources = Watched(env), all_sources()
-    look = Look(watched, sources)
+    watched, sources = RecordingEnv(env), all_sources()
+    snapshot = Snapshot(watched, sources)
     with at_once(connection):
         book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
     listed: list[Log | Problem] = []
@@ -166,9 +180,9 @@ def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Pr
         connection.execute("BEGIN IMMEDIATE")
         try:
             if synced.failed:
-                connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+                connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             else:
-                look.remember(connection, listed)
+                snapshot.write(connection, listed)
             book.say("synced", str(time.time_ns()))
             book.commit()
         finally:

@@ -1,7 +1,7 @@
 """Book: the ledger open for reports, in memory or in a file; every report is a query over it.
 
 Estimates are made when a response enters, at the prices of its own date: tiers depend on the single request. Copies are
-told apart when they enter, too (see `settle`), so that reports are plain sums.
+told apart when they enter, too (see `reconcile`), so that reports are plain sums.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import asdict
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.lean import LeanScan, lean
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.rows import storable
-from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.rows import LogRows, to_rows
+from sessionlog.ledger.schema import APPLICATION, ELSEWHERE, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
@@ -53,6 +53,11 @@ class Book(ReadBook):
         return [*self._found.first, *super().problems][:MOST_NAMED]
 
     @property
+    def unlisted(self) -> tuple[Problem, ...]:
+        """The first findings that belong to no log: what could not be listed, or read."""
+        return self._found.first
+
+    @property
     def priced_from(self) -> str:
         """Which prices estimates come from, for a footer."""
         return self.prices.version
@@ -61,7 +66,8 @@ class Book(ReadBook):
     def limits(self) -> dict[tuple[str, str], Limit]:
         """(source, name) → the latest word on a rate limit."""
         words: dict[tuple[str, str], Limit] = {}
-        sql = "SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits"
+        sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
+            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})"""  # noqa: S608 - a number
         for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql):
             limit = Limit(
                 time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
@@ -74,19 +80,19 @@ class Book(ReadBook):
     def take(self, scan: LogScan) -> None:
         """Enter what a scan of one log gave, or more of a log that is known."""
         path = scan.sessions[0].path if scan.sessions else ""
-        self.enter(path, lean(scan), source=scan.sessions[0].source if scan.sessions else "")
+        self.enter(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
 
     def add(self, session: ScannedSession) -> None:
         """Enter one session, or more of one that is known."""
         self.take(LogScan(sessions=(session,)))
 
-    def enter(self, path: str, scan: LeanScan, *, source: str) -> None:
-        """Enter a lean scan of a log that is looked at once."""
+    def enter(self, path: str, scan: LogRows, *, source: str) -> None:
+        """Enter the rows of a log that is looked at once."""
         writer = self._writer()
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
-        values = (path, source, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", 0, 0, scan.problems.count, named)
+        values = (path, source, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", 0, 0, scan.problems.count, named, "")
         file_id = int((self.connection.execute(_INSERT_FILE, values).lastrowid or 0) if row is None else row[0])
         if row is not None and (scan.problems.count or scan.full_rescan):
             self.connection.execute(
@@ -101,28 +107,28 @@ class Book(ReadBook):
             self._waiting = Writer(self.connection, self.prices)
         return self._waiting
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Decide what counts of what was taken; queries do it, too."""
         if self._waiting is not None:
             writer, self._waiting = self._waiting, None
-            writer.settle()
+            writer.reconcile()
             self.commit()
 
-    def settle_anew(self) -> None:
-        """Compute all that is derived, whatever was decided before."""
-        self._writer().touch_all()
-        self.settle()
+    def reconcile_all(self) -> None:
+        """Compute all that is derived anew, costs included if they are of this book's prices."""
+        if self.said("prices") == self.prices.fingerprint:
+            self._writer().reprice()
+        else:
+            self._writer().touch_all()
+        self.reconcile()
 
     def commit(self) -> None:
-        """End a transaction; beside a file its page sums are kept."""
-        from sessionlog.ledger.page_sums import keeping_sums  # noqa: PLC0415 - 2 ms, which reports without news save
-
-        with keeping_sums(self.connection):
-            self.connection.execute("COMMIT")
+        """End a transaction."""
+        self.connection.execute("COMMIT")
 
     def copy(self) -> Book:
         """Return a copy in memory, for questions about what is not so: other prices, other logs."""
-        self.settle()
+        self.reconcile()
         connection = sqlite3.connect(":memory:", isolation_level=None)
         self.connection.backup(connection)
         copied = Book(self.prices, connection)
@@ -142,23 +148,23 @@ class Book(ReadBook):
             self.say("prices", prices.fingerprint)
             self.say("priced_from", prices.version)
             self.say("own_prices", "no" if prices.is_shipped else "yes")
-            self.settle()
+            self.reconcile()
             if self.connection.in_transaction:
                 self.commit()
 
     def forget(self, file_ids: Iterable[int]) -> int:
-        """Take logs and all that they told out of the book; return how many there were."""
+        """Take logs and all that they gave out of the ledger; return how many there were."""
         ids = list(file_ids)
         for file_id in ids:
             self._writer().drop(file_id)
             self.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-        self.settle()
+        self.reconcile()
         return len(ids)
 
     def missing(self, *why: int) -> list[int]:
         """Return the logs that are missing for one of these reasons (see `sync`)."""
         marks = ", ".join("?" * len(why))
-        self.settle()
+        self.reconcile()
         rows = self.connection.execute(f"SELECT id FROM files WHERE missing IN ({marks})", why)  # noqa: S608 - question marks
         return [file_id for (file_id,) in rows]
 
@@ -172,18 +178,24 @@ class Book(ReadBook):
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
     def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        self.settle()
+        self.reconcile()
         return super()._ask(sql, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """All queries inside see the book as it is now, whatever another process writes meanwhile."""
-        self.settle()
+        self.reconcile()
         self.connection.execute("BEGIN")
         try:
             yield
         finally:
             self.connection.execute("ROLLBACK")
+
+    def detach(self) -> sqlite3.Connection:
+        """Return the connection, which is the caller's to close from now on."""
+        connection = self.connection
+        del self.connection
+        return connection
 
     def __del__(self) -> None:
         if hasattr(self, "connection"):  # also a book that could not be made is thrown away

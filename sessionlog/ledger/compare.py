@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.lean import Row
-from sessionlog.ledger.schema import SESSION
-from sessionlog.ledger.sync import UNREADABLE
+from sessionlog.ledger.rows import Row
+from sessionlog.ledger.schema import SESSION, UNREADABLE
 
 Name = tuple[str, str, str]
 """A session: (source, id, place)."""
@@ -37,7 +36,7 @@ SELECT source, session, place, end_status, project, start_ns, duration_ms, promp
 """
 _LOGS = """
 SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.settled, s.source, s.session, s.place
-FROM told t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
+FROM log_sessions t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
 """
 _NAME = 3
 
@@ -149,11 +148,11 @@ _UNREADABLE = f"SELECT path FROM files WHERE missing = {UNREADABLE}"  # noqa: S6
 def compare_derived(book: Book) -> list[Difference]:
     """Compute anew, in the book, all that is derived, and return what was not what it should be."""
     before = _derived(book)
-    book.settle_anew()
+    book.reconcile_all()
     after = _derived(book)
     names = dict(before["names"]) | dict(after["names"])
     found = []
-    for kind in ("cells", "counts", "calls", "sessions"):
+    for kind in ("quarter_hours", "counts", "costs", "calls", "sessions"):
         for key in sorted(before[kind].keys() | after[kind].keys(), key=repr):
             was, now = before[kind].get(key), after[kind].get(key)
             if was != now:
@@ -194,9 +193,11 @@ def _settled(column: str, value: Any) -> Any:
     return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value
 
 
+_GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
 _DERIVED = (
-    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM sessions"),  # noqa: S608 - names of the schema
-    ("cells", 3, "SELECT * FROM cells"),
+    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM all_sessions"),  # noqa: S608 - names of the schema
+    ("quarter_hours", 3, "SELECT * FROM quarter_hours"),
     ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts"),
+    ("costs", 3, f"SELECT session_id, file_id, n, cost_nano, estimate_nano FROM {_GONE}"),  # noqa: S608 - names of the schema
     ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts"),
 )

@@ -3,10 +3,10 @@
 The source names a response by its key; the rules are the same for all sources and do not depend on the order in which
 logs are read (the tests try every order):
 
-- Copies of one key: the higher standing wins, then the greatest output, then the greatest total. Its counts, cost and
-  speed are the record's; session, project and time are those of the earliest copy of that standing (time, then path).
-- Beside a copied or an original one of its family a record of a lower standing does not count.
-- What another known session tells better does not count, where the copies of the winning standing say so.
+- Copies of one key: the higher rank wins, then the greatest output, then the greatest total. Its counts, cost and
+  speed are the record's; session, project and time are those of the earliest copy of that rank (time, then path).
+- Beside a copied or an original one of its family a record of a lower rank does not count.
+- What another known session has better does not count, where the copies of the winning rank say so.
 
 So a record may be put together from two copies: then neither counts, but a row made of both.
 """
@@ -17,12 +17,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from sessionlog.ledger.lean import Row
+from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import CALL, LABEL, RESPONSE
 from sessionlog.sources.record import CopyRank
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
-_KEY, _STANDING, _TOLD_BY, _TIME = (_AT[name] for name in ("key", "standing", "told_by", "time_ns"))
+_KEY, _RANK, _SUPERSEDED_BY, _TIME = (_AT[name] for name in ("key", "copy_rank", "superseded_by", "time_ns"))
 _FILE, _SESSION, _LABEL, _ACTIVE = (_AT[name] for name in ("file_id", "session_id", "label_id", "active_ms"))
 _FIRST, _LAST = _AT["requests"], _AT["latency_ms"] + 1
 _INPUT, _OUTPUT, _READ, _WRITE = (_AT[name] for name in ("input", "output", "cache_read", "cache_write"))
@@ -63,7 +63,7 @@ class Winner(NamedTuple):
 
     Attributes:
         counts: The copy whose numbers count.
-        place: The copy that tells where it was made; the same one most of the time.
+        place: The copy that says where it was made; the same one most of the time.
     """
 
     counts: Row
@@ -79,23 +79,23 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
         known: `source:session` of the sessions that are known.
     """
     found: list[Winner] = []
-    heard: list[bool] = []
+    superseded: list[bool] = []
     for _, group in groupby(sorted(copies, key=_key), key=_key):
         best = _best(list(group))
         found.append(_winner(best, names))
-        heard.append(any(_is_told(copy[_TOLD_BY], known) for copy in best))
-    top = max(winner.counts[_STANDING] for winner in found)
+        superseded.append(any(_is_superseded(copy[_SUPERSEDED_BY], known) for copy in best))
+    top = max((winner.counts[_RANK] for winner in found), default=0)
     least = top if top >= CopyRank.COPIED else CopyRank.EMBEDDED
-    pairs = [(w, h) for w, h in zip(found, heard, strict=True) if w.counts[_STANDING] >= least]
-    return [winner for winner, told_elsewhere in pairs if not told_elsewhere]
+    pairs = [(w, s) for w, s in zip(found, superseded, strict=True) if w.counts[_RANK] >= least]
+    return [winner for winner, is_superseded in pairs if not is_superseded]
 
 
-def _is_told(tellers: str | None, known: Collection[str]) -> bool:
-    return tellers is not None and any(teller in known for teller in tellers.split("\n"))
+def _is_superseded(by: str | None, known: Collection[str]) -> bool:
+    return by is not None and any(session in known for session in by.split("\n"))
 
 
-def tellers_of(rows: Iterable[Row], column: int) -> str | None:
-    """Return who tells any of these better, one a line."""
+def superseding_sessions(rows: Iterable[Row], column: int) -> str | None:
+    """Return the sessions that have any of these rows and better, one a line."""
     return "\n".join(sorted({one for row in rows if row[column] for one in row[column].split("\n")})) or None
 
 
@@ -105,11 +105,11 @@ def _key(copy: Row) -> int:
 
 
 def _best(copies: list[Row]) -> list[Row]:
-    """The copies of the highest standing."""
+    """The copies of the highest copy_rank."""
     if len(copies) == 1:
         return copies
-    top = max(copy[_STANDING] for copy in copies)
-    return [copy for copy in copies if copy[_STANDING] == top]
+    top = max(copy[_RANK] for copy in copies)
+    return [copy for copy in copies if copy[_RANK] == top]
 
 
 def _winner(copies: list[Row], names: Names) -> Winner:
@@ -117,8 +117,8 @@ def _winner(copies: list[Row], names: Names) -> Winner:
         return Winner(copies[0], copies[0])
     place = min(copies, key=lambda copy: _age(copy, names))
     told = place[_FIRST:_LAST]
-    label = _told_label(place, names)
-    if all(copy[_FIRST:_LAST] == told and _told_label(copy, names) == label for copy in copies):
+    label = _label_of_counts(place, names)
+    if all(copy[_FIRST:_LAST] == told and _label_of_counts(copy, names) == label for copy in copies):
         return Winner(place, place)
     counts = max(copies, key=lambda copy: _weight(copy, names))
     return Winner(place if _weight(counts, names) == _weight(place, names) else counts, place)
@@ -142,7 +142,7 @@ def label_of(winner: Winner, names: Names) -> Row:
     return tuple(place[index] if index in _OF_PLACE else told[index] for index in range(len(LABEL)))
 
 
-def _told_label(copy: Row, names: Names) -> Row:
+def _label_of_counts(copy: Row, names: Names) -> Row:
     label = names.label(copy[_LABEL])
     return tuple(label[index] for index in _OF_COUNTS)
 
@@ -150,7 +150,7 @@ def _told_label(copy: Row, names: Names) -> Row:
 def _weight(copy: Row, names: Names) -> Row:
     total = copy[_INPUT] + copy[_READ] + copy[_WRITE] + copy[_OUTPUT]
     numbers = ((copy[i] is not None, copy[i] if copy[i] is not None else 0) for i in _COUNTS)
-    return copy[_OUTPUT], total, *numbers, *_told_label(copy, names)
+    return copy[_OUTPUT], total, *numbers, *_label_of_counts(copy, names)
 
 
 def _age(copy: Row, names: Names) -> Row:
@@ -167,12 +167,12 @@ def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, 
 def winning_call(copies: Iterable[Row], names: Names, known: Collection[str]) -> Row | None:
     """Return the one of several copies of a tool call that counts: the finished one, then the earlier, or none."""
     calls = list(copies)
-    if any(_is_told(call[_CALL["told_by"]], known) for call in calls):
+    if any(_is_superseded(call[_CALL["superseded_by"]], known) for call in calls):
         return None
-    return min(calls, key=lambda call: _told(call, names))
+    return min(calls, key=lambda call: _call_order(call, names))
 
 
-def _told(call: Row, names: Names) -> Row:
+def _call_order(call: Row, names: Names) -> Row:
     tool, server, agent, project = names.call(call[_CALL["name_id"]])
     since = _since(call[_CALL["time_ns"]], call[_CALL["file_id"]], names)
     took = call[_CALL["duration_ms"]]

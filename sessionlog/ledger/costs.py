@@ -1,50 +1,87 @@
-"""What a response cost: what its log says, else what the price list of its date gives, else unknown."""
+"""What a response cost: what its log says, else what the price list of its date gives, else unknown.
+
+A label is (provider, model, model that answered, …): the names that many responses have in common, in the order of
+`schema.LABEL`. Prices are looked up once per label and day, because a log asks thousands of times about a few models.
+"""
 
 from __future__ import annotations
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.lean import Row
-from sessionlog.pricing.book import PriceBook
+from sessionlog.ledger.schema import LABEL
+from sessionlog.pricing.book import DAY_NS, PriceBook, Spans, rates_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Label = tuple[Any, ...]
 
 
-def cost_of(
-    prices: PriceBook, label: Row, usage: TokenUsage, time_ns: int | None, recorded: int | None, requests: int,
-    *, failed: bool, priced: bool,
-) -> tuple[int | None, int | None]:  # fmt: skip
-    """Return (recorded, estimated) nano-dollars; at most one of them is known.
+class PricedLabels:
+    """Labels and what their responses cost.
 
-    Args:
-        prices: The price list, and the user's own.
-        label: The response's names, in the order of `schema.LABEL`.
-        usage: Its tokens.
-        time_ns: When it was made.
-        recorded: What the log says.
-        requests: How many requests it stands for.
-        failed: It is no answer.
-        priced: False if it used nothing yet.
+    Attributes:
+        numbers: Label → its number, in the order in which they came.
     """
-    if recorded or not priced:
-        return recorded, None
-    estimate = None
-    # An answer that names no tokens has used some: its price is unknown, not 0.
-    if not requests or failed or usage:
-        estimate = _estimate(prices, label, usage, time_ns, single=requests == 1)
-    if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
-        return 0, None
-    return None, estimate
 
+    def __init__(self, prices: PriceBook) -> None:
+        self._prices = prices
+        self.numbers: dict[Label, int] = {}
+        self._labels: list[Label] = []
+        self._is_request: list[bool] = []
+        self._spans: dict[tuple[int, int], list[Spans]] = {}
 
-def _estimate(prices: PriceBook, label: Row, usage: TokenUsage, time_ns: int | None, *, single: bool) -> int | None:
-    """The list price of the model that answered, else of the one asked for; tiers are for single requests."""
-    provider, model, response_model, _, _, _, _, granularity, _, speed, tier = label
-    single = single and granularity == "request"
-    price = None
-    if response_model != "unknown":
-        price = prices.price(
-            provider, response_model, usage, time_ns, service_tier=tier or None, speed=speed or None, single=single
-        )
-    if price is None and model != response_model:
-        price = prices.price(
-            provider, model, usage, time_ns, service_tier=tier or None, speed=speed or None, single=single
-        )
-    return price
+    def number(self, label: Label) -> int:
+        """Return the number of a label."""
+        number = self.numbers.get(label)
+        if number is None:
+            number = self.numbers[label] = len(self._labels)
+            self._labels.append(label)
+            self._is_request.append(label[LABEL.index("granularity")] == "request")
+        return number
+
+    def cost(
+        self, label: int, usage: TokenUsage, time_ns: int | None, recorded: int | None, requests: int, *, failed: bool,
+        priced: bool,
+    ) -> tuple[int | None, int | None]:  # fmt: skip
+        """Return (recorded, estimated) nano-dollars of a response; at most one of them is known.
+
+        Args:
+            label: The number of its label.
+            usage: Its tokens.
+            time_ns: When it was made.
+            recorded: What the log says.
+            requests: How many requests it stands for.
+            failed: It is no answer.
+            priced: False if it used nothing yet.
+        """
+        if recorded or not priced:
+            return recorded, None
+        estimate = None
+        # An answer that names no tokens has used some: its price is unknown, not 0.
+        if not requests or failed or usage.total:
+            estimate = self._estimate(label, usage, time_ns, tiered=requests == 1 and self._is_request[label])
+        if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
+            return 0, None
+        return None, estimate
+
+    def _estimate(self, label: int, usage: TokenUsage, time_ns: int | None, *, tiered: bool) -> int | None:
+        """The list price of the model that answered, else of the one asked for; tiers are for single requests."""
+        day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
+        found = self._spans.get((label, day))
+        if found is None:
+            found = self._spans[label, day] = self._look_up(label, day)
+        for spans in found:
+            rates = spans[0][1] if len(spans) == 1 else rates_at(spans, ns)
+            price = None if rates is None else rates.cost(usage, tiered=tiered)
+            if price is not None:
+                return price
+        return None
+
+    def _look_up(self, label: int, day: int) -> list[Spans]:
+        provider, model, response_model, *_, speed, tier = self._labels[label]
+        models = [response_model] if response_model != "unknown" else []
+        models += [model] if model != response_model else []
+        return [
+            self._prices.spans(provider, name, day, service_tier=tier or None, speed=speed or None) for name in models
+        ]

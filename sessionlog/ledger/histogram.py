@@ -12,16 +12,8 @@ TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LOWEST = -700  # a microsecond; nothing that is measured is shorter
-
-
-def bucket_of(ms: float | None) -> int | None:
-    """Return the bucket of a latency in milliseconds; None for none."""
-    import math  # noqa: PLC0415 - reports only read buckets, and their start saves this
-
-    if ms is None or not 0 <= ms < math.inf:
-        return None
-    return max(_LOWEST, math.floor(math.log(ms) / math.log(1.02))) if ms > 0 else _LOWEST
+LOWEST = -700
+"""The bucket of a microsecond; nothing that is measured is shorter."""
 
 
 _FEW = 10_000
@@ -46,5 +38,5 @@ def percentile(counts: Mapping[int, int], share: float) -> float | None:
     for bucket in sorted(counts):
         rank -= counts[bucket]
         if rank <= 0:
-            return 0.0 if bucket == _LOWEST else 1.02 ** (bucket + 0.5)
+            return 0.0 if bucket == LOWEST else 1.02 ** (bucket + 0.5)
     return None

@@ -1,24 +1,16 @@
-"""Reading: a book open for questions, and the shortest way to ask one.
-
-While nothing has changed since the last sync the ledger's file is all that an answer needs: no agent's logs are looked
-for, no prices are loaded, nothing is written. `ask_unchanged` takes that way if it is open.
-"""
+"""Reading: a ledger open for questions, which nothing is written to."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 
-from sessionlog.errors import Problem, SessionLogError
-from sessionlog.ledger.rows import saturating_sum, storable
-from sessionlog.ledger.surroundings import open_unchanged
+from sessionlog.errors import Problem
+from sessionlog.ledger.storable import saturating_sum, storable
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
-
-    _T = TypeVar("_T")
+    from typing import Any
 
 MOST_NAMED = 100
 """Problems that are kept by name."""
@@ -90,23 +82,3 @@ class ReadBook:
 def problems_of(text: str) -> list[Problem]:
     """Return problems that were written down as JSON."""
     return [Problem(**fields) for fields in json.loads(text)]
-
-
-def ask_unchanged(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
-    """Put a question to a ledger in which nothing would be new; None if that is not so, or anything is odd.
-
-    `ask` answers then, and knows what to say of it.
-    """
-    try:
-        connection = open_unchanged(path, env)
-        if connection is None:
-            return None
-        book = ReadBook(connection)
-        try:
-            return question(book)
-        finally:
-            book.close()
-    except SessionLogError:
-        raise
-    except Exception:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again in `ask`
-        return None

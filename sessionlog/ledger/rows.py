@@ -1,54 +1,150 @@
-"""What SQLite can hold of the odd things in logs, and sums that never fail."""
+"""Rows: what a scan of one log gave, as plain tuples that are ready for the ledger's tables.
+
+Whoever scans a log also prices its responses and makes these rows, in a worker process if there are any. The process
+that owns the ledger only puts its own numbers in front of them, inserts them, and decides which copies count. Names are
+kept once and referred to by number. A response is known by two hashes that are the same on every machine: of its
+family, which all its copies share, and of its key within that.
+"""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Mapping
+import math
 from typing import Any
 
-_SATURATED = 2**63 - 1
+from msgspec import Struct
+
+from sessionlog.ledger.costs import PricedLabels
+from sessionlog.ledger.hashes import blake2b, hash_with
+from sessionlog.ledger.histogram import LOWEST
+from sessionlog.ledger.sessions import facts_text
+from sessionlog.ledger.storable import storable
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.protocol import LogScan, Resume
+from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
+
+Row = tuple[Any, ...]
+
+_WIDTH = math.log(1.02)
 
 
-def storable(name: str) -> str:
-    """Names may hold what is no text (bytes of a file's name, half a character), and SQLite takes only text.
+class SessionRows(Struct, frozen=True, kw_only=True):
+    """One session of a log.
 
-    What is none stays visible and distinct.
+    Attributes:
+        name: (source, session id, place).
+        facts: What the log says of it, without records and calls, as text (see `sessions`).
+        responses: (label's number in the log, then the columns of `responses` from `family` on).
+        calls: (name's number in the log, then the columns of `calls` from `key` on).
     """
-    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+    name: tuple[str, str, str]
+    facts: str
+    responses: list[Row]
+    calls: list[Row]
 
 
-def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row whose numbers SQLite can hold: those beyond 64 bits become the largest or the least that it knows."""
-    return tuple(
-        max(-_SATURATED, min(_SATURATED, value)) if isinstance(value, int) and abs(value) > _SATURATED else value
-        for value in row
+class LogRows(Struct, frozen=True, kw_only=True):
+    """What a scan of one log gave.
+
+    Attributes:
+        source: The source's id; empty if the log has no session.
+        sessions: Its sessions.
+        labels: Names that responses have in common, in the order of `schema.LABEL`.
+        names: The same of calls, in the order of `schema.NAME`.
+        problems: As in `LogScan`.
+        limits: As in `LogScan`.
+        resume: As in `LogScan`.
+        replaced_count: As in `LogScan`.
+        full_rescan: As in `LogScan`.
+        failed: The log could not be read at all: what is known of it stays.
+    """
+
+    source: str = ""
+    sessions: tuple[SessionRows, ...] = ()
+    labels: tuple[Row, ...] = ()
+    names: tuple[Row, ...] = ()
+    problems: Problems = NO_PROBLEMS
+    limits: tuple[Limit, ...] = ()
+    resume: Resume | None = None
+    replaced_count: int = 0
+    full_rescan: bool = False
+    failed: bool = False
+
+
+def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False) -> LogRows:
+    """Return what a scan gave as rows, priced."""
+    labels = PricedLabels(prices)
+    names: dict[Row, int] = {}
+    sessions = tuple(
+        SessionRows(
+            name=(storable(session.source), storable(session.session_id), storable(session.place)),
+            facts=facts_text(session),
+            responses=_responses(session, labels),
+            calls=_calls(session, names),
+        )
+        for session in scan.sessions
+    )
+    return LogRows(
+        source=scan.sessions[0].source if scan.sessions else "",
+        sessions=sessions,
+        labels=tuple(tuple(map(storable, label)) for label in labels.numbers),
+        names=tuple(tuple(map(storable, name)) for name in names),
+        problems=scan.problems,
+        limits=scan.limits,
+        resume=scan.resume,
+        replaced_count=scan.replaced_count,
+        full_rescan=scan.full_rescan,
+        failed=failed,
     )
 
 
-def metadata_text(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as JSON; of what is nested too deeply or too large, what can be grouped by is kept."""
-    import orjson  # noqa: PLC0415 - 13 ms, which a report without news saves
+def _responses(session: ScannedSession, labels: PricedLabels) -> list[Row]:
+    rows: list[Row] = []
+    seed, own = blake2b(session.source.encode(), digest_size=8), session.project
+    families: dict[str, int] = {}
+    for r in session.records:
+        label = labels.number((
+            r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
+            r.granularity, r.quality, r.speed, r.service_tier,
+        ))  # fmt: skip
+        family = key = None
+        if r.key:
+            name = r.family or r.key
+            family = families.get(name)
+            if family is None:
+                family = families[name] = hash_with(seed, name)
+            key = family if name == r.key else hash_with(seed, f"{name}\0{r.key}")
+        usage, latency = r.usage, r.latency_ms
+        cost, estimate = labels.cost(
+            label, usage, r.time_ns, r.cost_nano, r.requests, failed=r.failed, priced=r.priced
+        )  # fmt: skip
+        rows.append((
+            label, family, key, int(r.copy_rank), storable(r.superseded_by) or None, 1, r.time_ns, r.requests,
+            r.failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
+            usage.reasoning, r.cost_nano, cost, estimate, r.priced, latency,
+            None if latency is None or r.failed else bucket_of(latency), r.active_ms,
+        ))  # fmt: skip
+    return rows
 
-    try:
-        return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:
-        plain = {key: value for key, value in metadata.items() if isinstance(value, str | int | float)}
-        return storable(json.dumps(plain, ensure_ascii=False))
+
+def _calls(session: ScannedSession, names: dict[Row, int]) -> list[Row]:
+    rows = []
+    seed, own = blake2b(session.source.encode(), digest_size=8), session.project
+    for call in session.tools:
+        name = (call.tool, call.server, call.agent, call.project or own)
+        number = names.get(name)
+        if number is None:
+            number = names[name] = len(names)
+        took = call.duration_ms
+        rows.append((
+            number, hash_with(seed, call.key), storable(call.superseded_by) or None, 1, call.time_ns, call.finished,
+            call.failed, took, None if took is None else bucket_of(took), call.output_bytes,
+        ))  # fmt: skip
+    return rows
 
 
-def saturating_sum(connection: sqlite3.Connection) -> None:
-    """Teach a connection SUM for numbers that only a hostile log can hold."""
-    connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures
-
-
-class _SaturatingSum:
-    def __init__(self) -> None:
-        self._sum: int | None = None
-
-    def step(self, value: int | None) -> None:
-        if value is not None:
-            self._sum = min((self._sum or 0) + int(value), _SATURATED)
-
-    def finalize(self) -> int | None:
-        return self._sum
+def bucket_of(ms: float) -> int | None:
+    """Return the bucket of a latency in milliseconds (see `histogram`); None for what is none."""
+    if not 0 <= ms < math.inf:
+        return None
+    return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST

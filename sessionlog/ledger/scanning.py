@@ -6,15 +6,22 @@ at its beginning and before that place; anything doubtful is read from the start
 
 from __future__ import annotations
 
+import gc
 import time
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from typing import BinaryIO, Self
+
+from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.ledger.hashes import hash_bytes
 from sessionlog.ledger.identity import SETTLED_NS, Identity, identify
-from sessionlog.ledger.lean import LeanScan, lean
-from sessionlog.reader.unpack import open_unpacked
+from sessionlog.ledger.rows import LogRows, to_rows
+from sessionlog.pricing.book import PriceBook
+from sessionlog.reader.unpack import Unpacked, open_unpacked
 from sessionlog.sources.protocol import Log, LogScan, Resume, Source
 from sessionlog.sources.record import Problems
 from sessionlog.sources.registry import OURS, all_sources, load_source
@@ -23,10 +30,10 @@ PRINT = 4096
 """Bytes at the beginning, and as many before the end of what was read, by which a log is known."""
 
 _PACKED = (".gz", ".zst")
+_FAILED = "source_failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A log that has to be scanned.
 
     Attributes:
@@ -50,22 +57,21 @@ class Job:
     again: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class Scanned(Struct, frozen=True, kw_only=True):
     """What became of a job.
 
     Attributes:
         number: The job's.
-        scan: What the scan gave.
+        rows: What the scan gave.
         anew: The log was read from its start.
         identity: What it looked like before it was read; None if it was gone.
         settled: It had not been written to for a while.
         head: What its first bytes were.
-        print: What the bytes before `scan.resume.offset` were, or before the end of a log that is always read whole.
+        print: What the bytes before `rows.resume.offset` were, or before the end of a log that is always read whole.
     """
 
     number: int
-    scan: LeanScan
+    rows: LogRows
     anew: bool
     identity: Identity | None
     settled: bool
@@ -73,32 +79,44 @@ class Scanned:
     print: str = ""
 
 
-def scan_job(job: Job, source: Source | None = None) -> Scanned:
+def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scanned:
     """Scan a log; whatever is wrong with it is a problem of the result."""
     source = source or source_of(job.source)
     identity = identify(job.path, source.beside(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > SETTLED_NS
-    head = (
-        head_of(job.path, PRINT) if job.again else ""
-    )  # before the scan: were the log replaced meanwhile, it would not fit any more
-    resume = job.resume if job.resume is not None and _is_as_it_was(job) else None
-    scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
-    found = lean(scan, failed=failed)
+    # Opened before the scan: were the log replaced meanwhile, its ends would not fit it any more.
+    with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():
+        head = ends.head(PRINT)
+        resume = job.resume if _is_as_it_was(job, head, ends) else None
+        scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
+        if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
+            resume = None
+            scan, failed = scan_or_explain(Log(source=source, path=job.path))
+        rows = to_rows(scan, prices, failed=failed)
+        end = identity[2] if scan.resume is None and identity is not None else 0
+        tail = ends.before(scan.resume.offset if scan.resume is not None else end)
     return Scanned(
         number=job.number,
-        scan=found,
+        rows=rows,
         anew=resume is None or scan.full_rescan,
         identity=identity,
         settled=settled,
-        head=head,
-        print=_end_of(job.path, scan.resume, identity) if job.again else "",
+        head=hash_bytes(head) if head is not None and job.again else "",
+        print=tail if job.again else "",
     )
 
 
-def _end_of(path: str, resume: Resume | None, identity: Identity | None) -> str:
-    if resume is not None:
-        return print_of(path, resume.offset)
-    return "" if identity is None else print_of(path, identity[2])
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """A scan makes many objects and no circles: looking for these again and again takes a fifth of its time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def source_of(source_id: str) -> Source:
@@ -118,7 +136,7 @@ def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bo
     except (LogNotReadable, MissingExtra) as error:
         return _explained(log, "unreadable", str(error).removeprefix(f"{log.path}: ")), True
     except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the reports of all others
-        return _explained(log, "source_failed", f"{log.source.id}: {type(error).__name__}: {error}"), True
+        return _explained(log, _FAILED, f"{log.source.id}: {type(error).__name__}: {error}"), True
 
 
 def _explained(log: Log, kind: str, detail: str) -> LogScan:
@@ -126,49 +144,78 @@ def _explained(log: Log, kind: str, detail: str) -> LogScan:
     return LogScan(problems=Problems(count=1, first=(problem,)))
 
 
-def _is_as_it_was(job: Job) -> bool:
-    if job.resume is None:
+def _is_as_it_was(job: Job, head: bytes | None, ends: Ends) -> bool:
+    """Whether a log begins as it did, and its bytes before the place where a scan would go on are the same."""
+    if job.resume is None or not head:
         return False
     count = int(job.head.partition(":")[0] or 0)
-    return count > 0 and head_of(job.path, count) == job.head and print_of(job.path, job.resume.offset) == job.print
+    return count > 0 and hash_bytes(head[:count]) == job.head and ends.before(job.resume.offset) == job.print
 
 
-def print_of(path: str, offset: int) -> str:
-    """Return what the bytes before an offset are; empty if they cannot be read, or nothing was read."""
-    if offset <= 0 or path.endswith(_PACKED):
-        return ""
-    try:
-        with files.open_log(path) as file:
-            file.seek(max(0, offset - PRINT))
-            return _hash(file.read(min(PRINT, offset)))
-    except (LogNotReadable, OSError):
-        return ""
+class Ends:
+    """The first bytes of a log, unpacked, and those before an offset; an open file until it is left."""
 
+    def __init__(self, path: str) -> None:
+        """Open a log; one that cannot be opened has no ends."""
+        self._file: BinaryIO | Unpacked | None = None
+        self._is_packed = path.endswith(_PACKED)
+        try:
+            if self._is_packed:
+                buffered, self._file = open_unpacked(path)
+                if isinstance(buffered, BufferedReader):
+                    buffered.detach()  # its buffer would unpack a megabyte for 4 KiB
+            elif path:
+                self._file = files.open_log(path, buffer=0)
+        except (LogNotReadable, MissingExtra, OSError):
+            pass
 
-def tail_of(path: str, offset: int) -> str:
-    """Return what `print_of` says of a log's bytes unpacked, however it is packed."""
-    if not path.endswith(_PACKED):
-        return print_of(path, offset)
-    try:
-        file, _ = open_unpacked(path)
-        with file:
-            left = max(0, offset - PRINT)
-            while left and (piece := file.read(min(left, files.BUFFER))):
-                left -= len(piece)
-            return _hash(file.read(min(PRINT, offset)))
-    except (LogNotReadable, MissingExtra, OSError):
-        return ""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def head(self, count: int) -> bytes | None:
+        """Return the first bytes; None if they cannot be read. To be called first: what is packed is read once."""
+        return self._read(0, count)
+
+    def before(self, offset: int, *, unpack: bool = False) -> str:
+        """Return a hash of the bytes before an offset; empty if they cannot be read, or there are none.
+
+        With `unpack` also of a packed log, if it is called first; else that is empty.
+        """
+        if offset <= 0 or (self._is_packed and not unpack):
+            return ""
+        data = self._read(max(0, offset - PRINT), min(PRINT, offset))
+        return "" if data is None else hash_bytes(data)
+
+    def _read(self, start: int, count: int) -> bytes | None:
+        if self._file is None:
+            return None
+        try:
+            if self._is_packed:
+                while start and (piece := self._file.read(min(start, files.BUFFER))):
+                    start -= len(piece)
+            else:
+                self._file.seek(start)
+            pieces = []
+            while count and (piece := self._file.read(count)):
+                pieces.append(piece)
+                count -= len(piece)
+            return b"".join(pieces)
+        except OSError:
+            return None
 
 
 def head_of(path: str, count: int) -> str:
-    """Return what the first `count` bytes of a log are, unpacked; empty if they cannot be read."""
-    try:
-        file, _ = open_unpacked(path)
-        with file:
-            return _hash(file.read(count))
-    except (LogNotReadable, MissingExtra, OSError):
-        return ""
+    """Return a hash of a log's first bytes, unpacked; empty if they cannot be read."""
+    with Ends(path) as ends:
+        head = ends.head(count)
+    return "" if head is None else hash_bytes(head)
 
 
-def _hash(data: bytes) -> str:
-    return f"{len(data)}:{blake2b(data, digest_size=12).hexdigest()}"
+def tail_of(path: str, offset: int) -> str:
+    """Return a hash of a log's bytes before an offset, unpacked; empty if they cannot be read."""
+    with Ends(path) as ends:
+        return ends.before(offset, unpack=True)

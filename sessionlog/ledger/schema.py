@@ -1,20 +1,21 @@
-"""The ledger's schema: which logs were read how far, what they told, and what of it counts.
+"""The ledger's schema: which logs were read how far, what they say, and what of it counts.
 
-What every log told stays as it was told, whether it counts or not, so that a log can be read again, replaced, deleted
-or forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` says which of them count, and the
-views `records` and `tools` show those. `cells` are sums of records per session, label and quarter hour; they are
-derived, as `sessions` are from what the logs `told` of them. `variables`, `folders` and `listings` are what logs were
-looked for by (see `surroundings`). `reservations` are of budgets alone: no log tells of them (see there).
+What every log says stays as it says it, whether it counts or not, so that a log can be read again, replaced, deleted or
+forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` says which of them count, and the
+views `records` and `tools` show those. `quarter_hours` are sums of records per session, label and quarter hour; they
+are derived, as `all_sessions` are from the facts in `log_sessions`. What is `elsewhere` (its log is not where logs are
+looked for now) does not count, and the view `sessions` leaves it out. `variables`, `folders` and `listings` are what
+logs were looked for by (see `freshness`). `reservations` are of budgets alone: no log holds them (see there).
 
 Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, and is believed,
 `estimate_nano` what the price table gives for the rest; a record with neither is unpriced, unless it has nothing to
 price (`priced = 0`). A label is a combination of names that many records have in common. `family` and `key` are hashes
-(see `lean`). A histogram is text, a letter a request: the letter's code less `LETTER` is the bucket of its latency.
+(see `rows`). A histogram is text, a letter a request: the letter's code less `LETTER` is the bucket of its latency.
 """
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 """`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -25,7 +26,19 @@ QUARTER_NS = 900 * 1_000_000_000
 
 LETTER = 4096
 
-SCHEMA = """
+HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
+"""What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
+
+RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
+
+VIEWS = (
+    "CREATE VIEW records AS SELECT * FROM responses WHERE counts",
+    """CREATE VIEW tools AS SELECT c.*, n.tool, n.server, n.agent, n.project
+    FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts""",
+    "CREATE VIEW sessions AS SELECT * FROM all_sessions WHERE NOT elsewhere",
+)
+
+SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -52,12 +65,13 @@ CREATE TABLE files (
     missing INTEGER NOT NULL,
     stamp INTEGER NOT NULL,
     problems INTEGER NOT NULL,
-    named TEXT NOT NULL
+    named TEXT NOT NULL,
+    checksum TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
-CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state TEXT NOT NULL) STRICT;
+{RESUMES};
 
-CREATE TABLE told (
+CREATE TABLE log_sessions (
     file_id INTEGER NOT NULL,
     session_id INTEGER NOT NULL,
     n INTEGER NOT NULL,
@@ -65,7 +79,7 @@ CREATE TABLE told (
     PRIMARY KEY (file_id, session_id, n)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE sessions (
+CREATE TABLE all_sessions (
     id INTEGER PRIMARY KEY,
     source TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -87,6 +101,7 @@ CREATE TABLE sessions (
     last_turn_ns INTEGER,
     counted INTEGER NOT NULL,
     archived INTEGER NOT NULL,
+    elsewhere INTEGER NOT NULL DEFAULT 0,
     UNIQUE (source, session, place)
 ) STRICT;
 
@@ -112,8 +127,8 @@ CREATE TABLE responses (
     label_id INTEGER NOT NULL,
     family INTEGER,
     key INTEGER,
-    standing INTEGER NOT NULL,
-    told_by TEXT,
+    copy_rank INTEGER NOT NULL,
+    superseded_by TEXT,
     counts INTEGER NOT NULL,
     time_ns INTEGER,
     requests INTEGER NOT NULL,
@@ -148,7 +163,7 @@ CREATE TABLE calls (
     session_id INTEGER NOT NULL,
     name_id INTEGER NOT NULL,
     key INTEGER NOT NULL,
-    told_by TEXT,
+    superseded_by TEXT,
     counts INTEGER NOT NULL,
     time_ns INTEGER,
     finished INTEGER NOT NULL,
@@ -170,7 +185,7 @@ CREATE TABLE limits (
     plan TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE cells (
+CREATE TABLE quarter_hours (
     session_id INTEGER NOT NULL,
     label_id INTEGER NOT NULL,
     time_ns INTEGER,
@@ -204,27 +219,28 @@ CREATE TABLE reservations (
     after_ns INTEGER NOT NULL
 ) STRICT;
 
-CREATE VIEW records AS SELECT * FROM responses WHERE counts;
-
-CREATE VIEW tools AS
-SELECT c.*, n.tool, n.server, n.agent, n.project FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts;
+{"; ".join(VIEWS)};
 """
 
-INDEXES = (
+COPY_INDEXES = (
     "CREATE INDEX IF NOT EXISTS responses_by_family ON responses(family) WHERE family IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS responses_told ON responses(told_by) WHERE told_by IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS responses_superseded ON responses(superseded_by) WHERE superseded_by IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS calls_by_key ON calls(key)",
-    "CREATE INDEX IF NOT EXISTS calls_told ON calls(told_by) WHERE told_by IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS told_by_session ON told(session_id)",
-    "CREATE INDEX IF NOT EXISTS cells_by_session ON cells(session_id)",
+    "CREATE INDEX IF NOT EXISTS calls_superseded ON calls(superseded_by) WHERE superseded_by IS NOT NULL",
+)
+"""By these `reconcile` finds copies: made when the first logs are in, which is twice as fast as keeping them up."""
+
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS log_sessions_by_session ON log_sessions(session_id)",
+    "CREATE INDEX IF NOT EXISTS totals_by_session ON quarter_hours(session_id)",
     "CREATE INDEX IF NOT EXISTS limits_by_file ON limits(file_id)",
 )
-"""Made when the first logs are in: twice as fast as keeping them up."""
+"""Made after the first `reconcile`."""
 
 SESSION = (
     "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
     "harness", "route", "duration_ms", "prompt", "error", "metadata", "turns", "last_turn_ns", "counted",
-    "archived",
+    "archived", "elsewhere",
 )  # fmt: skip
 LABEL = (
     "provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality", "speed",
@@ -232,18 +248,18 @@ LABEL = (
 )  # fmt: skip
 NAME = ("tool", "server", "agent", "project")
 RESPONSE = (
-    "file_id", "n", "session_id", "label_id", "family", "key", "standing", "told_by", "counts", "time_ns", "requests",
-    "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "recorded_nano",
-    "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
+    "file_id", "n", "session_id", "label_id", "family", "key", "copy_rank", "superseded_by", "counts", "time_ns",
+    "requests", "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning",
+    "recorded_nano",     "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
 )  # fmt: skip
 CALL = (
-    "file_id", "n", "session_id", "name_id", "key", "told_by", "counts", "time_ns", "finished", "failed",
+    "file_id", "n", "session_id", "name_id", "key", "superseded_by", "counts", "time_ns", "finished", "failed",
     "duration_ms", "duration_bucket", "output_bytes",
 )  # fmt: skip
 LIMIT = ("file_id", "source", "name", "time_ns", "used_percent", "window_minutes", "resets_ns", "plan")
 FILE = (
     "path", "source", "parser", "device", "inode", "size", "mtime_ns", "beside", "settled", "offset", "line", "head",
-    "print", "missing", "stamp", "problems", "named",
+    "print", "missing", "stamp", "problems", "named", "checksum",
 )  # fmt: skip
 """Columns in the order in which rows are written."""
 

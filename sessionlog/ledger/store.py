@@ -13,7 +13,10 @@ import sqlite3
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import Book, make_tables
-from sessionlog.ledger.trust import has_tables, kind_flaw, owner_flaw, read_only
+from sessionlog.ledger.checksums import write_checksums
+from sessionlog.ledger.migrate import migrate
+from sessionlog.ledger.trust import has_tables, is_older, kind_flaw, owner_flaw, read_only
+from sessionlog.ledger.writer import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 
 WAIT_SECONDS = 5.0
@@ -35,14 +38,17 @@ def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
     try:
-        _prepare(connection, path)
+        was_older = _prepare(connection, path)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
         connection.close()
         raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
     except LedgerUnusable:
         connection.close()
         raise
-    return Book(prices, connection)
+    book = Book(prices, connection)
+    if was_older:
+        _derive_anew(book)
+    return book
 
 
 def is_damaged(error: LedgerUnusable) -> bool:
@@ -65,6 +71,8 @@ def open_to_ask(path: str) -> sqlite3.Connection:
         raise LedgerUnusable(f"{path}: {error}") from error
     try:
         is_made = _check_kind(connection, path)
+        was_older = is_made and is_older(connection)
+        is_ready = is_made and not is_unreconciled(connection)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
         connection.close()
         raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
@@ -74,6 +82,12 @@ def open_to_ask(path: str) -> sqlite3.Connection:
     if not is_made:
         connection.close()
         raise LedgerUnusable(f"{path}: there is nothing in it yet")
+    if was_older:
+        connection.close()
+        raise LedgerUnusable(f"{path}: an older sessionlog made it; `sessionlog ledger sync` brings it up to date")
+    if not is_ready:
+        connection.close()
+        raise LedgerUnusable(f"{path}: logs are being read into it for the first time")
     return connection
 
 
@@ -99,13 +113,22 @@ def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
     return has_tables(connection)
 
 
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    """Check what the file is; make the tables of an empty one."""
+def _derive_anew(book: Book) -> None:
+    """Complete a ledger that was migrated."""
+    book.reconcile_all()
+    book.connection.execute("BEGIN IMMEDIATE")
+    write_checksums(book.connection)
+    book.commit()
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> bool:
+    """Check what the file is; make the tables of an empty one; return whether it was of an older version."""
     if not _check_kind(connection, path):
         connection.execute("PRAGMA journal_mode = WAL")
         _make(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+    return migrate(connection)
 
 
 def _make(connection: sqlite3.Connection) -> None:

@@ -10,13 +10,12 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.events.times import format_time
-from sessionlog.ledger.schema import VERSION
+from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 from sessionlog.ledger.store import open_to_ask
-from sessionlog.ledger.sync import ELSEWHERE, GONE
 
 SCHEMA = "sessionlog.ledger/1"
 
-_BESIDE = ("", "-wal", ".sums")
+_BESIDE = ("", "-wal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +120,7 @@ def _summary(path: str, connection: sqlite3.Connection) -> Summary:
     ask = connection.execute
     said = dict(ask("SELECT name, value FROM meta"))
     [(version,)] = ask("PRAGMA user_version")
-    [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM cells")
+    [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM quarter_hours")
     [(calls,)] = ask("SELECT COUNT(*) FROM calls WHERE counts")
     synced = str(said.get("synced", ""))
     return Summary(

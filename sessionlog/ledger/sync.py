@@ -7,7 +7,6 @@ transaction, and only if nobody else has done that log meanwhile (compare-and-sw
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -19,25 +18,27 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import Book, problems_text
+from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
-from sessionlog.ledger.schema import FILE, insert
-from sessionlog.ledger.writer import Writer
+from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
+from sessionlog.ledger.writer import Writer, is_unreconciled
+from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) as a scan goes on."""
 
-Scanner = Callable[[Sequence[Job], Mapping[str, Source]], Iterator[Scanned]]
-"""Scans jobs, in this process or in others, in any order."""
-
-HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
-"""What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
+Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Scanned]]
+"""Scans jobs and prices what they give, in this process or in others, in any order."""
 
 BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
+
+SMALL_LOG = 64 << 10
+"""Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
 _INSERT = insert("files", ("id", *FILE))
@@ -84,10 +85,10 @@ class Synced:
     failed: int = 0
 
 
-def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source]) -> Iterator[Scanned]:
+def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
     """Scan one log after the other."""
     for job in jobs:
-        yield scan_job(job, sources.get(job.source))
+        yield scan_job(job, prices, sources.get(job.source))
 
 
 def sync(
@@ -109,7 +110,13 @@ def sync(
         places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
             other places is not asked about now. None: what is not listed is as it was.
     """
-    known = {path_of(row[_AT["path"]]): row for row in book.connection.execute(_FILE)}
+    if places is None:
+        listed = list(listed)
+        stored = [(stored_path(item.path),) for item in listed]
+        rows = [row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)]
+    else:
+        rows = book.connection.execute(_FILE).fetchall()
+    known = {path_of(row[_AT["path"]]): row for row in rows}
     plan = _Plan(book, known)
     for item in listed:
         plan.take(item)
@@ -117,12 +124,12 @@ def sync(
     total, done = len(plan.seen) + plan.odd, len(plan.seen) + plan.odd - len(plan.jobs)
     if progress is not None and not plan.jobs and total:
         progress(total, total)
-    if not (plan.jobs or lost or plan.back):
+    if not (plan.jobs or lost or plan.back or is_unreconciled(book.connection)):
         return Synced(files=len(plan.seen), read=0, missing=0)
     entry = _Entry(book, known, plan)
     entry.begin(lost)
     try:
-        for scanned in scanner(plan.jobs, plan.sources):
+        for scanned in scanner(plan.jobs, plan.sources, book.prices):
             entry.take(scanned)
             done += 1
             if progress is not None:
@@ -192,7 +199,7 @@ class _Plan:
         if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
             return None  # where a pack is damaged it is damaged for whoever goes on behind that place, too
         [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
-        return Resume(offset=offset, line=row[_AT["line"]], state=json.loads(state[0][0])) if state else None
+        return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
 
 
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
@@ -224,7 +231,9 @@ class _Entry:
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan) -> None:
         self._book, self._known, self._plan = book, known, plan
         self._writer: Writer | None = None
+        self._paused: Writer | None = None
         self._bytes = 0
+        self._is_marked = False  # whether logs are missing that were not, or the other way round
         self.failed = 0
         self._new: list[tuple[str, str]] = []  # (source, path) of logs that were not known, or were others
 
@@ -234,9 +243,14 @@ class _Entry:
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
         stamps = {row[0]: row[_AT["stamp"]] for row in self._known.values()}
+        missing = {row[0]: row[_AT["missing"]] for row in self._known.values()}
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
         self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
+        for file_id, why in changes.items():
+            if ELSEWHERE in {why, missing[file_id]}:
+                writer.move(file_id, counts=why != ELSEWHERE)
         writer.touch(changes)
+        self._is_marked = bool(changes)
 
     def _open(self) -> Writer:
         if self._writer is None:
@@ -244,7 +258,11 @@ class _Entry:
             if self._book.said("prices") not in {None, self._book.prices.fingerprint}:
                 self._book.connection.execute("ROLLBACK")
                 raise LedgerBusy  # somebody priced all of it anew meanwhile, and one book has one price list
-            self._writer = Writer(self._book.connection, self._book.prices)
+            if self._paused is None:
+                self._writer = Writer(self._book.connection, self._book.prices)
+            else:
+                self._writer, self._paused = self._paused, None
+                self._writer.go_on()
         return self._writer
 
     def take(self, scanned: Scanned) -> None:
@@ -254,7 +272,7 @@ class _Entry:
         row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
         if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
             return  # somebody else has read it meanwhile
-        if scanned.scan.failed:
+        if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
         values = _file_values(job, scanned, self._plan.sources[job.source].parser, row)
@@ -265,37 +283,50 @@ class _Entry:
             self._book.connection.execute(_INSERT, values)
         if row is None or _is_another(row, scanned, job.path):
             self._new.append((job.source, job.path))
-        writer.enter(file_id, scanned.scan, anew=scanned.anew)
+        writer.enter(file_id, scanned.rows, anew=scanned.anew)
         if row is not None and row[_AT["missing"]]:
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
         self._bytes += job.size
         if self._bytes > BATCH:
-            self.commit()
+            if writer.is_first and self._book.said("synced") is None:
+                self._pause(writer)
+            else:
+                self.commit()
+
+    def _pause(self, writer: Writer) -> None:
+        """Commit what is in so far of a first run, and go on: copies, totals and indexes are made once, at its end."""
+        writer.pause()
+        self._book.commit()
+        self._paused, self._writer, self._bytes = writer, None, 0
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
-        resume = scanned.scan.resume
-        if resume is not None:
-            state = json.dumps(dict(resume.state))
-            self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, state))
+        resume = scanned.rows.resume
+        if resume is not None and resume.offset >= SMALL_LOG and isinstance(resume.state, bytes):
+            self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
         """What is known of a log that cannot be read now stays; the report says so, and the next sync tries again."""
         self.failed += 1
-        self._book.note(scanned.scan.problems)
+        self._book.note(scanned.rows.problems)
         if row is not None and row[_AT["missing"]] != UNREADABLE:
             self._book.connection.execute(
                 "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
             )
             writer.touch([row[0]])
+            self._is_marked = True
 
     def commit(self, *, whole: bool = False) -> None:
-        """Let what was taken enter, and let go of logs that have only moved to it; `whole` if that is all there is."""
+        """Commit the batch, and drop the rows of logs that were only renamed; `whole` if that is all there is."""
+        if self._paused is not None:
+            self._open()
         if self._writer is not None:
             for file_id in self._moved():
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-            self._writer.settle()
+            self._writer.reconcile()
+            if self._is_marked:
+                write_checksums(self._book.connection)
             if whole:
                 self._book.say("synced", str(time.time_ns()))
             self._book.commit()
@@ -338,7 +369,7 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
     device, inode, size, mtime_ns, beside = scanned.identity or (0, 0, 0, 0, "")
-    resume, problems = scanned.scan.resume, scanned.scan.problems
+    resume, problems = scanned.rows.resume, scanned.rows.problems
     offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
     if not scanned.anew and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
@@ -346,5 +377,5 @@ def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] |
     return (
         None if row is None else row[0], stored_path(job.path), job.source, parser, device, inode, size, mtime_ns,
         beside, scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, HERE,
-        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems),
+        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

@@ -51,7 +51,13 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
     """Whether an open file is a ledger that can be worked with, and has tables."""
-    return kind_flaw(connection, path) is None and has_tables(connection)
+    return kind_flaw(connection, path) is None and has_tables(connection) and not is_older(connection)
+
+
+def is_older(connection: sqlite3.Connection) -> bool:
+    """Whether a ledger is of an older version, and has to be migrated before it can be asked."""
+    [(version,)] = connection.execute("PRAGMA user_version")
+    return bool(version < VERSION)
 
 
 def read_only(path: str) -> str:

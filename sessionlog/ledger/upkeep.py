@@ -18,10 +18,11 @@ from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.page_sums import ENDING, check_pages, disown_sums
-from sessionlog.ledger.rescue import Rescued, rescue
+from sessionlog.ledger.checksums import write_checksums
+from sessionlog.ledger.salvage import Salvaged, salvage
+from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.store import is_damaged, open_ledger
-from sessionlog.ledger.sync import GONE, Progress, Scanner, Synced, scan_here
+from sessionlog.ledger.sync import Progress, Scanner, Synced, scan_here
 from sessionlog.pricing.book import PriceBook
 
 _PIECE = 1 << 20
@@ -51,12 +52,12 @@ class Rebuilt:
     Attributes:
         synced: What was read; None if another process was writing.
         damaged: Where the damaged file is kept; empty if the file was whole and is still the same.
-        rescued: What the damaged file still told.
+        rescued: What could be read of the damaged file.
     """
 
     synced: Synced | None
     damaged: str = ""
-    rescued: Rescued | None = None
+    rescued: Salvaged | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object."""
@@ -80,8 +81,6 @@ def back_up(book: Book, path: str) -> int:
         copy = sqlite3.connect(path)
         try:
             book.connection.backup(copy)
-            disown_sums(copy)
-            copy.commit()
         finally:
             copy.close()
     except (OSError, sqlite3.Error) as error:
@@ -105,7 +104,7 @@ def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int 
     gone = [row for row in fitting if row[2] == GONE]
     ids = {row[0] for row in gone}
     sessions = {
-        session for file_id, session in book.query("SELECT file_id, session_id FROM told", {}) if file_id in ids
+        session for file_id, session in book.query("SELECT file_id, session_id FROM log_sessions", {}) if file_id in ids
     }
     return Forgettable(
         gone=tuple(sorted(ids)),
@@ -167,7 +166,7 @@ def rebuild(
         book = open_ledger(new, prices)
         try:
             _copy(path, old)
-            rescued = rescue(old, book)
+            rescued = salvage(old, book)
             synced = _read_anew(book, env, scanner, progress)
         finally:
             book.close()
@@ -184,12 +183,12 @@ def _open_whole(path: str, prices: PriceBook) -> Book | None:
     try:
         book = open_ledger(path, prices)
     except LedgerUnusable as error:
-        if is_damaged(error) or check_pages(path, None).damaged:
+        if is_damaged(error):
             return None
         raise
     try:
         [first, *_] = book.connection.execute("PRAGMA integrity_check(1)").fetchall()
-        if first == ("ok",) and not check_pages(path, book.connection).damaged:
+        if first == ("ok",):
             return book
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass
@@ -201,11 +200,15 @@ def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: P
     """Let no log look as it was, so that a sync reads all that are there, and compute what is derived."""
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
-    book.connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+    book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.say("prices", "")
     book.commit()
     synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
-    book.settle_anew()
+    book.reconcile_all()
+    book.connection.execute("BEGIN IMMEDIATE")
+    book.connection.execute("UPDATE files SET checksum = ''")
+    write_checksums(book.connection)
+    book.commit()
     return synced
 
 
@@ -221,7 +224,6 @@ def _take_place(new: str, path: str) -> None:
     """Put a new file in a ledger's place; what is beside the old one would not fit it."""
     files.replace_file(f"{path}-wal", [])
     files.replace_file(path, _pieces(new))
-    files.replace_file(path + ENDING, _pieces(new + ENDING))
 
 
 def _pieces(path: str) -> list[bytes]:

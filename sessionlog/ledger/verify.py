@@ -1,8 +1,8 @@
-"""Verify: is every byte of the ledger as it was written, and does it say what the logs say?
+"""Verify: does the ledger say what the logs say, and what it said of logs that are gone?
 
-Four looks, none of which writes: the pages against their sums; SQLite's own check; what is derived against the same
-computed anew; and all that the ledger says of the logs that are there against a full scan of them. The first finds any
-damage, the others say whether a number depends on it.
+Four looks, none of which writes: SQLite's own check of the file; what is kept of logs that are gone, against its
+checksums; what is derived, against the same computed anew; and all that is said of logs that are there, against a full
+scan of them. Together they find any damage that a number depends on; bytes that none depends on are not looked at.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import Difference, compare_books, compare_derived
 from sessionlog.ledger.load import load_book
-from sessionlog.ledger.page_sums import PageCheck, check_pages
+from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import is_damaged, open_ledger
-from sessionlog.ledger.sync import ELSEWHERE, GONE, UNREADABLE, Progress, Scanner, scan_here
+from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 
-SCHEMA = "sessionlog.ledger.verify/1"
+SCHEMA = "sessionlog.ledger.verify/2"
 NAMED = 20
 """Differences that are named; all are counted."""
 
@@ -34,8 +35,9 @@ class Verified:
 
     Attributes:
         path: The ledger's file.
-        pages: The pages and their sums.
         broken: What SQLite, or the attempt to work with the file, says; empty if nothing is wrong.
+        changed: Logs that are gone and of which not the same is kept any more.
+        changed_count: All of those.
         derived: What is derived and is not what it should be.
         derived_count: All of that.
         differences: Where ledger and logs say something else.
@@ -45,8 +47,9 @@ class Verified:
     """
 
     path: str
-    pages: PageCheck
     broken: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    changed_count: int = 0
     derived: tuple[Difference, ...] = ()
     derived_count: int = 0
     differences: tuple[Difference, ...] = ()
@@ -55,14 +58,9 @@ class Verified:
     writing: int = 0
 
     @property
-    def numbers_are_right(self) -> bool:
-        """Whether all numbers that can be proved are proved."""
-        return not (self.broken or self.derived_count or self.difference_count)
-
-    @property
     def is_whole(self) -> bool:
-        """Whether nothing at all is wrong."""
-        return self.numbers_are_right and not self.pages.damaged and self.pages.state != "unnumbered"
+        """Whether nothing is wrong."""
+        return not (self.broken or self.changed_count or self.derived_count or self.difference_count)
 
     def to_dict(self) -> dict[str, Any]:
         """The document `sessionlog.ledger.verify/1`."""
@@ -70,14 +68,8 @@ class Verified:
             "schema": SCHEMA,
             "path": self.path,
             "whole": self.is_whole,
-            "numbers_are_right": self.numbers_are_right,
-            "pages": {
-                "sums": self.pages.state,
-                "checked": self.pages.pages,
-                "damaged": len(self.pages.damaged),
-                "first": list(self.pages.damaged[:NAMED]),
-            },
             "broken": list(self.broken),
+            "changed": {"count": self.changed_count, "first": list(self.changed)},
             "derived": {"count": self.derived_count, "first": [asdict(one) for one in self.derived]},
             "differences": {"count": self.difference_count, "first": [asdict(one) for one in self.differences]},
             "compared_sessions": self.compared,
@@ -103,17 +95,14 @@ def verify_ledger(
     try:
         book = open_ledger(path, prices)
     except LedgerUnusable as error:
-        pages = check_pages(path, None)
-        if not pages.damaged and not is_damaged(error):
+        if not is_damaged(error):
             raise
-        said = str(error.__cause__ if is_damaged(error) else error).removeprefix(f"{path}: ")
-        return Verified(path=path, pages=pages, broken=(said,))
+        return Verified(path=path, broken=(str(error.__cause__).removeprefix(f"{path}: "),))
     try:
-        pages = check_pages(path, book.connection)
         broken = _integrity(book)
         if broken:
-            return Verified(path=path, pages=pages, broken=broken)
-        return _compared(book, path, pages, prices, env, scanner, progress)
+            return Verified(path=path, broken=broken)
+        return _compared(book, path, prices, env, scanner, progress)
     finally:
         book.close()
 
@@ -129,7 +118,6 @@ def _integrity(book: Book) -> tuple[str, ...]:
 def _compared(
     book: Book,
     path: str,
-    pages: PageCheck,
     prices: PriceBook,
     env: Mapping[str, str] | None,
     scanner: Scanner,
@@ -138,18 +126,20 @@ def _compared(
     """Compare in memory: damage must not spread, and what is new in the logs is no difference."""
     scanned = load_book(None, prices, env=env, scanner=scanner, progress=progress)
     try:
+        changed = find_changed(book.connection)
+        if changed:
+            return Verified(path=path, changed=tuple(changed[:NAMED]), changed_count=len(changed))
         copy = book.copy()
         derived = compare_derived(copy)
         if derived:
-            return Verified(path=path, pages=pages, derived=tuple(derived[:NAMED]), derived_count=len(derived))
+            return Verified(path=path, derived=tuple(derived[:NAMED]), derived_count=len(derived))
         refresh(copy, env, scanner=scanner, trusting=False)
         copy.forget(copy.missing(GONE, ELSEWHERE, UNREADABLE))
         found = compare_books(copy, scanned)
     except Exception as error:  # noqa: BLE001 - a damaged row may be anything, and whatever it breaks is a finding
-        return Verified(path=path, pages=pages, broken=(f"{type(error).__name__}: {error}",))
+        return Verified(path=path, broken=(f"{type(error).__name__}: {error}",))
     return Verified(
         path=path,
-        pages=pages,
         differences=tuple(found.differences[:NAMED]),
         difference_count=len(found.differences),
         compared=found.compared,

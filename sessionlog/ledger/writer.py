@@ -1,8 +1,7 @@
-"""Writer: enters what scans told, and notes what has to be settled for it (see `settle`).
+"""Writer: inserts what scans gave, and notes what has to be reconciled for it (see `reconcile`).
 
-All of it happens inside one transaction of the caller's, and a writer lives no longer than that. What the logs told is
-kept as they told it; what of it counts is decided by `settle`, so that a book does not depend on the order in which
-logs were entered, read again, lost or forgotten.
+All of it happens inside transactions of the caller's. What a log says is kept as it says it; which of it counts is
+decided by `reconcile`, so that a ledger does not depend on the order in which logs were read, lost or forgotten.
 """
 
 from __future__ import annotations
@@ -11,67 +10,84 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.costs import cost_of
-from sessionlog.ledger.facts import facts_text
-from sessionlog.ledger.lean import LeanScan, LeanSession, Row, number_of
-from sessionlog.ledger.numbers import Numbers
-from sessionlog.ledger.rows import storable, within_64_bits
+from sessionlog.ledger.costs import PricedLabels
+from sessionlog.ledger.hashes import hash_name
+from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile, write
+from sessionlog.ledger.rows import LogRows, Row
 from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE, insert
-from sessionlog.ledger.settle import Touched, fold_repeats, settle
+from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit
 
 _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
 _INSERT_LIMIT = insert("limits", LIMIT)
-_INSERT_TOLD = insert("told", ("file_id", "session_id", "n", "facts"))
+_INSERT_FACTS = insert("log_sessions", ("file_id", "session_id", "n", "facts"))
+_DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
+_FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
 
 
 class Writer:
-    """Enters scans into the tables of `schema`."""
+    """Inserts scans into the tables of `schema`.
+
+    Attributes:
+        is_first: The tables were empty when it began.
+    """
 
     def __init__(self, connection: sqlite3.Connection, prices: PriceBook) -> None:
         """Begin; the connection is in a transaction."""
         self._connection, self._prices = connection, prices
-        self._numbers = Numbers(connection)
-        self._touched = Touched(whole=not any(map(self._has, ("told", "responses", "calls"))))
+        self._ids = InternedIds(connection)
+        self.is_first = not any(map(self._has, ("log_sessions", "responses", "calls")))
+        self._touched = Touched(whole=self.is_first or is_unreconciled(connection))
         self._entered: set[int] = set()
 
     def _has(self, table: str) -> bool:
         return bool(self._connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone())  # noqa: S608 - names of the schema
 
-    def enter(self, file_id: int, scan: LeanScan, *, anew: bool) -> None:
-        """Enter what a scan told of a log: all of it, or what was appended to what is known."""
+    def pause(self) -> None:
+        """Let the caller commit what is in so far, though nothing can be asked of it before it is reconciled."""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')")
+
+    def go_on(self) -> None:
+        """Begin again after a pause, in a new transaction: others may have inserted names meanwhile."""
+        self._ids = InternedIds(self._connection)
+
+    def enter(self, file_id: int, scan: LogRows, *, anew: bool) -> None:
+        """Enter what a scan gave of a log: all of it, or what was appended to what is known."""
         if anew:
             self.drop(file_id)
         elif scan.replaced_count:
-            self._take_back(file_id, scan.replaced_count)
+            self._remove_last(file_id, scan.replaced_count)
         self._entered.add(file_id)
-        first = 0 if anew else self._next(file_id, "responses")
-        first_call = 0 if anew else self._next(file_id, "calls")
-        labels = list(map(self._numbers.label_id, scan.labels))
-        names = list(map(self._numbers.name_id, scan.names))
-        responses: list[Row] = []
-        calls: list[Row] = []
-        told: list[Row] = []
-        for session in scan.sessions:
-            session_id = self._numbers.session_id(session.facts)
+        n = first = 0 if anew else self._next(file_id, "responses")
+        m = first_call = 0 if anew else self._next(file_id, "calls")
+        labels = list(map(self._ids.label_id, scan.labels))
+        names = list(map(self._ids.name_id, scan.names))
+        facts: list[Row] = []
+        for number, session in enumerate(scan.sessions):
+            session_id = self._ids.session_id(session.name)
             self._touched.sessions.add(session_id)
-            told.append((file_id, session_id, len(told), facts_text(session.facts)))
-            self._price(session, file_id, session_id, first, labels, scan.labels, responses)
-            for number, key, told_by, *rest in session.calls:
-                calls.append((file_id, first_call + len(calls), session_id, names[number], key, told_by, 1, *rest))
-        if not anew:  # what it tells of a session now is all that it tells
-            of_session = [row[:2] for row in told]
-            self._connection.executemany("DELETE FROM told WHERE file_id = ? AND session_id = ?", of_session)
-        self._write(_INSERT_TOLD, told)
-        self._write(_INSERT_RESPONSE, responses)
-        self._write(_INSERT_CALL, calls)
+            facts.append((file_id, session_id, number, session.facts))
+            responses = [
+                (file_id, n + i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses)
+            ]
+            n += len(responses)
+            if any(row[_SUPERSEDED_BY] for row in responses):
+                responses = list(map(_with_own_family, responses))
+            calls = [(file_id, m + i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls)]
+            m += len(calls)
+            self._write(_INSERT_RESPONSE, responses)
+            self._write(_INSERT_CALL, calls)
+            if not self._touched.whole:
+                self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
+                self._touched.calls.update(row[4] for row in calls)
+        if not anew:  # what it says of a session now is all that it says
+            self._write(_DELETE_FACTS, [row[:2] for row in facts])
+        self._write(_INSERT_FACTS, facts)
         if not anew:
-            fold_repeats(self._connection, self._numbers, file_id, first, first_call)
-        if not self._touched.whole:
-            self._touched.families.update(row[4] for row in responses if row[4] is not None)
-            self._touched.calls.update(row[4] for row in calls)
+            fold_repeats(self._connection, self._ids, file_id, first, first_call)
         self._limits(file_id, scan)
 
     def _next(self, file_id: int, table: str) -> int:
@@ -79,34 +95,8 @@ class Writer:
         number: int = self._connection.execute(sql, (file_id,)).fetchone()[0]
         return max(0, number)
 
-    def _price(
-        self, session: LeanSession, file_id: int, session_id: int, first: int, labels: Sequence[int],
-        told: Sequence[Row], rows: list[Row],
-    ) -> None:  # fmt: skip
-        """Make the rows of a session's responses, with what they cost."""
-        prices, add = self._prices, rows.append
-        for (
-            label, family, key, standing, told_by, time_ns, requests, failed, input_, output, cache_read, cache_write,
-            cache_write_1h, reasoning, recorded, priced, latency, bucket, active,
-        ) in session.responses:  # fmt: skip
-            usage = TokenUsage(
-                input=input_, output=output, cache_read=cache_read, cache_write=cache_write,
-                cache_write_1h=cache_write_1h, reasoning=reasoning,
-            )  # fmt: skip
-            cost, estimate = cost_of(
-                prices, told[label], usage, time_ns, recorded, requests, failed=failed, priced=priced
-            )
-            n = first + len(rows)
-            alone = number_of(f"{file_id}.{n}", b"") if told_by and family is None else family
-            add((
-                file_id, n, session_id, labels[label], alone, alone if family is None else key, standing, told_by, 1,
-                time_ns, requests, failed, input_, output, cache_read, cache_write, cache_write_1h, reasoning,
-                recorded, cost, estimate, priced, latency, bucket, active,
-            ))  # fmt: skip
-
-    def _limits(self, file_id: int, scan: LeanScan) -> None:
+    def _limits(self, file_id: int, scan: LogRows) -> None:
         """Keep the latest word of a log on each limit."""
-        source = scan.sessions[0].facts.source if scan.sessions else ""
         for limit in scan.limits:
             name = file_id, storable(limit.name)
             known = self._connection.execute(
@@ -114,22 +104,19 @@ class Writer:
             ).fetchone()
             if known is None or known <= (limit.time_ns, limit.resets_ns or 0, limit.used_percent):
                 self._connection.execute("DELETE FROM limits WHERE file_id = ? AND name = ?", name)
-                self._write(_INSERT_LIMIT, [_limit_row(file_id, source, limit)])
+                self._write(_INSERT_LIMIT, [_limit_row(file_id, scan.source, limit)])
 
     def drop(self, file_id: int) -> None:
-        """Take out all that a log told."""
-        if self._touched.whole and file_id not in self._entered:
+        """Take out all that a log gave."""
+        if self.is_first and file_id not in self._entered:
             return
-        ask, touched = self._connection.execute, self._touched
         self.touch([file_id])
-        families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
-        touched.families.update(family for (family,) in families)
-        touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
-        for table in ("told", "responses", "calls", "limits", "resumes"):
-            ask(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
+        self._touch_copies(file_id)
+        for table in ("log_sessions", "responses", "calls", "limits", "resumes"):
+            self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
 
-    def _take_back(self, file_id: int, count: int) -> None:
-        """Take out the last responses that a log told: a scan that goes on tells them again."""
+    def _remove_last(self, file_id: int, count: int) -> None:
+        """Take out the last responses that a log gave: a scan that goes on gives them again."""
         sql = "SELECT n, family FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
         rows = self._connection.execute(sql, (file_id, count)).fetchall()
         self._touched.families.update(family for _, family in rows if family is not None)
@@ -138,8 +125,21 @@ class Writer:
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs are to be looked at again: a log is gone, or is back."""
         for file_id in file_ids:
-            rows = self._connection.execute("SELECT session_id FROM told WHERE file_id = ?", (file_id,))
+            rows = self._connection.execute("SELECT session_id FROM log_sessions WHERE file_id = ?", (file_id,))
             self._touched.sessions.update(session_id for (session_id,) in rows)
+
+    def move(self, file_id: int, *, counts: bool) -> None:
+        """Let nothing of a log count, because it is elsewhere now; or let it count again."""
+        self._touch_copies(file_id)
+        self._touched.has_moved = True
+        self._connection.execute("UPDATE responses SET counts = ? WHERE file_id = ? AND n >= 0", (counts, file_id))
+        self._connection.execute("UPDATE calls SET counts = ? WHERE file_id = ?", (counts, file_id))
+
+    def _touch_copies(self, file_id: int) -> None:
+        ask, touched = self._connection.execute, self._touched
+        families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
+        touched.families.update(family for (family,) in families)
+        touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
 
     def touch_all(self) -> None:
         """Note that everything is to be looked at again."""
@@ -151,27 +151,37 @@ class Writer:
             "SELECT file_id, n, label_id, time_ns, requests, failed, input, output, cache_read, cache_write,"
             " cache_write_1h, reasoning, recorded_nano, priced FROM responses WHERE n >= 0"
         )
+        labels = PricedLabels(self._prices)
         changed = []
         for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced in rows.fetchall():
             names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
             usage = TokenUsage(**dict(zip(names, tokens, strict=True)))
-            cost, estimate = cost_of(
-                self._prices, self._numbers.label(label), usage, time_ns, recorded, requests,
-                failed=bool(failed), priced=bool(priced),
-            )  # fmt: skip
-            changed.append((cost, estimate, file_id, n))
+            number = labels.number(self._ids.label(label))
+            cost = labels.cost(number, usage, time_ns, recorded, requests, failed=bool(failed), priced=bool(priced))
+            changed.append((*cost, file_id, n))
         self._write("UPDATE responses SET cost_nano = ?, estimate_nano = ? WHERE file_id = ? AND n = ?", changed)
         self.touch_all()
 
-    def settle(self) -> None:
-        """Put right what was touched: sessions, which copies count, cells."""
-        settle(self._connection, self._numbers, self._touched)
+    def reconcile(self) -> None:
+        """Put right what was touched: sessions, which copies count, totals."""
+        reconcile(self._connection, self._ids, self._touched)
+        self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
-        try:
-            self._connection.executemany(statement, rows)
-        except OverflowError:  # rare enough to look at each number only then; rows that are in are entered again
-            self._connection.executemany(statement, [within_64_bits(row) for row in rows])
+        write(self._connection, statement, rows)
+
+
+def is_unreconciled(connection: sqlite3.Connection) -> bool:
+    """Whether a first run was interrupted: its logs are in, and nothing was decided about copies."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
+
+
+def _with_own_family(row: Row) -> Row:
+    """A response that another session has better needs a family to be found by, and is alone in it."""
+    if not row[_SUPERSEDED_BY] or row[_FAMILY] is not None:
+        return row
+    own = hash_name(f"{row[0]}.{row[1]}", b"")
+    return *row[:_FAMILY], own, own, *row[_KEY + 1 :]
 
 
 def _limit_row(file_id: int, source: str, limit: Limit) -> Row:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.lookup import Listing, find_listing
@@ -22,23 +24,21 @@ from sessionlog.pricing.rates import Rates, build_rates, price_at, thresholds
 from sessionlog.pricing.schedule import active_variants, spans_of_day
 
 _SECOND_NS = 1_000_000_000
-_DAY_NS = 86_400 * _SECOND_NS
+DAY_NS = 86_400 * _SECOND_NS
 # Names come from logs: a hostile one must not fill the memory with names.
 _MAX_REMEMBERED = 8192
 # Raised when the same names and tokens would cost something else than before, so that ledgers estimate again.
 _RULES = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTier:
+class PriceTier(Struct, frozen=True, kw_only=True):
     """Prices of a request with more than `above_prompt_tokens` prompt tokens, for all of its tokens."""
 
     above_prompt_tokens: int
     pricing: ModelPricing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceInfo:
+class PriceInfo(Struct, frozen=True, kw_only=True):
     """What a model costs at one moment, and who says so.
 
     Attributes:
@@ -60,7 +60,8 @@ class PriceInfo:
     variants: tuple[str, ...] = ()
 
 
-_Day = tuple[tuple[int, Rates | None], ...]
+Spans = tuple[tuple[int, Rates | None], ...]
+"""What holds through one UTC day: (second from which on, rates or None for an unknown price), in order."""
 
 
 class PriceBook:
@@ -79,7 +80,7 @@ class PriceBook:
         self._list = price_list
         self._own = own
         self._clock = clock
-        self._days: dict[tuple[Any, ...], _Day] = {}
+        self._days: dict[tuple[Any, ...], Spans] = {}
         self._listings: dict[tuple[str, str], Listing | OwnPrice | None] = {}
 
     @classmethod
@@ -98,6 +99,12 @@ class PriceBook:
         book.is_shipped = not own
         book.instead_of = instead_of
         return book
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Workers get the user's own prices, and load the shipped list themselves, once."""
+        if self._list is not load_price_list():
+            return PriceBook, (self._list, self._own)
+        return _load_once, (tuple((entry.key, tuple(entry.prices.items())) for entry in self._own.entries),)
 
     @property
     def version(self) -> str:
@@ -141,17 +148,31 @@ class PriceBook:
         Returns:
             Nano-dollars, 0 when it is known to be free, None when the price is unknown.
         """
-        day, ns = divmod(self._clock() if at_ns is None else at_ns, _DAY_NS)
+        day, ns = divmod(self.now_ns() if at_ns is None else at_ns, DAY_NS)
+        rates = rates_at(self.spans(provider, model, day, service_tier=service_tier, batch=batch, speed=speed), ns)
+        return None if rates is None else rates.cost(usage, tiered=single)
+
+    def spans(
+        self,
+        provider: str,
+        model: str,
+        day: int,
+        *,
+        service_tier: str | None = None,
+        batch: bool = False,
+        speed: str | None = None,
+    ) -> Spans:
+        """Return the rates of a model through one UTC day (counted from 1970); the arguments are those of `price`."""
         key = (provider, model, day, service_tier, batch, speed)
         spans = self._days.get(key)
         if spans is None:
             spans = self._resolve(provider, model, day, request_context(service_tier, batch=batch, speed=speed))
             _remember(self._days, key, spans)
-        rates = spans[0][1]
-        for second, later in spans[1:]:
-            if ns >= second * _SECOND_NS:
-                rates = later
-        return None if rates is None else rates.cost(usage, tiered=single)
+        return spans
+
+    def now_ns(self) -> int:
+        """Return the present, at which requests without a time are priced."""
+        return self._clock()
 
     def explain(self, provider: str | None, model: str, at_ns: int | None = None) -> PriceInfo | None:
         """Say what a model costs at a moment (None is now) and who says so; None when the price is unknown."""
@@ -180,7 +201,7 @@ class PriceBook:
         _remember(self._listings, key, found)
         return found
 
-    def _resolve(self, provider: str, model: str, day: int, context: Mapping[str, str]) -> _Day:
+    def _resolve(self, provider: str, model: str, day: int, context: Mapping[str, str]) -> Spans:
         found = self._find(provider, model)
         if found is None:
             return ((0, None),)
@@ -190,7 +211,7 @@ class PriceBook:
         return tuple((span.second, None if span.prices is None else build_rates(span.prices)) for span in spans)
 
     def _list_info(self, listing: Listing, at_ns: int) -> PriceInfo | None:
-        day, ns = divmod(at_ns, _DAY_NS)
+        day, ns = divmod(at_ns, DAY_NS)
         span = [s for s in spans_of_day(listing.model, day, {}) if s.second * _SECOND_NS <= ns][-1]
         if span.prices is None:
             return None
@@ -204,6 +225,15 @@ class PriceBook:
             valid_from=span.valid_from,
             variants=() if listing.resold else active_variants(listing.model, day),
         )
+
+
+def rates_at(spans: Spans, ns: int) -> Rates | None:
+    """Return the rates at a nanosecond of the day."""
+    rates = spans[0][1]
+    for second, later in spans[1:]:
+        if ns >= second * _SECOND_NS:
+            rates = later
+    return rates
 
 
 def request_context(service_tier: str | None, *, batch: bool, speed: str | None) -> dict[str, str]:
@@ -236,3 +266,8 @@ def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
     if len(memory) >= _MAX_REMEMBERED:
         memory.clear()
     memory[key] = value
+
+
+@cache
+def _load_once(own: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]) -> PriceBook:
+    return PriceBook.load({key: dict(prices) for key, prices in own})

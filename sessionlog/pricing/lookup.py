@@ -9,7 +9,8 @@ made the model (`vendor/model`, or a name that a vendor claims); a bare name beh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sessionlog.pricing.matching import matches, names_exactly
 from sessionlog.pricing.price_list import Listed, PriceList
@@ -17,8 +18,7 @@ from sessionlog.pricing.provider_names import GATEWAY, NOT_GIVEN, PROVIDER_ALIAS
 from sessionlog.pricing.spellings import MAX_NAME, has_tag, is_bedrock_name, spellings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """A model in the price list.
 
     Attributes:

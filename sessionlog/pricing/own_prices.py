@@ -8,9 +8,10 @@ entry is an error when the prices are read, never a wrong cost later.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.errors import InvalidPrices
 from sessionlog.pricing.model_pricing import ModelPricing, check_price
@@ -19,8 +20,7 @@ PRICE_KEYS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 _ALLOWED = "input, output (both required), cache_read, cache_write, cache_write_1h: US dollars per million tokens"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPrice:
+class OwnPrice(Struct, frozen=True, kw_only=True):
     """One entry: the key as the user wrote it, and its prices by token class."""
 
     key: str

@@ -22,7 +22,7 @@ from hashlib import sha256
 from pkgutil import get_data
 from typing import Any
 
-import orjson
+from msgspec import Raw, Struct, json
 
 _GZIP = 31  # zlib's word for "a gzip header, any window"; the gzip module would cost an import
 
@@ -47,14 +47,34 @@ class PriceList:
     providers: Mapping[str, Listed]
 
 
+class _Provider(dict[str, Any]):
+    """A provider's entry; its models, nine tenths of the list, are parsed when they are first asked for."""
+
+    def __init__(self, entry: Mapping[str, Raw]) -> None:
+        super().__init__({key: json.decode(value) for key, value in entry.items() if key != "models"})
+        self._models = entry["models"]
+
+    def __missing__(self, key: str) -> Any:
+        if key != "models":
+            raise KeyError(key)
+        models = self["models"] = json.decode(self._models)
+        return models
+
+
+class _Content(Struct):
+    source: str
+    retrieved_at: str
+    providers: dict[str, dict[str, Raw]]
+
+
 def parse_price_list(content: bytes) -> PriceList:
     """Parse the JSON of a price list."""
-    data = orjson.loads(content)
+    data = json.decode(content, type=_Content)
     return PriceList(
-        source=data["source"],
-        date=data["retrieved_at"],
+        source=data.source,
+        date=data.retrieved_at,
         digest=sha256(content).hexdigest(),
-        providers=data["providers"],
+        providers={name: _Provider(entry) for name, entry in data.providers.items()},
     )
 
 

@@ -8,9 +8,10 @@ threshold counts all prompt tokens of that single request, cached or not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.price_list import Listed
@@ -33,8 +34,7 @@ _FALLBACKS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
+class Band(Struct, frozen=True, kw_only=True):
     """Integer prices of a request with more than `above` prompt tokens, up to the next band."""
 
     above: int
@@ -46,8 +46,7 @@ class Band:
     reasoning: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class Rates(Struct, frozen=True, kw_only=True):
     """What a request pays.
 
     Attributes:

@@ -9,9 +9,10 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.pricing.price_list import Listed
 
@@ -19,8 +20,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _LAST = date.max.toordinal()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """Prices from a second of the day until the next span.
 
     Attributes:

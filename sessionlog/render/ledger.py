@@ -30,13 +30,6 @@ _TABLE = (
     Column(title="ARCHIVED RECORDS", name="archived records", rank=3),
     Column(title="ELSEWHERE", name="elsewhere", rank=5),
 )
-_SUMS = {
-    "none": "there are no page sums yet; the next sync that reads something makes them",
-    "unreadable": "the page sums cannot be read; the next sync that reads something makes them anew",
-    "older": "the page sums are older than the ledger (a writer was stopped); the next sync makes them anew",
-    "newer": "the ledger is older than its page sums: its last writes were lost; the next sync reads those logs again",
-    "unnumbered": "the ledger does not say of which commit it is",
-}
 
 
 def render_summary(summary: Summary, *, width: int, tz: str, now: datetime, home: str = "") -> Iterator[Line]:
@@ -97,7 +90,7 @@ def render_rebuilt(path: str, rebuilt: Rebuilt) -> str:
         brought = f"{counted(saved.records, 'record')} and {counted(saved.calls, 'tool call')}"
         lines.append(f"brought from it: {brought} of {counted(saved.files, 'log')}")
         if saved.lost:
-            lines.append(f"{counted(saved.lost, 'piece')} could not be brought")
+            lines.append(f"of {counted(saved.lost, 'log')} not everything could be read")
     text = "".join(f"{terminal(line)}\n" for line in lines)
     return text if rebuilt.synced is None else text + render_synced(rebuilt.synced)
 
@@ -116,15 +109,12 @@ def there_note(found: Forgettable) -> str:
 
 def render_verified(verified: Verified) -> Iterator[Line]:
     """Yield what was found: damage first, then one sentence that says whether a number depends on it."""
-    pages = verified.pages
-    if pages.damaged:
-        first = ", ".join(map(str, pages.damaged[:8])) + (", …" if len(pages.damaged) > 8 else "")
-        what = f"{counted(len(pages.damaged), 'damaged page')} of {pages.pages:,} (page {first})"
-        yield Line(f"✘ {what}: bytes are not as they were written", "failed")
-    if pages.state in _SUMS:
-        yield Line(f"· {_SUMS[pages.state]}", "note")
     for sentence in verified.broken:
         yield Line(f"✘ {one_line(sentence, 300)}", "failed")
+    for path in verified.changed:
+        yield Line(f"✘ {one_line(path, 300)}: not what was kept of this log, which is gone", "failed")
+    if verified.changed_count > len(verified.changed):
+        yield Line(f"  … and {counted(verified.changed_count - len(verified.changed), 'log')} more", "note")
     yield from _differences(verified.derived, verified.derived_count, "computed anew it is")
     yield from _differences(verified.differences, verified.difference_count, "the logs say")
     if verified.writing:
@@ -149,13 +139,7 @@ def _value(value: Any) -> str:
 def _verdict(verified: Verified) -> Line:
     sessions = counted(verified.compared, "session")
     if verified.is_whole:
-        pages = f"{counted(verified.pages.pages, 'page')} whole, " if verified.pages.state == "current" else ""
-        return Line(f"{pages}{sessions} as in the logs: no difference")
-    if verified.numbers_are_right:
-        return Line(
-            f"{sessions} as in the logs: no number of them depends on it; what only the ledger remembers cannot be "
-            "compared. `sessionlog ledger rebuild` makes a new file and keeps this one"
-        )
+        return Line(f"{sessions} as in the logs: no difference")
     return Line("the ledger is not right; `sessionlog ledger rebuild` reads all logs anew and keeps what it can")
 
 

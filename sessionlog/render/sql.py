@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sessionlog.ledger.question import Answer
-from sessionlog.ledger.views import VIEWS
+from sessionlog.analytics.sql.question import Answer
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line

@@ -6,7 +6,6 @@ means (`steps`); `source` makes a `Source` of it. Everything else is here and in
 
 from __future__ import annotations
 
-import base64
 import heapq
 import os
 import re
@@ -442,7 +441,7 @@ class _Driver(Generic[R]):
     def _scan(self, path: str, resume: Resume | None, rows: LogFormat[R]) -> LogScan:
         fold_state, state = None, None
         if resume is not None:
-            fold_state, state = self._decode(base64.b64decode(resume.state["state"]))
+            fold_state, state = self._decode(resume.state)
         else:
             state = self._new_state(path)
         basis = self._basis(state)
@@ -490,8 +489,7 @@ class _Driver(Generic[R]):
             encoded = msgspec.msgpack.encode((fold.state(), state))
         except (TypeError, ValueError, OverflowError, RecursionError):
             return None
-        kept = {"state": base64.b64encode(encoded).decode()}
-        return Resume(offset=log.lines.offset, line=log.lines.line, state=kept)
+        return Resume(offset=log.lines.offset, line=log.lines.line, state=encoded)
 
     def read(self, path: str, session_id: str | None) -> Iterator[Event | Problem]:
         """Yield a session of a log as events; None = its first. Raises as `scan` does.

@@ -10,8 +10,7 @@ Other packages add sources by an entry point in the group `sessionlog.sources` t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -25,17 +24,17 @@ Env = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Where a scan ended, and what the next one must know to go on. It can be stored as JSON.
+    """Where a scan ended, and what the next one must know to go on.
 
     Attributes:
         offset: Bytes that need not be read again; always the end of a whole line.
         line: Lines up to there.
-        state: Whatever the source needs besides, in JSON types.
+        state: Whatever the source needs besides, encoded by itself.
     """
 
     offset: int
     line: int = 0
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

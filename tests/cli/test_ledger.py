@@ -115,7 +115,7 @@ def test_what_is_kept_and_what_is_remembered_alone(cli, kept):
     cli("ledger", "sync")
     ran = cli("ledger", *WHEN)
     assert (ran.code, ran.err) == (0, "")
-    assert "schema version 1" in ran.out
+    assert "schema version 2" in ran.out
     assert "oldest record 1 Sep 10:00" in ran.out
     assert re.search(r"^native +3 +3 +3 +1 +1 +1$", ran.out, re.MULTILINE)
     assert "1 record of 1 log that is gone: only the ledger remembers" in ran.out
@@ -158,10 +158,10 @@ def test_a_whole_ledger_verifies(cli, kept):
     cli("ledger", "sync")
     ran = cli("ledger", "verify")
     assert (ran.code, ran.err) == (0, "")
-    assert re.fullmatch(r"\d+ pages whole, 3 sessions as in the logs: no difference\n", ran.out)
+    assert ran.out == "3 sessions as in the logs: no difference\n"
     document = cli("ledger", "verify", "--json").json
     assert (document["schema"], document["whole"], document["compared_sessions"]) == (
-        "sessionlog.ledger.verify/1", True, 3,
+        "sessionlog.ledger.verify/2", True, 3,
     )  # fmt: skip
 
 
@@ -179,9 +179,9 @@ def test_damage_is_found_and_mended(cli, kept, book):
     damage(book)
     ran = cli("ledger", "verify")
     assert (ran.code, ran.err) == (1, "")
-    assert "✘ 1 damaged page of " in ran.out
+    assert "✘ " in ran.out
     assert "`sessionlog ledger rebuild`" in ran.out
-    assert cli("ledger", "verify", "--json").json["pages"]["damaged"] == 1
+    assert cli("ledger", "verify", "--json").json["whole"] is False
     ran = cli("ledger", "rebuild")
     assert (ran.code, ran.err) == (0, "")
     [damaged] = [path for path in book.parent.iterdir() if ".damaged-" in path.name and "-shm" not in path.name]
@@ -204,16 +204,14 @@ def test_no_command_fails_for_a_bit(cli, kept, book):
     """Whatever bit of the file is turned: numbers, or a word about the ledger, and exit codes that are promised."""
     cli("ledger", "sync")
     cli("usage", "--json")
-    sums = Path(f"{book}.sums")
-    whole, whole_sums, draw = book.read_bytes(), sums.read_bytes(), random.Random(3)
+    whole, draw = book.read_bytes(), random.Random(3)
     for _ in range(25):
         content = bytearray(whole)
         bit = draw.randrange(len(content) * 8)
         content[bit // 8] ^= 1 << bit % 8
         Path(f"{book}-wal").unlink(missing_ok=True)
         book.write_bytes(content)
-        sums.write_bytes(whole_sums)
-        assert cli("ledger", "verify").code == 1
+        assert cli("ledger", "verify").code in (0, 1)
         assert cli("ledger").code in (0, 3)
         ran = cli("usage", "--json")
         assert (ran.code, ran.json["schema"]) == (0, "sessionlog.usage/1")

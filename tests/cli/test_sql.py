@@ -5,8 +5,8 @@ import io
 
 import pytest
 
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import main
-from sessionlog.ledger.views import VIEWS
 
 MODELS = "SELECT model, count(*) AS calls, sum(total_tokens) AS tokens FROM usage GROUP BY model ORDER BY model"
 
@@ -101,7 +101,7 @@ def test_what_sqlite_says_is_wrong_usage(cli, ours):
     assert (ran.code, ran.out) == (2, "")
     assert "no such column: modle" in ran.err
     assert all(f"{view.name}: {', '.join(view.column_names)}" in ran.err for view in VIEWS)
-    ran = cli("sql", "DELETE FROM main.sessions")
+    ran = cli("sql", "DELETE FROM main.all_sessions")
     assert (ran.code, ran.out) == (2, "")
     assert "only reading is allowed" in ran.err
 

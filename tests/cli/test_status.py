@@ -20,8 +20,8 @@ ALLOWED = {
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
     "sessionlog.cli", "sessionlog.cli.fed", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output",
     "sessionlog.cli.warm", "sessionlog.cli.warm_status", "sessionlog.context", "sessionlog.context.windows",
-    "sessionlog.ledger", "sessionlog.ledger.cells", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
-    "sessionlog.ledger.surroundings", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
+    "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
+    "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
     "sessionlog.render.status_line", "sessionlog.render.stream", "__future__", "_json", "_sqlite3", "gc", "select",
     "time",
 }  # fmt: skip

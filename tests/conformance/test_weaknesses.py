@@ -158,7 +158,9 @@ def test_13_a_log_is_read_once_in_bounded_memory(tmp_path, monkeypatch, outside,
     path = write_log(tmp_path, start(), *[("progress", {"message": "x" * 4000})] * 2000, end())
     path.write_bytes(path.read_bytes().replace(b'": ', b'":').replace(b', "', b',"'))  # the original has no blanks
     opened, decoded = [], []
-    monkeypatch.setattr(stream.files, "open_log", lambda p, real=stream.files.open_log: opened.append(p) or real(p))
+    monkeypatch.setattr(
+        stream.files, "open_log", lambda p, real=stream.files.open_log, **how: opened.append(p) or real(p, **how)
+    )
     monkeypatch.setattr(stream, "decode_line", lambda raw, real=stream.decode_line: decoded.append(raw) or real(raw))
     tracemalloc.start()
     row = only_row(tmp_path)

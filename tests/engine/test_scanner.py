@@ -98,5 +98,5 @@ def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork,
     monkeypatch.setattr(engine, "_spread", lambda *_, **__: asked.append("spread") or iter(()))
     monkeypatch.setattr(engine, "scan_here", lambda *_: iter(()))
     work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - engine._FILE)) for n in range(2)]
-    list(engine.scanner(None, jobs)(work, {}))
+    list(engine.scanner(None, jobs)(work, {}, None))
     assert asked == (["spread"] if spread else [])

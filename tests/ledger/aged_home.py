@@ -11,7 +11,7 @@ from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import KINDS, PATHS
 
-_BESIDE = ("", ".sums")
+_BESIDE = ("",)
 
 
 class AgedHome(LittleHome):

@@ -199,7 +199,7 @@ def test_a_scan_that_read_all_of_a_log_again_replaces_what_was_given(settled):
     before = session("s", record(), record(), tools=(call,), prompt="before")
     book.take(LogScan(sessions=(before,), problems=Problems(count=2, first=(one,))))
     if settled:
-        book.settle()
+        book.reconcile()
     book.take(LogScan(sessions=(session("s", record(output=7), prompt="after"),), full_rescan=True))
     assert book.query("SELECT output FROM records ORDER BY 1", {}) == [(5,), (7,)]
     assert book.query("SELECT prompt FROM sessions WHERE session = 's'", {}) == [("after",)]

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.ledger.lean import number_of
+from sessionlog.ledger.hashes import hash_name
 from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 
 LAW = settings(max_examples=80, deadline=None, derandomize=True)
-COLUMNS = """SELECT r.key, s.session, r.time_ns, r.standing, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
+COLUMNS = """SELECT r.key, s.session, r.time_ns, r.copy_rank, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
     r.failed, r.active_ms, l.model, l.quality, l.project, l.branch, l.agent
     FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id"""
 
@@ -38,8 +38,8 @@ COPIES = st.fixed_dictionaries(
 LOGS = st.lists(st.tuples(st.sampled_from(["s0", "s1"]), st.sampled_from(["x", "y"]), COPIES), min_size=2, max_size=6)
 
 
-KEYS = {number_of(name, b"native"): name for name in ("a", "b", "c", "d", "e", "k", "k1", "k2", "t")}
-KEYS |= {number_of(f"f\0{name}", b"native"): name for name in ("a", "b", "c", "d", "e", "k1", "k2")}
+KEYS = {hash_name(name, b"native"): name for name in ("a", "b", "c", "d", "e", "k", "k1", "k2", "t")}
+KEYS |= {hash_name(f"f\0{name}", b"native"): name for name in ("a", "b", "c", "d", "e", "k1", "k2")}
 
 
 def counted(entries):
@@ -210,7 +210,7 @@ def test_a_call_that_a_known_session_tells_better_does_not_count(known, left):
     uses = [("a", use(finished=True)), ("b", use(superseded_by="native:s1")), (known, use("t"))]
     for order in permutations(uses):
         book = book_of(*[session(name, tools=(one,)) for name, one in order])
-        book.settle()
+        book.reconcile()
         assert book.query("SELECT COUNT(*) FROM tools", {}) == [(len(left),)]
 
 

@@ -42,7 +42,7 @@ def sums(book):
     """Sums over cells, records and shares of sessions, which must be the same at any moment; and the calls."""
     [cells], [records] = (
         book.query(f"SELECT COALESCE(SUM(requests), 0), COALESCE(SUM(output), 0) FROM {table}", {})
-        for table in ("cells", "records")
+        for table in ("quarter_hours", "records")
     )
     assert cells == records
     [(calls,)] = book.query("SELECT COUNT(*) FROM tools", {})
@@ -143,7 +143,7 @@ def test_who_has_nothing_to_read_does_not_wait_for_a_writer(home, writer):
 def test_a_writer_does_not_keep_readers_from_what_has_not_changed(home, writer):
     """Nothing has changed, nothing is written, nobody is waited for."""
     writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM cells")
+    writer.execute("DELETE FROM quarter_hours")
     began = time.monotonic()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
     assert time.monotonic() - began < BOUND

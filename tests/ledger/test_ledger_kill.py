@@ -9,9 +9,10 @@ from unittest.mock import patch
 import pytest
 
 from sessionlog import aggregate_usage
+from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.store import open_ledger, open_to_ask
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import NOW, PATHS
@@ -40,7 +41,7 @@ def grow(home, chance):
 
 def per_session(book):
     """Session → its output tokens, and how often it was answered."""
-    sql = """SELECT s.session, SUM(r.output), SUM(r.requests) FROM cells r JOIN sessions s ON s.id = r.session_id
+    sql = """SELECT s.session, SUM(r.output), SUM(r.requests) FROM quarter_hours r JOIN sessions s ON s.id = r.session_id
              WHERE s.source = 'native' GROUP BY 1"""
     return {name: (output, requests) for name, output, requests in book.query(sql, {})}
 
@@ -49,7 +50,7 @@ def sums_of_copies(book):
     """Cells and what counts, which must be the same sums at any time."""
     return [
         book.query(f"SELECT SUM(output), SUM(requests), SUM(cost_nano), SUM(estimate_nano) FROM {table}", {})
-        for table in ("cells", "records")
+        for table in ("quarter_hours", "records")
     ]
 
 
@@ -118,20 +119,21 @@ def test_a_sync_killed_after_some_logs_has_these(home):
         home.append(path, [("answer", 1, 5)])
 
     def die_after_three():
-        def scanner(jobs, sources):
-            yield from syncing.scan_here(jobs[:3], sources)
+        def scanner(jobs, sources, prices):
+            yield from syncing.scan_here(jobs[:3], sources, prices)
             os.kill(os.getpid(), signal.SIGKILL)
 
         with patch.object(syncing, "BATCH", 1):
             of_ledger(home, PRICES, scanner=scanner)
 
     assert wait(fork(die_after_three)) == -signal.SIGKILL
-    assert len(look(home.ledger)) == 3
+    with pytest.raises(LedgerUnusable, match="first time"):
+        open_to_ask(home.ledger)  # nothing was decided about copies yet
     jobs = []
 
-    def scanner(work, sources):
+    def scanner(work, sources, prices):
         jobs.extend(work)
-        return syncing.scan_here(work, sources)
+        return syncing.scan_here(work, sources, prices)
 
     assert of_ledger(home, PRICES, scanner=scanner) == of_scan(home, PRICES)
     assert len(jobs) == 3

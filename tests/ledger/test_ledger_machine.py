@@ -25,10 +25,11 @@ from sessionlog.ledger import load as loading
 from sessionlog.ledger import scanning, store
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import BUSY
-from sessionlog.ledger.surroundings import is_unchanged
+from sessionlog.ledger.freshness import changed_logs
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list
+from sessionlog.sources import registry
 from sessionlog.sources.registry import all_sources
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LONG_AGO, LittleHome
@@ -216,14 +217,14 @@ class Homes(RuleBasedStateMachine):
 
         sources = tuple(map(renewed, all_sources()))
         with ExitStack() as stack:
-            stack.enter_context(patch("sessionlog.ledger.surroundings.__version__", f"0.{number}"))
+            stack.enter_context(patch("sessionlog.ledger.freshness.__version__", f"0.{number}"))
             stack.enter_context(patch.object(store, "WAIT_SECONDS", 0.05))
             # no package that somebody installs meanwhile, and no new price list, is news in this home
-            stack.enter_context(patch("sessionlog.ledger.surroundings.sys", SimpleNamespace(path=())))
-            stack.enter_context(patch("sessionlog.ledger.surroundings._PRICES", str(self.home.folder / "none")))
+            stack.enter_context(patch("sessionlog.ledger.freshness.sys", SimpleNamespace(path=())))
+            stack.enter_context(patch("sessionlog.ledger.freshness._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
             stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
-            for module in (asking, loading):
+            for module in (registry, loading):
                 stack.enter_context(patch.object(module, "all_sources", lambda: sources))
             yield
 
@@ -244,7 +245,7 @@ class Homes(RuleBasedStateMachine):
         connection = sqlite3.connect(self.home.ledger)
         broken = self.broken and self.home.at(self.broken).exists()
         fresh = any(self.home.is_fresh(path) for path in self.home.logs() if not self.is_hidden(path))
-        assert is_unchanged(connection, self.home.env) == (not broken and not fresh)
+        assert (changed_logs(connection, self.home.env, most=0) == []) == (not broken and not fresh)
         connection.close()
 
     def compare_with_memory(self):
@@ -312,8 +313,8 @@ class Homes(RuleBasedStateMachine):
     def look_and_be_killed(self, count=1):
         """A sync that ends in the middle changes nothing."""
 
-        def scanner(jobs, sources):
-            yield from syncing.scan_here(jobs[:count], sources)
+        def scanner(jobs, sources, prices):
+            yield from syncing.scan_here(jobs[:count], sources, prices)
             raise Killed
 
         with self.world():

@@ -7,8 +7,9 @@ import pytest
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.reading import ReadBook, ask_unchanged
-from sessionlog.ledger.surroundings import open_unchanged
+from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.freshness import open_current
+from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_reports import of_ledger
@@ -39,7 +40,7 @@ def test_a_question_is_answered(home):
             book.connection.execute("DELETE FROM files")
         return book.query("SELECT COUNT(*) FROM records", {}), book.problem_count, book.problems, book.priced_from
 
-    assert ask_unchanged(home.ledger, home.env, question) == ([(1,)], 0, [], PriceBook.load().version)
+    assert ask_current(home.ledger, home.env, question) == ([(1,)], 0, [], PriceBook.load().version)
 
 
 def test_all_questions_see_the_same(home):
@@ -51,18 +52,16 @@ def test_all_questions_see_the_same(home):
         change(home, "DELETE FROM files")
         return before == book.query("SELECT COUNT(*) FROM files", {})
 
-    assert ask_unchanged(home.ledger, home.env, question)
+    assert ask_current(home.ledger, home.env, question)
 
 
 @pytest.mark.parametrize(
     "sql",
     [
-        "DELETE FROM meta WHERE name = 'surroundings'",
+        "DELETE FROM meta WHERE name = 'snapshot'",
         "UPDATE meta SET value = 'yes' WHERE name = 'own_prices'",
         "DELETE FROM meta WHERE name = 'own_prices'",
-        "UPDATE files SET missing = 2",
         "UPDATE files SET missing = 3",
-        "UPDATE files SET settled = 0",
         "UPDATE files SET beside = 'zz:odd'",
         "DROP TABLE folders",
         "PRAGMA application_id = 7",
@@ -70,9 +69,9 @@ def test_all_questions_see_the_same(home):
     ],
 )
 def test_what_is_odd_is_declined(home, sql):
-    """News, other prices, logs of elsewhere, what is no ledger of ours."""
+    """News, other prices, what is no ledger of ours."""
     change(home, sql)
-    assert ask_unchanged(home.ledger, home.env, lambda book: True) is None
+    assert ask_current(home.ledger, home.env, lambda book: True) is None
 
 
 def test_a_ledger_that_others_may_change_is_declined(home):
@@ -80,14 +79,14 @@ def test_a_ledger_that_others_may_change_is_declined(home):
     for path in (home.ledger, os.path.dirname(home.ledger)):
         mode = os.stat(path).st_mode
         os.chmod(path, 0o777)
-        assert open_unchanged(home.ledger, home.env) is None
+        assert open_current(home.ledger, home.env) is None
         os.chmod(path, mode & 0o700)
-    assert ask_unchanged(home.ledger, home.env, lambda book: True)
+    assert ask_current(home.ledger, home.env, lambda book: True)
 
 
 def test_no_ledger_is_made(tmp_path):
     """Asking for one leaves nothing behind."""
-    assert open_unchanged(str(tmp_path / "none.sqlite"), {}) is None
+    assert open_current(str(tmp_path / "none.sqlite"), {}) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -100,7 +99,7 @@ def test_no_letter_of_a_path_means_anything(tmp_path, letters):
     folder.mkdir(mode=0o700)
     home.ledger = str(folder / "book.sqlite")
     of_ledger(home, PriceBook.load())
-    assert ask_unchanged(home.ledger, home.env, lambda book: True)
+    assert ask_current(home.ledger, home.env, lambda book: True)
 
 
 def test_a_wrong_question_is_said_at_once(home):
@@ -110,12 +109,12 @@ def test_a_wrong_question_is_said_at_once(home):
         raise InvalidQuery("no such column")
 
     with pytest.raises(InvalidQuery):
-        ask_unchanged(home.ledger, home.env, question)
+        ask_current(home.ledger, home.env, question)
 
 
 def test_a_mistake_of_a_question_leads_to_the_whole_way(home):
     """There it comes again."""
-    assert ask_unchanged(home.ledger, home.env, lambda book: book.query("SELECT nothing", {})) is None
+    assert ask_current(home.ledger, home.env, lambda book: book.query("SELECT nothing", {})) is None
 
 
 def test_both_books_name_the_same_problems(home):

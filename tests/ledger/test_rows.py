@@ -1,39 +1,121 @@
-"""What SQLite cannot hold is bent until it can, and sums stop instead of failing."""
+"""Rows: what a log holds as tuples that can be sent and inserted, priced, with names once and keys as numbers."""
 
-import json
-import sqlite3
-from contextlib import closing
+import pickle
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sessionlog.ledger.rows import metadata_text, saturating_sum, storable
+from sessionlog.ledger.hashes import hash_name
+from sessionlog.ledger.rows import to_rows
+from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE
+from sessionlog.ledger.sessions import facts_of
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.protocol import LogScan, Resume
+from sessionlog.sources.record import Problems, ToolUse
+from tests.ledger.entries import NOON, record, session
 
-LARGEST = 2**63 - 1
-
-
-@pytest.mark.parametrize(("name", "kept"), [("plain", "plain"), ("ü", "ü"), ("a\udcffb", "a\\udcffb"), ("", "")])
-def test_names_that_are_no_text_stay_visible(name, kept):
-    """What is text stays as it is."""
-    assert storable(name) == kept
-    with closing(sqlite3.connect(":memory:")) as connection:
-        assert connection.execute("SELECT ?", (storable(name),)).fetchall() == [(kept,)]
+PRICES = PriceBook.load()
 
 
-@pytest.mark.parametrize("odd", [10**30, "\ud800", float("nan"), {1: 2}, b"bytes", {"deep": [[[]]]}])
-def test_metadata_are_always_json(odd):
-    """Whatever a log or a source put into them, the keys beside it can be grouped by."""
-    found = json.loads(metadata_text({"odd": odd, "team": "a"}))
-    assert found["team"] == "a"
+def rows_of(*sessions, **fields):
+    """The rows of these sessions."""
+    return to_rows(LogScan(sessions=sessions, **fields), PRICES)
 
 
-@pytest.mark.parametrize(
-    ("values", "total"),
-    [([1, 2, None], 3), ([], None), ([None], None), ([LARGEST, 1], LARGEST), ([LARGEST, LARGEST, -5], LARGEST - 5)],
-)
-def test_sums_stop_at_the_largest_number(values, total):
-    """No values have no sum, as in SQL."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        saturating_sum(connection)
-        connection.execute("CREATE TABLE t (a)")
-        connection.executemany("INSERT INTO t VALUES (?)", [(value,) for value in values])
-        assert connection.execute("SELECT saturating_sum(a) FROM t").fetchall() == [(total,)]
+def call(key, **fields):
+    """A call of Bash at noon."""
+    return ToolUse(key=key, time_ns=NOON, tool="Bash", **fields)
+
+
+def test_names_are_kept_once():
+    """However many responses have them in common."""
+    scan = rows_of(session("a", record(), record()), session("b", record(), record(model="n")))
+    [first, second] = scan.sessions
+    assert [row[0] for row in (*first.responses, *second.responses)] == [0, 0, 0, 1]
+    assert [len(label) for label in scan.labels] == [len(LABEL)] * 2
+
+
+def test_a_response_is_a_row_in_the_order_of_the_schema():
+    """Less what the ledger's owner alone can know: its own numbers of the log and of the session."""
+    [one] = rows_of(session("a", record(latency_ms=50, cost_nano=7), tools=(call("1"),))).sessions
+    [row], [used] = one.responses, one.calls
+    named = dict(zip(RESPONSE[4:], row[1:], strict=True))
+    assert (named["time_ns"], named["input"], named["output"]) == (NOON, 10, 5)
+    assert (named["recorded_nano"], named["cost_nano"], named["estimate_nano"], named["counts"]) == (7, 7, None, 1)
+    assert dict(zip(CALL[4:], used[1:], strict=True))["time_ns"] == NOON
+
+
+def test_what_has_no_recorded_cost_is_priced():
+    """By whoever scans, at the prices that it is given."""
+    own = PriceBook.load({"m": {"input": 1, "output": 2}})
+    scan = LogScan(sessions=(session("a", record(model="m")),))
+    index = RESPONSE.index("estimate_nano") - 3
+    assert to_rows(scan, own).sessions[0].responses[0][index] == 10 * 1000 + 5 * 2000
+    sent = pickle.loads(pickle.dumps(own))
+    assert to_rows(scan, sent) == to_rows(scan, own)
+    assert sent.fingerprint == own.fingerprint
+
+
+def test_names_that_are_no_text_have_a_spelling():
+    """Half a character cannot be stored; what stands for it can."""
+    scan = rows_of(session("a\udcff", record(model="m\udcff"), tools=(call("k\udcff"),), project="/\udcff"))
+    assert scan.sessions[0].name == ("native", "a\\udcff", "")
+    assert (scan.labels[0][1], scan.names[0][3]) == ("m\\udcff", "/\\udcff")
+
+
+def test_keys_are_numbers_that_all_copies_share():
+    """The same in every log, process and machine of one source, others in another source."""
+    copies = [rows_of(session(name, record(key="k", family="f"))).sessions[0].responses[0] for name in "ab"]
+    assert copies[0][1:3] == copies[1][1:3]
+    other = rows_of(session("a", record(key="k", family="f"), source="codex")).sessions[0].responses[0]
+    assert copies[0][1] != other[1]
+    alone = rows_of(session("a", record(key="f"))).sessions[0].responses[0]
+    assert alone[1] == alone[2] == copies[0][1] != copies[0][2]
+
+
+def test_a_response_without_a_key_has_no_copies():
+    """It is known by its place alone."""
+    [row] = rows_of(session("a", record())).sessions[0].responses
+    assert row[1:3] == (None, None)
+
+
+def test_a_failed_response_has_no_latency_to_count():
+    """What failed at once was not fast."""
+    [row] = rows_of(session("a", record(latency_ms=50, failed=True))).sessions[0].responses
+    assert row[-3:-1] == (50, None)
+
+
+def test_calls_have_the_project_of_their_session_unless_they_say_so():
+    """And their names once."""
+    scan = rows_of(session("a", tools=(call("1"), call("2", project="/w/own"), call("3")), project="/w"))
+    assert [row[0] for row in scan.sessions[0].calls] == [0, 1, 0]
+    assert [name[NAME.index("project")] for name in scan.names] == ["/w", "/w/own"]
+
+
+def test_the_facts_are_kept_without_what_was_counted():
+    """And everything that belongs to the log."""
+    resume, problems = Resume(offset=9, line=1), Problems(count=3)
+    told = LogScan(
+        sessions=(session("a", record()),), resume=resume, problems=problems, replaced_count=2, full_rescan=True
+    )
+    scan = to_rows(told, PRICES, failed=True)
+    assert (scan.resume, scan.problems, scan.failed) == (resume, problems, True)
+    assert (scan.replaced_count, scan.full_rescan) == (2, True)
+    facts = facts_of(scan.sessions[0].facts)
+    assert (facts.records, facts.session_id) == ((), "a")
+    assert rows_of() == to_rows(LogScan(), PRICES)
+
+
+def test_a_scan_can_be_sent():
+    """Workers are other processes."""
+    scan = rows_of(session("a", record(key="k"), tools=(call("1"),)))
+    assert pickle.loads(pickle.dumps(scan)) == scan
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.text(st.characters(categories=("L", "N", "P", "S", "Z", "C")), max_size=20), st.binary(max_size=80))
+def test_a_number_fits_where_it_is_kept(name, seed):
+    """Any name, half characters too, is a number of 64 bits, and always the same one."""
+    number = hash_name(name, seed)
+    assert -(2**63) <= number < 2**63
+    assert hash_name(name, seed) == number

@@ -9,7 +9,9 @@ import pytest
 
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.ledger.identity import SETTLED_NS
-from sessionlog.ledger.scanning import PRINT, Job, head_of, print_of, scan_job, source_of, tail_of
+from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, source_of, tail_of
+from sessionlog.ledger.scanning import scan_job as scan_priced
+from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.registry import load_source
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PARENT
@@ -29,13 +31,18 @@ def job(home, scanned=None, **fields):
     """A job for the log; going on from what a scan gave."""
     known = {"number": 7, "source": "claude-code", "path": str(home.at(CLAUDE)), "size": 1}
     if scanned is not None:
-        known |= {"resume": scanned.scan.resume, "head": scanned.head, "print": scanned.print}
+        known |= {"resume": scanned.rows.resume, "head": scanned.head, "print": scanned.print}
     return Job(**known | fields)
+
+
+def scan_job(job, source=None):
+    """Scan it, at the list's prices."""
+    return scan_priced(job, PriceBook.load(), source)
 
 
 def responses(scanned):
     """How many records a scan gave."""
-    return sum(len(session.responses) for session in scanned.scan.sessions)
+    return sum(len(session.responses) for session in scanned.rows.sessions)
 
 
 def test_a_log_is_read_whole_at_first(home):
@@ -43,9 +50,9 @@ def test_a_log_is_read_whole_at_first(home):
     scanned = scan_job(job(home))
     size = home.at(CLAUDE).stat().st_size
     assert (scanned.number, scanned.anew, scanned.settled, responses(scanned)) == (7, True, True, 30)
-    assert (scanned.identity[2], scanned.scan.resume.offset) == (size, size)
+    assert (scanned.identity[2], scanned.rows.resume.offset) == (size, size)
     assert scanned.head == head_of(str(home.at(CLAUDE)), PRINT)
-    assert scanned.print == print_of(str(home.at(CLAUDE)), size)
+    assert scanned.print == tail_of(str(home.at(CLAUDE)), size)
 
 
 def test_only_what_was_appended_is_read(home):
@@ -101,10 +108,10 @@ def test_a_torn_last_line_is_read_again(home):
     size = home.at(CLAUDE).stat().st_size
     home.append(CLAUDE, [("answer", 41, 3)], torn=True)
     first = scan_job(job(home))
-    assert (first.scan.resume.offset, first.scan.problems.count) == (size, 1)
+    assert (first.rows.resume.offset, first.rows.problems.count) == (size, 1)
     home.append(CLAUDE, [])
     scanned = scan_job(job(home, first))
-    assert (scanned.anew, responses(scanned), scanned.scan.problems.count) == (False, 1, 0)
+    assert (scanned.anew, responses(scanned), scanned.rows.problems.count) == (False, 1, 0)
 
 
 def test_a_log_that_is_looked_at_once_is_not_made_known(home):
@@ -128,15 +135,15 @@ def test_what_cannot_be_scanned_is_a_problem(home, error, kind):
         raise error
 
     scanned = scan_job(job(home), replace(load_source("claude-code"), scan=scan))
-    [problem] = scanned.scan.problems.first
-    assert (scanned.scan.failed, problem.kind, problem.path) == (True, kind, str(home.at(CLAUDE)))
+    [problem] = scanned.rows.problems.first
+    assert (scanned.rows.failed, problem.kind, problem.path) == (True, kind, str(home.at(CLAUDE)))
 
 
 def test_a_log_that_is_gone_failed(home):
     """It vanished between the listing and the reading."""
     home.delete(CLAUDE)
     scanned = scan_job(job(home))
-    assert (scanned.identity, scanned.settled, scanned.scan.failed) == (None, False, True)
+    assert (scanned.identity, scanned.settled, scanned.rows.failed) == (None, False, True)
 
 
 def test_our_sources_are_known_by_their_ids():
@@ -153,10 +160,11 @@ def test_a_packed_log_is_known_by_what_it_says(tmp_path):
     for end in (0, 1, PRINT, PRINT + 1, 1_200_000, len(content), len(content) + 9):
         assert tail_of(str(plain), end) == tail_of(str(packed), end) or end == 0, end
         assert head_of(str(plain), end) == head_of(str(packed), end)
-    assert print_of(str(packed), 10) == ""
+    with Ends(str(packed)) as ends:
+        assert ends.before(10) == ""
 
 
 def test_what_cannot_be_read_has_no_ends(tmp_path):
     """No file, a folder, a packed file that is none: nothing is concluded from them."""
     for path in (tmp_path / "none", tmp_path, tmp_path / "none.gz"):
-        assert {head_of(str(path), 9), print_of(str(path), 9), tail_of(str(path), 9)} == {""}
+        assert {head_of(str(path), 9), tail_of(str(path), 9)} == {""}

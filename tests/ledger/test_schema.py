@@ -7,7 +7,16 @@ import pytest
 from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SCHEMA, SESSION, insert
 
 NULLABLE = {"start_ns", "last_ns", "end_status", "duration_ms", "time_ns", "cost_nano", "estimate_nano", "latency_ms"}
-NULLABLE |= {"latency_bucket", "duration_bucket", "id", "family", "key", "told_by", "recorded_nano", "duration_ms"}
+NULLABLE |= {
+    "latency_bucket",
+    "duration_bucket",
+    "id",
+    "family",
+    "key",
+    "superseded_by",
+    "recorded_nano",
+    "duration_ms",
+}
 NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns"}
 
 
@@ -26,12 +35,12 @@ def columns(connection, table):
 
 def test_inserts_name_every_column(connection):
     """In the order of the table, so that a row read is a row that can be written."""
-    known = {"responses": RESPONSE, "calls": CALL, "sessions": SESSION, "limits": LIMIT}
+    known = {"responses": RESPONSE, "calls": CALL, "all_sessions": SESSION, "limits": LIMIT}
     known |= {"labels": ("id", *LABEL), "names": ("id", *NAME), "files": ("id", *FILE)}
     assert {table: tuple(columns(connection, table)) for table in known} == known
 
 
-@pytest.mark.parametrize("table", ["sessions", "labels", "responses", "calls", "names", "limits", "files"])
+@pytest.mark.parametrize("table", ["all_sessions", "labels", "responses", "calls", "names", "limits", "files"])
 def test_only_what_may_be_unknown_is_null(connection, table):
     """Group keys are never null, costs and times may be."""
     assert {name for name, required in columns(connection, table).items() if not required} <= NULLABLE

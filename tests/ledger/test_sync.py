@@ -1,7 +1,7 @@
 """What a sync does with each log: nothing, its new rows, all of it, or it lets go of it."""
 
 import sqlite3
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -12,8 +12,12 @@ from sessionlog.ledger import ask as asking
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import scan_here, sync
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources import discover as discovery
+from sessionlog.sources import registry
 from sessionlog.sources.discover import discover
 from sessionlog.sources.registry import all_sources
 from tests.ledger.entries import PRICES
@@ -44,9 +48,9 @@ def jobs_of(home, **how):
     """Path inside the home → its job, of a report's sync."""
     found = {}
 
-    def scanner(jobs, sources):
+    def scanner(jobs, sources, prices):
         found.update({job.path.removeprefix(f"{home.folder}/"): job for job in jobs})
-        return scan_here(jobs, sources)
+        return scan_here(jobs, sources, prices)
 
     of_ledger(home, PRICES, scanner=scanner, **how)
     return found
@@ -77,7 +81,10 @@ def failing(path, *, times=1):
 
     sources = tuple(map(broken, all_sources()))
     known = {source.id: source for source in sources}
-    return patch.multiple(asking, all_sources=lambda: sources, source_of=known.__getitem__)
+    stack = ExitStack()
+    stack.enter_context(patch.object(registry, "all_sources", lambda: sources))
+    stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
+    return stack
 
 
 def test_what_is_settled_and_unchanged_is_not_read(home):
@@ -179,8 +186,8 @@ def test_a_log_that_moved_is_let_go_of_although_a_sync_ended_early(home):
     home.move(NATIVE, SECOND)
     home.append(CLAUDE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        yield from scan_here([job for job in jobs if job.path.endswith("n2.jsonl")], sources)
+    def scanner(jobs, sources, prices):
+        yield from scan_here([job for job in jobs if job.path.endswith("n2.jsonl")], sources, prices)
         raise Stopped
 
     with patch.object(syncing, "BATCH", 0), pytest.raises(Stopped):
@@ -259,8 +266,8 @@ def test_a_scan_is_discarded_if_somebody_else_has_read_the_log_meanwhile(home):
     home.append(CLAUDE, [("answer", 2, 3)])
     home.append(NATIVE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        scans = list(scan_here(jobs, sources))
+    def scanner(jobs, sources, prices):
+        scans = list(scan_here(jobs, sources, prices))
         yield scans[0]  # committed, so that another process can write now
         home.append(CLAUDE, [("answer", 3, 3)])
         home.append(NATIVE, [("answer", 3, 3)])
@@ -277,14 +284,14 @@ def test_an_interrupted_sync_leaves_what_was_there(home):
     before = of_ledger(home, PRICES)
     home.append(CLAUDE, [("answer", 2, 3)])
 
-    def scanner(jobs, sources):
-        yield from scan_here(jobs, sources)
+    def scanner(jobs, sources, prices):
+        yield from scan_here(jobs, sources, prices)
         raise Stopped
 
     with pytest.raises(Stopped):
         of_ledger(home, PRICES, scanner=scanner)
     connection = sqlite3.connect(home.ledger)
-    assert connection.execute("SELECT SUM(requests) FROM cells").fetchone() == (2,)
+    assert connection.execute("SELECT SUM(requests) FROM quarter_hours").fetchone() == (2,)
     connection.close()
     home.at(CLAUDE).unlink()
     home.age_folders()
@@ -349,10 +356,10 @@ def test_what_another_process_enters_meanwhile_is_not_judged(home, monkeypatch):
         if not home.at(LATE).exists():
             home.append(LATE, [("count", 3, 1)])
             with monkeypatch.context() as patched:
-                patched.setattr(asking, "discover", discover)
+                patched.setattr(discovery, "discover", discover)
                 assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
-    monkeypatch.setattr(asking, "discover", listing)
+    monkeypatch.setattr(discovery, "discover", listing)
     of_ledger(home, PRICES)
     monkeypatch.undo()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
@@ -379,3 +386,26 @@ def test_the_damage_of_a_packed_log_is_named_once(home):
     home.append(packed, [("count", 2, 3)])
     assert jobs_of(home)[packed].resume is None
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_where_to_go_on_is_not_kept_of_small_logs(home, monkeypatch):
+    """They are read whole again: that costs less."""
+    monkeypatch.setattr(syncing, "SMALL_LOG", 64 << 10)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    connection = sqlite3.connect(home.ledger)
+    assert connection.execute("SELECT COUNT(*) FROM resumes").fetchone() == (0,)
+    connection.close()
+    home.append(CLAUDE, [("answer", 2, 3)])
+    assert jobs_of(home)[CLAUDE].resume is None
+
+
+def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fast(home):
+    """What is known of it is kept for when it is looked for again."""
+    prices = PriceBook.load()
+    there = of_ledger(home, prices)
+    elsewhere = {**home.env, "CLAUDE_CONFIG_DIR": str(home.folder / "none")}
+    others = of_ledger(home, prices, env=elsewhere)
+    assert others == of_scan(home, prices, env=elsewhere) != there
+    settled = [ask_current(home.ledger, elsewhere, lambda book: book.query("SELECT 1", {})) for _ in range(2)]
+    assert settled == [[(1,)]] * 2
+    assert of_ledger(home, prices) == there

@@ -37,7 +37,7 @@ def test_the_list_is_made_again_to_the_byte(same_version, tmp_path):
 def test_the_list_names_source_date_and_licence():
     """Provenance is in the file, and its notice lies beside it."""
     price_list = parse_price_list(shipped())
-    assert price_list == load_price_list()
+    assert (price_list.source, price_list.digest) == (load_price_list().source, load_price_list().digest)
     assert price_list.source.startswith("genai-prices ")
     assert len(price_list.digest) == 64
     notice = files("sessionlog").joinpath("data/NOTICE").read_text()

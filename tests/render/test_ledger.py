@@ -5,8 +5,7 @@ import re
 import pytest
 
 from sessionlog.ledger.compare import Difference
-from sessionlog.ledger.page_sums import PageCheck
-from sessionlog.ledger.rescue import Rescued
+from sessionlog.ledger.salvage import Salvaged
 from sessionlog.ledger.summary import KeptSource, Summary
 from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
@@ -25,7 +24,6 @@ from tests.ledger.little_logs import NOW
 
 EVIL = "\x1b[31mred\x1b[0m\r\n\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-WHOLE = PageCheck(state="current", pages=1234)
 
 FULL = Summary(
     path="/home/ann/.local/share/sessionlog/ledger.sqlite", exists=True, bytes=12_345_678, tool_calls=45_678,
@@ -46,7 +44,7 @@ def shown(summary, width=200):
 
 
 def said(**fields):
-    verified = Verified(path="/ledger", **({"pages": WHOLE, "compared": 7} | fields))
+    verified = Verified(path="/ledger", **({"compared": 7} | fields))
     return "".join(f"{line.plain}\n" for line in settle(render_verified(verified), 200))
 
 
@@ -54,7 +52,7 @@ def test_a_summary_in_full():
     """Where, how large, from when to when, and by agent what is kept and what is only remembered."""
     assert shown(FULL).splitlines() == [
         "Ledger · ~/.local/share/sessionlog/ledger.sqlite",
-        "12.3 MB · schema version 1 · 45,678 tool calls · oldest record 16 Oct 2025 12:00 · synced 20 Nov 12:00",
+        "12.3 MB · schema version 2 · 45,678 tool calls · oldest record 16 Oct 2025 12:00 · synced 20 Nov 12:00",
         "",
         "AGENT        LOGS  SESSIONS  RECORDS  GONE LOGS  ARCHIVED SESSIONS  ARCHIVED RECORDS  ELSEWHERE",
         "claude-code  1.2k       567    98.8k         12                  3               456          1",
@@ -92,12 +90,12 @@ def test_a_rebuild_of_a_damaged_file_says_where_it_is_kept():
     synced = Synced(files=2, read=2, missing=0)
     assert render_rebuilt("/l", Rebuilt(synced=synced)) == "2 logs: 2 read\n"
     text = render_rebuilt(
-        "/l", Rebuilt(synced=synced, damaged="/l.damaged-1", rescued=Rescued(files=3, records=1, calls=0, lost=2))
+        "/l", Rebuilt(synced=synced, damaged="/l.damaged-1", rescued=Salvaged(files=3, records=1, calls=0, lost=2))
     )
     assert text.splitlines() == [
         "/l was damaged: it is kept as /l.damaged-1",
         "brought from it: 1 record and 0 tool calls of 3 logs",
-        "2 pieces could not be brought",
+        "of 2 logs not everything could be read",
         "2 logs: 2 read",
     ]
     assert render_rebuilt("/l", Rebuilt(synced=None)) == ""
@@ -112,24 +110,15 @@ def test_what_would_be_forgotten():
 
 
 def test_a_whole_ledger_is_one_sentence():
-    """What was proved; without sums of pages less."""
-    assert said() == "1,234 pages whole, 7 sessions as in the logs: no difference\n"
-    assert said(pages=PageCheck(state="none")).splitlines()[-1] == "7 sessions as in the logs: no difference"
+    """What was proved."""
+    assert said() == "7 sessions as in the logs: no difference\n"
 
 
-@pytest.mark.parametrize("state", ["none", "unreadable", "older", "newer"])
-def test_why_pages_were_not_compared(state):
-    """Is said, and is no damage."""
-    first, last = said(pages=PageCheck(state=state)).splitlines()
-    assert first.startswith("· the")
-    assert last.endswith("no difference")
-
-
-def test_damage_that_no_number_depends_on():
-    """Says so, and what only the ledger remembers is not vouched for."""
-    first, verdict = said(pages=PageCheck(state="current", pages=99, damaged=tuple(range(1, 12)))).splitlines()
-    assert first == "✘ 11 damaged pages of 99 (page 1, 2, 3, 4, 5, 6, 7, 8, …): bytes are not as they were written"
-    assert verdict.startswith("7 sessions as in the logs: no number of them depends on it; ")
+def test_what_is_kept_of_logs_that_are_gone_and_has_changed():
+    """The logs are named, the first of many."""
+    first, more, verdict = said(changed=("/l/a.jsonl",), changed_count=3).splitlines()
+    assert first == "✘ /l/a.jsonl: not what was kept of this log, which is gone"
+    assert more == "  … and 2 logs more"
     assert "`sessionlog ledger rebuild`" in verdict
 
 
@@ -155,6 +144,6 @@ def test_nothing_of_a_log_acts_on_the_terminal():
     texts = [
         said(differences=(one,), difference_count=1, broken=(EVIL,)),
         shown(Summary(path=EVIL, exists=True, sources=(KeptSource(source=EVIL),))),
-        render_rebuilt(EVIL, Rebuilt(synced=None, damaged=EVIL, rescued=Rescued(files=1, records=1, calls=1, lost=1))),
+        render_rebuilt(EVIL, Rebuilt(synced=None, damaged=EVIL, rescued=Salvaged(files=1, records=1, calls=1, lost=1))),
     ]
     assert [CONTROLS.findall(text.replace("\n", "")) for text in texts] == [[], [], []]

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from sessionlog.cli import app
-from sessionlog.ledger import ask
+from sessionlog.ledger import load as module
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,7 +44,7 @@ def scanned_once(monkeypatch):
     What cannot be read is tried again by each, and so is what `replay`, `context` and `check` read in their own ways.
     """
     books = {}
-    load = ask.load_book
+    load = module.load_book
 
     def load_or_copy(paths, prices, **how):
         key = tuple(paths), prices.fingerprint
@@ -52,7 +52,7 @@ def scanned_once(monkeypatch):
             books[key] = load(paths, prices, **how)
         return books[key].copy()
 
-    monkeypatch.setattr(ask, "load_book", load_or_copy)
+    monkeypatch.setattr(module, "load_book", load_or_copy)
     yield
     for book in books.values():
         book.close()

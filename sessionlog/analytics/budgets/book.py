@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from sessionlog import files
+from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.states import FUNCTIONS
-from sessionlog.ledger import seal
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
@@ -26,7 +26,7 @@ from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 
 if TYPE_CHECKING:
-    from sessionlog.ledger.moment import Clock
+    from sessionlog.analytics.budgets.clock import Clock
 
 _PAUSE = 0.005
 _NOT_READ = ("unreadable", "source_failed")
@@ -113,10 +113,10 @@ class BudgetBook:
         """
         with self.asking() as book, self.writing(book):
             now = self.clock()
-            found = seal.doubts(book.query, self.path, self.env, now)
-            own = seal.confirm(book.connection, book.query, now)
+            found = tamper_check.warnings(book.query, self.path, self.env, now)
+            own = tamper_check.confirm(book.connection, book.query, now)
             book.commit()
-            seal.mark(self.path, self.env, own)
+            tamper_check.mark(self.path, self.env, own)
         return found
 
     def close(self) -> None:
@@ -154,13 +154,13 @@ class BudgetBook:
         return book
 
     def _seal(self, book: Book) -> None:
-        """Whoever asks first makes the seal, before anything is allowed (see `ledger.seal`)."""
-        if seal.is_marked(self.path, self.env):
+        """Whoever asks first makes the seal, before anything is allowed (see `tamper_check`)."""
+        if tamper_check.is_marked(self.path, self.env):
             return
         with self.writing(book):
-            own = seal.write_seal(book.connection, book.query, self.clock())
+            own = tamper_check.write_seal(book.connection, book.query, self.clock())
             book.commit()
-        seal.mark(self.path, self.env, own)
+        tamper_check.mark(self.path, self.env, own)
 
 
 def _leave_all() -> None:

@@ -13,7 +13,7 @@ live reservations are summed and, if there is room, a reservation is written dow
 - the ledger cannot be opened, is damaged, or another process has been writing to it for too long;
 - not all is read: somebody else is reading, or a log of the budget's scope cannot be read;
 - the clock was set, or the ledger deleted or replaced, since it was asked first (what of that can be seen says
-  `ledger.seal`);
+  `tamper_check`);
 - a budget in US dollars, and a model in its scope without a price (`sessionlog pricing MODEL` says how to set one);
 - a response in its scope that told no usage, or, where there is a window, no time.
 
@@ -31,22 +31,22 @@ from decimal import ROUND_CEILING, Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.answers import Allowance, Remaining
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.clock import ClockReading, read_clock
 from sessionlog.analytics.budgets.doubts import amount_words
 from sessionlog.analytics.budgets.gaps import error_words, find_gaps
+from sessionlog.analytics.budgets.reservations import Live, live_reservations, release, reserve
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
 from sessionlog.analytics.budgets.sums import scope_of, time_of, use_since
 from sessionlog.errors import InvalidQuery, InvalidSettings
-from sessionlog.ledger import seal
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.moment import Moment, moment_now
-from sessionlog.ledger.reservations import Live, live_reservations, release, reserve
 from sessionlog.pricing.book import PriceBook
 from sessionlog.settings import load_settings
 
 if TYPE_CHECKING:
-    from sessionlog.ledger.moment import Clock
+    from sessionlog.analytics.budgets.clock import Clock
 
 OnUnknown = Literal["deny", "allow"]
 Patterns = str | Sequence[str] | None
@@ -81,7 +81,7 @@ class Budget:
         ledger: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         on_unknown: OnUnknown = "deny",
-        clock: Clock = moment_now,
+        clock: Clock = read_clock,
     ) -> None:
         """Describe a budget; nothing is read yet.
 
@@ -124,7 +124,7 @@ class Budget:
         ledger: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         on_unknown: OnUnknown = "deny",
-        clock: Clock = moment_now,
+        clock: Clock = read_clock,
     ) -> Budget:
         """Return the budget `[budgets.NAME]` of config.toml; the arguments are those of a new one.
 
@@ -223,13 +223,13 @@ class Budget:
 
     def _reserve(self, book: Book, found: _Found, amount: int) -> int:
         if not found.gaps:
-            seal.write_seal(book.connection, book.query, found.now)
+            tamper_check.write_seal(book.connection, book.query, found.now)
         key = self.rule.key(self._session)
         number = reserve(book.connection, book.query, key, self._session, amount, found.now, found.live)
         book.commit()
         return number
 
-    def _release(self, made: Moment, number: int) -> None:
+    def _release(self, made: ClockReading, number: int) -> None:
         try:
             with self._book.asking() as book, self._book.writing(book):
                 release(book.connection, number, made)
@@ -262,7 +262,7 @@ class Budget:
 class _Found:
     """What a question found: amounts in the inner unit, and why they may not be all."""
 
-    now: Moment
+    now: ClockReading
     used: int
     live: Live
     left: int

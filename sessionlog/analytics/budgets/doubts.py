@@ -6,23 +6,23 @@ nothing is imported for it but what a seal needs: the status line asks this, too
 
 from __future__ import annotations
 
+from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.sums import unknown_use, unreadable_logs, untimed_requests
-from sessionlog.ledger import seal
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from sessionlog.analytics.budgets.clock import ClockReading
+    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
-    from sessionlog.ledger.moment import Moment
-    from sessionlog.ledger.reservations import Query
 
 _FEW = 3
 
 
 def doubts_of(
-    query: Query, states: Iterable[BudgetState], *, ledger: str, env: Mapping[str, str], now: Moment
+    query: Query, states: Iterable[BudgetState], *, ledger: str, env: Mapping[str, str], now: ClockReading
 ) -> dict[str, list[str]]:
     """Return what speaks against the numbers of budgets, by their names; those without a doubt are left out.
 
@@ -36,7 +36,7 @@ def doubts_of(
     Raises:
         LogNotReadable: The marker is there and cannot be read.
     """
-    every = seal.doubts(query, ledger, env, now)
+    every = tamper_check.warnings(query, ledger, env, now)
     found = {}
     for state in states:
         rule = state.rule

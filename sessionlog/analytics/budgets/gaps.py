@@ -8,18 +8,25 @@ from __future__ import annotations
 import sqlite3
 
 from sessionlog import files
+from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.clock import ClockReading
 from sessionlog.analytics.budgets.doubts import use_doubts
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.sums import Use
 from sessionlog.errors import SessionLogError
-from sessionlog.ledger import seal
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.moment import Moment
 
 
 def find_gaps(
-    place: BudgetBook, book: Book, rule: BudgetRule, now: Moment, start_ns: int | None, use: Use, *, session: str | None
+    place: BudgetBook,
+    book: Book,
+    rule: BudgetRule,
+    now: ClockReading,
+    start_ns: int | None,
+    use: Use,
+    *,
+    session: str | None,
 ) -> list[str]:
     """Return what speaks against `use` being all that was used of a budget since its start.
 
@@ -32,7 +39,7 @@ def find_gaps(
         use: What is known to be used.
         session: The session that was asked for alone; None for all.
     """
-    doubts = seal.doubts(book.query, place.path, place.env, now)
+    doubts = tamper_check.warnings(book.query, place.path, place.env, now)
     return [*doubts, *use_doubts(book.query, rule, start_ns, use.amount, session=session)]
 
 

@@ -12,17 +12,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.gaps import find_gaps
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState, budget_states
 from sessionlog.analytics.budgets.sums import Use
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.moment import moment_now
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 
 if TYPE_CHECKING:
-    from sessionlog.ledger.moment import Clock
+    from sessionlog.analytics.budgets.clock import Clock
     from sessionlog.pricing.book import PriceBook
 
 SCHEMA = "sessionlog.budget/1"
@@ -93,7 +93,7 @@ def report_budgets(
     env: Mapping[str, str],
     zone: str,
     now: datetime,
-    clock: Clock = moment_now,
+    clock: Clock = read_clock,
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> BudgetReport:
@@ -106,7 +106,7 @@ def report_budgets(
         env: Where agents write, and where the ledger's marker is.
         zone: Whose days, weeks and months.
         now: The present, for the budgets' times.
-        clock: What time it is for reservations, and for the ledger's seal.
+        clock: What time it is for reservations, and for the ledger's tamper_check.
         scanner: Who scans.
         progress: Called after every log.
 

@@ -8,9 +8,9 @@ every turn. Nothing is imported for it but what a calendar needs: the status lin
 
 from __future__ import annotations
 
+from sessionlog.analytics.budgets.clock import read_clock
+from sessionlog.analytics.budgets.reservations import live_reservations
 from sessionlog.analytics.budgets.sums import HOUR_NS, Use, scope_of, time_of, use_of_sessions, use_since
-from sessionlog.ledger.moment import moment_now
-from sessionlog.ledger.reservations import live_reservations
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any, Literal, NoReturn
 
+    from sessionlog.analytics.budgets.clock import ClockReading
+    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule, Unit
-    from sessionlog.ledger.moment import Moment
-    from sessionlog.ledger.reservations import Query
 
     Level = Literal["ok", "warn", "exceeded"]
 
@@ -138,7 +138,7 @@ def budget_states(
     now_ns: int,
     zone: str | tzinfo,
     session_id: int | None = None,
-    moment: Moment | None = None,
+    moment: ClockReading | None = None,
 ) -> list[BudgetState]:
     """Return the state of every budget, in the order of the rules.
 
@@ -154,12 +154,12 @@ def budget_states(
     Raises:
         InvalidWindow: There is no such zone.
     """
-    now = moment or moment_now()
+    now = moment or read_clock()
     return [_state(query, rule, now_ns, zone, session_id, now) for rule in rules]
 
 
 def _state(
-    query: Query, rule: BudgetRule, now_ns: int, zone: str | tzinfo, session_id: int | None, now: Moment
+    query: Query, rule: BudgetRule, now_ns: int, zone: str | tzinfo, session_id: int | None, now: ClockReading
 ) -> BudgetState:
     start_ns, end_ns = time_of(rule, now_ns, zone)
     span_ns = HOUR_NS if rule.window_ns is None else min(HOUR_NS, rule.window_ns)

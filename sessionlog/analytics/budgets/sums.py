@@ -3,13 +3,14 @@
 Records count by their own time, from the beginning of the budget's time and without an end: use in the future of now
 counts, so that a clock set back opens nothing. A recorded cost counts, else the estimate; requests that have neither
 are counted apart, and the sum is a lower bound then. Cells are summed and records only at the edge (see
-`ledger.cells`), so that years of logs cost little more than a day. A query's connection has to know `lower_case`.
+`ledger.quarter_hours`), so that years of logs cost little more than a day. A query's connection has to know
+`lower_case`.
 """
 
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import matches, within_64_bits
-from sessionlog.ledger.cells import parts
+from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
+    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule
-    from sessionlog.ledger.reservations import Query
 
 HOUR_NS = 3600 * 1_000_000_000
 
@@ -37,7 +38,8 @@ _USES = {
 _TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
 _UNKNOWN_USE = f"""SELECT l.provider || '/' || l.model, MAX({_TOKENS} > 0 OR NOT r.requests), SUM(r.requests),
         SUM(CASE WHEN {_TOKENS} > 0 THEN 0 ELSE r.requests END)
-    FROM (SELECT DISTINCT t.file_id, t.session_id FROM cells c JOIN told t ON t.session_id = c.session_id
+    FROM (SELECT DISTINCT t.file_id, t.session_id
+          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
           WHERE c.unknown {{since}}) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id JOIN labels l ON l.id = r.label_id
     WHERE r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {{scope}}
@@ -183,8 +185,9 @@ def unknown_use(
 def untimed_requests(query: Query, rule: BudgetRule, start_ns: int) -> int:
     """Return how many responses have no time, in logs that were written to since a budget's time began."""
     scope, parameters = scope_of(rule)
-    sql = f"""SELECT COALESCE(SUM(MAX(r.requests, 1)), 0) FROM cells r WHERE r.time_ns IS NULL AND {scope} AND EXISTS (
-              SELECT 1 FROM told t JOIN files f ON f.id = t.file_id
+    sql = f"""SELECT COALESCE(SUM(MAX(r.requests, 1)), 0) FROM quarter_hours r
+              WHERE r.time_ns IS NULL AND {scope} AND EXISTS (
+              SELECT 1 FROM log_sessions t JOIN files f ON f.id = t.file_id
               WHERE t.session_id = r.session_id AND f.mtime_ns >= :start_ns) AND ({_USES[rule.unit]} OR r.unknown)"""  # noqa: S608 - as above
     [(count,)] = query(sql, {**parameters, "start_ns": within_64_bits(start_ns)})
     return int(count)

@@ -19,15 +19,16 @@ from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import Where, ask, refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.sync import ELSEWHERE, Progress, sync
+from sessionlog.ledger.sync import Progress, sync
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.registry import all_sources
 
 _LOGS = """
 SELECT DISTINCT f.path, f.mtime_ns, f.size, f.inode
-FROM told t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
+FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
 """
 
 

@@ -21,7 +21,8 @@ _LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999
 
 _LIMITS = """
 SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
-WHERE (:source IS NULL OR source = :source) AND time_ns <= :now_ns
+WHERE file_id NOT IN (SELECT id FROM files WHERE missing = 2)
+  AND (:source IS NULL OR source = :source) AND time_ns <= :now_ns
 ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent
 """
 """The last row of a limit is the latest word on it, as in `Book.limits`."""

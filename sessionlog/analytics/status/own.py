@@ -7,12 +7,12 @@ bound the entry says so (`unknown`), and what is left is null then, as it is for
 
 from __future__ import annotations
 
+from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.doubts import doubts_of
 from sessionlog.analytics.budgets.states import budget_states, level_of
 from sessionlog.analytics.budgets.sums import scope_of
 from sessionlog.analytics.status.budgets import free_name
-from sessionlog.ledger.cells import parts
-from sessionlog.ledger.moment import moment_now
+from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def add_own_budgets(
     session_id = _NO_SESSION if found is None else found.id
     states = budget_states(query, rules, now_ns=now_ns, zone=zone, session_id=session_id)
     where = place or Place("", {})
-    doubts = doubts_of(query, states, ledger=where.path, env=where.env, now=moment_now())
+    doubts = doubts_of(query, states, ledger=where.path, env=where.env, now=read_clock())
     made = []
     for state in states:
         rule, cost = state.rule, _told(state.rule, fed)

@@ -18,7 +18,7 @@ from typing import Any
 
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.ledger.reading import ask_unchanged
+from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a status without news saves
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def ask_status(
     moment = time.time_ns() if now_ns is None else now_ns
     question = replace(question, ledger=ledger or "", env=env)
     if ledger is not None and prices is None:
-        known = ask_unchanged(ledger, env, lambda book: question.answer(book, moment))
+        known = ask_current(ledger, env, lambda book: question.answer(book, moment))
         if known is not None:
             return known[0], []
     from sessionlog.analytics.status.book import ask_logs  # noqa: PLC0415 - see above

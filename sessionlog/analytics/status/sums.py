@@ -8,7 +8,7 @@ one share this.
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import STATUS, within_64_bits
-from sessionlog.ledger.cells import parts
+from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _SUMS = """SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(
 _OF_CELLS = f"{_SUMS} MAX(r.unknown)"
 _OF_RECORDS = f"{_SUMS} MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 
-_RECORDS = """(SELECT DISTINCT file_id FROM told WHERE session_id = :id) t JOIN records r ON r.file_id = t.file_id"""
+_RECORDS = (
+    """(SELECT DISTINCT file_id FROM log_sessions WHERE session_id = :id) t JOIN records r ON r.file_id = t.file_id"""
+)
 """The records of a session: by the logs that tell of it, for there are millions of others."""
 
 _SESSION = f"""
@@ -83,7 +85,7 @@ def find_told(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list
     """Return the session that a log tells of, the newest if there are several; paths are ways to write its name."""
     names = {f"path_{number}": path for number, path in enumerate(paths)}
     marks = ", ".join(f":{name}" for name in names)
-    told = f"SELECT t.session_id FROM files f JOIN told t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
+    told = f"SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
     return _found(query, f"s.id IN ({told}) {_NEWEST} LIMIT 1", names, now_ns)
 
 
@@ -93,7 +95,7 @@ def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int)
 
 def sums_of_session(query: Query, session_id: int) -> dict[str, Any]:
     """Return what a session used."""
-    [row] = query(f"SELECT {_OF_CELLS} FROM cells r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
+    [row] = query(f"SELECT {_OF_CELLS} FROM quarter_hours r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
     return _used(row)
 
 
@@ -128,14 +130,14 @@ def last_model(query: Query, session_id: int) -> str | None:
     """Return the model of the last request of any kind."""
     rows = query(_LAST.format(which="1"), {"id": session_id})
     if not rows:
-        sql = "SELECT 0, 0, 0, l.model FROM cells r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
+        sql = "SELECT 0, 0, 0, l.model FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
         rows = query(f"{sql} ORDER BY r.last_ns DESC LIMIT 1", {"id": session_id})
     return str(rows[0][3]) if rows else None
 
 
 def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
     """Return how many findings there are about the logs of a session, or about all, and the JSON that names some."""
-    which = "" if session_id is None else "AND id IN (SELECT file_id FROM told WHERE session_id = :id)"
+    which = "" if session_id is None else "AND id IN (SELECT file_id FROM log_sessions WHERE session_id = :id)"
     sql = f"SELECT problems, named FROM files WHERE problems AND NOT missing {which} ORDER BY path"  # noqa: S608 - as above
     rows = query(sql, {} if session_id is None else {"id": session_id})
     return sum(row[0] for row in rows), [row[1] for row in rows]

@@ -35,7 +35,7 @@ _SESSIONS = f"""
 SELECT s.id, s.metadata, SUM(r.requests), SUM(r.input) + SUM(r.output) + SUM(r.cache_read) + SUM(r.cache_write),
     SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown)
 FROM (SELECT id, metadata FROM sessions WHERE counted AND end_status IS NOT NULL AND end_status != 'running'
-      ORDER BY last_ns DESC, id DESC LIMIT {NEWEST}) s JOIN cells r ON r.session_id = s.id
+      ORDER BY last_ns DESC, id DESC LIMIT {NEWEST}) s JOIN quarter_hours r ON r.session_id = s.id
 WHERE {{scope}}
 GROUP BY s.id
 """  # noqa: S608 - a number of ours

@@ -19,11 +19,11 @@ Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
 
 MOST_EVENTS = 50
 
-_LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN told t ON t.session_id = {id}
+_LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN log_sessions t ON t.session_id = {id}
         JOIN files f ON f.id = t.file_id WHERE {last} >= :since_ns AND f.missing <> 2) t"""
-_BY_CELLS = _LOGS.format(recent="cells c", id="c.session_id", last="c.last_ns")
+_BY_CELLS = _LOGS.format(recent="quarter_hours c", id="c.session_id", last="c.last_ns")
 _BY_SESSIONS = _LOGS.format(recent="sessions s", id="s.id", last="s.last_ns")
-_IS_HERE = """EXISTS (SELECT 1 FROM told t JOIN files f ON f.id = t.file_id
+_IS_HERE = """EXISTS (SELECT 1 FROM log_sessions t JOIN files f ON f.id = t.file_id
         WHERE t.session_id = s.id AND f.missing <> 2)"""
 
 _RECORDS = f"""FROM {_BY_CELLS} JOIN records r ON r.file_id = t.file_id AND r.session_id = t.session_id
@@ -39,7 +39,7 @@ SELECT r.session_id, (r.time_ns - :since_ns) / {STEP_NS}, r.time_ns >= :now_ns, 
 _RUNNING = f"""
 SELECT s.id, s.source, s.session, s.path, s.project, s.start_ns, s.last_ns, s.turns, SUM(r.requests), SUM(r.input),
     SUM(r.cache_read), SUM(r.cache_write), SUM(r.output), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown)
-FROM sessions s JOIN cells r ON r.session_id = s.id JOIN labels l ON l.id = r.label_id
+FROM sessions s JOIN quarter_hours r ON r.session_id = s.id JOIN labels l ON l.id = r.label_id
 WHERE s.end_status IS NULL AND s.last_ns > :since_ns AND {_IS_HERE} AND {{where}} GROUP BY s.id
 """  # noqa: S608 - names of the schema
 
@@ -61,7 +61,7 @@ ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT {MOST_EVENTS}
 _ENDS = f"""
 SELECT s.start_ns, s.last_ns, s.end_status IS NOT NULL, s.source, s.session, COALESCE(NULLIF({STATUS}, ''), 'unknown')
 FROM sessions s WHERE s.last_ns >= :since_ns AND {_IS_HERE} AND EXISTS (
-    SELECT 1 FROM cells r JOIN labels l ON l.id = r.label_id WHERE r.session_id = s.id AND {{where}})
+    SELECT 1 FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = s.id AND {{where}})
 """  # noqa: S608 - names of the schema
 
 _ORDER = ("start", "response", "tool", "end")

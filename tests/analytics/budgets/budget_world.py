@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sessionlog.analytics.budgets.budget import Budget
+from sessionlog.analytics.budgets.clock import ClockReading
 from sessionlog.events.times import format_time
-from sessionlog.ledger.moment import Moment
 from tests.ledger.entries import NOON, SECOND
 from tests.sources.logs import answered, ended, start, write_log
 
@@ -53,7 +53,7 @@ class World:
 
     def clock(self):
         """What time it is."""
-        return Moment(wall_ns=self.wall_ns, boot=self.boot, boot_ns=self.boot_ns)
+        return ClockReading(wall_ns=self.wall_ns, boot=self.boot, boot_ns=self.boot_ns)
 
     def wait(self, seconds):
         """Let time go by."""

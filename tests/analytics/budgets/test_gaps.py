@@ -37,10 +37,10 @@ def test_a_ledger_with_odd_rows(world):
     budget = world.budget(usd=5)
     assert budget.allows(1)
     connection = sqlite3.connect(world.ledger)
-    connection.execute("DROP TABLE cells")
+    connection.execute("DROP TABLE quarter_hours")
     connection.commit()
     connection.close()
-    said_unknown(budget, "no such table: cells")
+    said_unknown(budget, "no such table: quarter_hours")
 
 
 @pytest.mark.usefixtures("impatient")
@@ -90,10 +90,10 @@ def test_a_log_that_cannot_be_read_any_more(world, monkeypatch):
     world.answer()
     opened = files.open_log
 
-    def refuse(name):
+    def refuse(name, **how):
         if str(name) == str(path):
             raise LogNotReadable(f"{name}: permission denied")
-        return opened(name)
+        return opened(name, **how)
 
     monkeypatch.setattr(files, "open_log", refuse)
     said_unknown(budget, f"{path} cannot be read")
@@ -109,10 +109,10 @@ def test_a_log_that_could_never_be_read(world, monkeypatch):
     path = world.answer("u")
     opened = files.open_log
 
-    def refuse(name):
+    def refuse(name, **how):
         if str(name) == str(path):
             raise LogNotReadable(f"{name}: permission denied")
-        return opened(name)
+        return opened(name, **how)
 
     monkeypatch.setattr(files, "open_log", refuse)
     said_unknown(budget, f"{path} cannot be read (permission denied)")

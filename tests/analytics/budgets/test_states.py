@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sessionlog.analytics.budgets.clock import ClockReading
+from sessionlog.analytics.budgets.reservations import Live, reserve
 from sessionlog.analytics.budgets.rules import parse_budget
 from sessionlog.analytics.budgets.states import FUNCTIONS, budget_states
 from sessionlog.analytics.selection import Selection
@@ -15,13 +17,11 @@ from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import local_time, resolve_zone
 from sessionlog.errors import InvalidWindow
-from sessionlog.ledger.moment import Moment
-from sessionlog.ledger.reservations import Live, reserve
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 BERLIN = ZoneInfo("Europe/Berlin")
-THEN = Moment(wall_ns=NOON, boot="b", boot_ns=HOUR)
+THEN = ClockReading(wall_ns=NOON, boot="b", boot_ns=HOUR)
 
 
 def ns(text):
@@ -309,9 +309,9 @@ def test_reservations_are_told_apart():
     """They count for all budgets that limit the same, and end after ten minutes by the boot's clock."""
     book = book_of(session("s", record()))
     key = parse_budget("b", {"requests": 1, "window": "5h"}).key()
-    book.settle()
+    book.reconcile()
     reserve(book.connection, book.query, key, "", 4, THEN, Live())
-    late = Moment(wall_ns=NOON, boot="b", boot_ns=HOUR + 600 * SECOND)
+    late = ClockReading(wall_ns=NOON, boot="b", boot_ns=HOUR + 600 * SECOND)
     found = state(book, requests=9, window="5h")
     assert (found.used, found.reserved) == (1, 4)
     assert state(book, requests=2, window="300min").reserved == 4

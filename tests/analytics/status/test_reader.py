@@ -58,9 +58,9 @@ def test_only_what_was_appended_is_read(agent, monkeypatch):
     answer(log)
     begun = []
 
-    def watched(job, sources):
+    def watched(job, *args):
         begun.append(job.resume and job.resume.offset)
-        return original(job, sources)
+        return original(job, *args)
 
     from sessionlog.ledger import scanning
 

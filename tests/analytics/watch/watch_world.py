@@ -45,9 +45,9 @@ class Machine:
         log.close()
         return self.logs / f"{name}.jsonl"
 
-    def scan(self, jobs, sources):
+    def scan(self, jobs, sources, prices):
         """The usual scanner, which tells what it gave."""
-        for scanned in scan_here(jobs, sources):
+        for scanned in scan_here(jobs, sources, prices):
             self.jobs.append((jobs[scanned.number], scanned))
             yield scanned
 

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 import pytest
 
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.sql.question import ask_sql
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.question import ask_sql
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.views import VIEWS
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, record, session
@@ -37,7 +37,7 @@ def ledger(tmp_path):
     book = open_ledger(path, PRICES)
     book.take(LogScan(sessions=(one,)))
     book.take(LogScan(sessions=(session("s-2", record(), counted=False, status=None),)))
-    book.settle()
+    book.reconcile()
     book.close()
     return path
 
@@ -107,10 +107,10 @@ def test_the_views_say_what_reports_say(case, tmp_path):
 @pytest.mark.parametrize(
     "sql",
     [
-        "DELETE FROM main.sessions",
+        "DELETE FROM main.all_sessions",
         "UPDATE files SET path = 'x'",
         "INSERT INTO meta VALUES ('a', 'b')",
-        "DROP TABLE cells",
+        "DROP TABLE quarter_hours",
         "CREATE TABLE t (x)",
         "CREATE TEMP TABLE t (x)",
         "CREATE TEMP TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",
@@ -210,7 +210,7 @@ def test_times_before_1970_and_none_at_all(tmp_path):
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
     book.take(LogScan(sessions=(session("s", record(time_ns=-1_500), record(time_ns=None)),)))
-    book.settle()
+    book.reconcile()
     book.close()
     assert values(path, "SELECT time FROM usage ORDER BY time") == [(None,), ("1969-12-31T23:59:59.999998Z",)]
 
@@ -221,7 +221,7 @@ def test_hostile_sums_do_not_fail(tmp_path):
     book = open_ledger(path, PRICES)
     most = 2**63 - 1
     book.take(LogScan(sessions=(session("s", *[record(cost_nano=most, requests=most, output=10**15)] * 3),)))
-    book.settle()
+    book.reconcile()
     book.close()
     [(requests, cost)] = values(path, "SELECT requests, cost_usd FROM sessions")
     assert requests == most
@@ -256,7 +256,7 @@ def test_a_question_sees_the_ledger_while_another_process_writes(ledger):
     """Readers do not wait for writers."""
     writer = sqlite3.connect(ledger, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM main.sessions")
+    writer.execute("DELETE FROM main.all_sessions")
     assert values(ledger, "SELECT count(*) FROM sessions") == [(2,)]
     writer.execute("ROLLBACK")
     writer.close()

@@ -30,13 +30,15 @@ _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS fir
     SUM(r.active_ms) AS active_ms,
     group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies"""
 
-_FILL = f"INSERT INTO cells SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
+_FILL = f"INSERT INTO quarter_hours SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 
-_OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM told WHERE session_id IN (SELECT id FROM temp.celled)) t
+_OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM log_sessions
+          WHERE session_id IN (SELECT id FROM temp.summed)) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE r.counts"""
 
 _EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")}
-    FROM (SELECT DISTINCT t.file_id, t.session_id FROM cells c JOIN told t ON t.session_id = c.session_id
+    FROM (SELECT DISTINCT t.file_id, t.session_id
+          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
           WHERE c.time_ns IN (:first_quarter, :last_quarter)) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
     WHERE r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
@@ -46,16 +48,16 @@ OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.
 """What reports on sums ask, with what `parts` gave."""
 
 
-def fill_cells(connection: sqlite3.Connection, sessions: Collection[int] | None) -> None:
+def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None) -> None:
     """Sum the records of these sessions, or of all of them."""
     if sessions is None:
-        connection.execute("DELETE FROM cells")
+        connection.execute("DELETE FROM quarter_hours")
         _fill(connection, "responses r WHERE r.counts")
         return
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS celled (id INTEGER PRIMARY KEY)")
-    connection.execute("DELETE FROM temp.celled")
-    connection.executemany("INSERT INTO temp.celled VALUES (?)", ((number,) for number in sorted(sessions)))
-    connection.execute("DELETE FROM cells WHERE session_id IN (SELECT id FROM temp.celled)")
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS summed (id INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.summed")
+    connection.executemany("INSERT INTO temp.summed VALUES (?)", ((number,) for number in sorted(sessions)))
+    connection.execute("DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)")
     _fill(connection, _OF_SESSIONS)
 
 
@@ -66,7 +68,7 @@ def _fill(connection: sqlite3.Connection, records: str) -> None:
     except Exception as error:
         if "overflow" not in str(error):
             raise
-        from sessionlog.ledger.rows import saturating_sum  # noqa: PLC0415 - only a hostile log pays for it
+        from sessionlog.ledger.storable import saturating_sum  # noqa: PLC0415 - only a hostile log pays for it
 
         saturating_sum(connection)
         connection.execute(sql.replace("SUM(", "saturating_sum("))
@@ -90,8 +92,8 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         parameters["inner_end"] = last
         conditions.append("time_ns < :inner_end")
     if not conditions:
-        return "cells", {}
-    whole = f"SELECT * FROM cells WHERE {' AND '.join(conditions)}"  # noqa: S608 - names of the schema
+        return "quarter_hours", {}
+    whole = f"SELECT * FROM quarter_hours WHERE {' AND '.join(conditions)}"  # noqa: S608 - names of the schema
     if first is not None and first != start_ns:
         edges.append("(r.time_ns >= :edge_start AND r.time_ns < :edge_start_end)")
         parameters |= {"edge_start": start_ns or 0, "edge_start_end": min(first + QUARTER_NS, _or(end_ns))}

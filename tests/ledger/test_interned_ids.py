@@ -1,12 +1,11 @@
-"""Numbers stand for names, both ways, and are the same in the next transaction."""
+"""InternedIds stand for names, both ways, and are the same in the next transaction."""
 
 import sqlite3
 
 import pytest
 
 from sessionlog.ledger.book import make_tables
-from sessionlog.ledger.numbers import Numbers
-from tests.ledger.entries import session
+from sessionlog.ledger.interned_ids import InternedIds
 
 LABEL = ("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "")
 NAME = ("Bash", "", "main", "/w")
@@ -23,44 +22,34 @@ def connection():
 
 def test_names_are_entered_once(connection):
     """And known again."""
-    numbers = Numbers(connection)
+    numbers = InternedIds(connection)
     first, other = numbers.label_id(LABEL), numbers.label_id(("other", *LABEL[1:]))
     assert first != other
     assert numbers.label_id(LABEL) == first
     assert connection.execute("SELECT COUNT(*) FROM labels").fetchone() == (2,)
     assert numbers.label(first) == LABEL
-    assert dict(numbers.labels()) == {first: LABEL, other: ("other", *LABEL[1:])}
+    assert numbers.label(other) == ("other", *LABEL[1:])
 
 
 def test_the_next_transaction_knows_them(connection):
     """New ones get new numbers."""
-    label, name = Numbers(connection).label_id(LABEL), Numbers(connection).name_id(NAME)
-    later = Numbers(connection)
+    label, name = InternedIds(connection).label_id(LABEL), InternedIds(connection).name_id(NAME)
+    later = InternedIds(connection)
     assert (later.label_id(LABEL), later.name_id(NAME)) == (label, name)
     assert later.name(name) == NAME
     assert later.name_id(("Read", *NAME[1:])) > name
 
 
-def test_names_that_are_no_text_are_one_with_their_spelling(connection):
-    """Half a character cannot be stored; what stands for it can, and is known again."""
-    numbers = Numbers(connection)
-    odd = ("acme", "m\udcff", *LABEL[2:])
-    number = numbers.label_id(odd)
-    assert numbers.label(number)[1] == "m\\udcff"
-    assert numbers.label_id(odd) == number
-    assert Numbers(connection).label_id(odd) == number
-
-
 def test_a_session_gets_its_number_before_its_facts(connection):
     """It is new only in the transaction that has met it first."""
-    numbers = Numbers(connection)
-    one = numbers.session_id(session("a"))
-    assert numbers.session_id(session("a", path="elsewhere.jsonl")) == one
-    assert numbers.session_id(session("a", source="codex")) != one
-    assert numbers.session_id(session("a", place="here")) != one
+    numbers = InternedIds(connection)
+    one = numbers.session_id(("native", "a", ""))
+    assert numbers.session_id(("native", "a", "")) == one
+    assert numbers.session_id(("codex", "a", "")) != one
+    assert numbers.session_id(("native", "a", "here")) != one
     assert len(numbers.new_sessions) == 3
-    later = Numbers(connection)
-    assert (later.session_id(session("a")), later.new_sessions) == (one, set())
+    later = InternedIds(connection)
+    assert (later.session_id(("native", "a", "")), later.new_sessions) == (one, set())
     assert (later.session(one), later.session(99)) == ("a", "")
 
 
@@ -68,7 +57,8 @@ def test_paths_are_bytes(connection):
     """So they are compared in one way, whatever they are."""
     for number, path in enumerate(("/ä", b"/\xff")):
         connection.execute(
-            """INSERT INTO files VALUES (?, ?, '', 0, 0, 0, 0, 0, '', 1, 0, 0, '', '', 0, 0, 0, '')""", (number, path)
+            """INSERT INTO files VALUES (?, ?, '', 0, 0, 0, 0, 0, '', 1, 0, 0, '', '', 0, 0, 0, '', '')""",
+            (number, path),
         )
-    numbers = Numbers(connection)
+    numbers = InternedIds(connection)
     assert [numbers.path(number) for number in range(3)] == ["/ä".encode(), b"/\xff", b""]

@@ -158,7 +158,7 @@ SESSIONS = View(
         ("counted", "s.counted", "0 if usage leaves it out"),
         ("archived", "s.archived", "1 if its logs have been deleted since"),
     ),
-    tables="main.sessions s JOIN main.cells c ON c.session_id = s.id "
+    tables="main.sessions s JOIN main.quarter_hours c ON c.session_id = s.id "
     "JOIN main.labels l ON l.id = c.label_id GROUP BY s.id",
 )
 

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.surroundings import Watched, is_unchanged
+from sessionlog.ledger.freshness import RecordingEnv, changed_logs
 from sessionlog.sources.discover import discover
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
@@ -30,7 +30,7 @@ def home(tmp_path):
 def unchanged(home, **env):
     """Whether the ledger believes that nothing has changed."""
     connection = sqlite3.connect(home.ledger)
-    answer = is_unchanged(connection, home.env | env)
+    answer = changed_logs(connection, home.env | env, most=0) == []
     connection.close()
     return answer
 
@@ -47,8 +47,8 @@ def test_a_new_ledger_knows_nothing(tmp_path):
     home = LittleHome(tmp_path)
     ask(Where(ledger=home.ledger, env=home.env, paths=None), PRICES, lambda book: None)
     connection = sqlite3.connect(home.ledger)
-    connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
-    assert not is_unchanged(connection, home.env)
+    connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
+    assert changed_logs(connection, home.env, most=0) != []
     connection.close()
 
 
@@ -132,7 +132,7 @@ def test_a_log_that_comes_while_logs_are_listed_is_seen_next_time(home, monkeypa
             home.append(late, [("answer", 2, 1)])
 
     home.append(PATHS["codex"][0], [("count", 0, 1)])
-    monkeypatch.setattr("sessionlog.ledger.ask.discover", listing)
+    monkeypatch.setattr("sessionlog.sources.discover.discover", listing)
     of_ledger(home, PRICES)
     assert home.at(late).exists()
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
@@ -140,7 +140,7 @@ def test_a_log_that_comes_while_logs_are_listed_is_seen_next_time(home, monkeypa
 
 def test_another_version_lists_everything_anew(home, monkeypatch):
     """It may know more agents, and other places."""
-    monkeypatch.setattr("sessionlog.ledger.surroundings.__version__", "99")
+    monkeypatch.setattr("sessionlog.ledger.freshness.__version__", "99")
     assert not unchanged(home)
 
 
@@ -166,6 +166,6 @@ def test_a_side_file_is_watched(home):
 
 def test_an_environment_remembers_what_it_was_asked_for():
     """In every way of asking."""
-    env = Watched({"A": "1", "B": "2"})
+    env = RecordingEnv({"A": "1", "B": "2"})
     assert (env.get("A"), env["B"], "C" in env, env.get("D", "4")) == ("1", "2", False, "4")
     assert env.asked == {"A", "B", "C", "D"}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from sessionlog.ledger.moment import Moment
+    from sessionlog.analytics.budgets.clock import ClockReading
 
     Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
     """Runs a statement with parameters, and returns its rows."""
@@ -31,8 +31,10 @@ _NOBODYS = (
 )
 _MADE = f"""SELECT session, id, amount, after_ns FROM reservations
     WHERE budget = :budget AND session <> '' AND {_AGE} < :life ORDER BY id"""  # noqa: S608 - as above
-_LAST = """SELECT MAX(c.last_ns) FROM sessions s JOIN cells c ON c.session_id = s.id WHERE s.session = :session"""
-_OF_SESSION = """(SELECT DISTINCT t.file_id, t.session_id FROM sessions s JOIN told t ON t.session_id = s.id
+_LAST = (
+    """SELECT MAX(c.last_ns) FROM sessions s JOIN quarter_hours c ON c.session_id = s.id WHERE s.session = :session"""
+)
+_OF_SESSION = """(SELECT DISTINCT t.file_id, t.session_id FROM sessions s JOIN log_sessions t ON t.session_id = s.id
         WHERE s.session = :session) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id"""
 _INSERT = """INSERT INTO reservations (budget, session, amount, boot, boot_ns, wall_ns, after_ns)
@@ -59,7 +61,7 @@ class Live:
 
 
 def live_reservations(
-    query: Query, budget: str, now: Moment, *, scope: str = "1", parameters: Mapping[str, Any] | None = None
+    query: Query, budget: str, now: ClockReading, *, scope: str = "1", parameters: Mapping[str, Any] | None = None
 ) -> Live:
     """Return what of a budget is reserved; nothing is changed.
 
@@ -89,7 +91,7 @@ def live_reservations(
     return live
 
 
-def _age(now: Moment) -> dict[str, Any]:
+def _age(now: ClockReading) -> dict[str, Any]:
     """The parameters of how old a reservation is: by the boot's clock within one boot, by the wall's otherwise."""
     return {"boot": now.boot, "boot_ns": now.boot_ns, "wall_ns": now.wall_ns, "life": LIFE_NS}
 
@@ -106,7 +108,7 @@ def _answers(query: Query, session: str, after_ns: int, scope: str, parameters: 
 
 
 def reserve(
-    connection: sqlite3.Connection, query: Query, budget: str, session: str, amount: int, now: Moment, live: Live
+    connection: sqlite3.Connection, query: Query, budget: str, session: str, amount: int, now: ClockReading, live: Live
 ) -> int:
     """Write a reservation down, and what has ended out; return its id. The caller holds the write lock and commits."""
     connection.executemany("DELETE FROM reservations WHERE id = ?", [(number,) for number in live.ended])
@@ -119,7 +121,7 @@ def reserve(
     return int(connection.execute(_INSERT, values).lastrowid or 0)
 
 
-def release(connection: sqlite3.Connection, number: int, made: Moment) -> None:
+def release(connection: sqlite3.Connection, number: int, made: ClockReading) -> None:
     """Take back the reservation of this number that was made then: the ledger may be another one by now.
 
     The caller holds the write lock and commits.

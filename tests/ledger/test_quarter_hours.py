@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.ledger.cells import parts
-from sessionlog.ledger.histogram import bucket_of, counts_of
+from sessionlog.ledger.histogram import counts_of
+from sessionlog.ledger.quarter_hours import parts
+from sessionlog.ledger.rows import bucket_of
 from sessionlog.ledger.schema import QUARTER_NS
 from tests.ledger.entries import book_of, record, session
 from tests.ledger.little_home import LittleHome
@@ -88,7 +89,7 @@ def test_a_window_of_whole_quarters_asks_cells_alone():
     """No record is looked at."""
     table, parameters = parts(QUARTER, QUARTER + QUARTER_NS)
     assert ("responses" in table, sorted(parameters)) == (False, ["inner_end", "inner_start"])
-    assert parts(None, None) == ("cells", {})
+    assert parts(None, None) == ("quarter_hours", {})
 
 
 def test_a_window_inside_one_quarter_asks_records_alone():
@@ -128,6 +129,6 @@ def test_reports_of_windows_add_up(tmp_path):
 def test_a_latency_is_a_letter_of_its_cell():
     """Joined texts are sums of histograms."""
     book = book_of(session("s", *(record(time_ns=QUARTER, latency_ms=ms) for ms in (1, 50, 50, 0, None))))
-    [(latencies,)] = book.query("SELECT latencies FROM cells", {})
+    [(latencies,)] = book.query("SELECT latencies FROM quarter_hours", {})
     assert counts_of(latencies) == {bucket_of(1): 1, bucket_of(50): 2, bucket_of(0): 1}
     book.close()

@@ -1,17 +1,18 @@
-"""Numbers: what the rows of a book refer to instead of repeating names. One value lives as long as one transaction."""
+"""Interned ids: the numbers that rows of the ledger hold in place of names. One value lives for one transaction."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from typing import Any
 
-from sessionlog.ledger.lean import Row
-from sessionlog.ledger.rows import storable
 from sessionlog.ledger.schema import LABEL, NAME, insert
-from sessionlog.sources.record import ScannedSession
 
-_PLACEHOLDER = """INSERT INTO sessions (source, session, place, path, parent, part, project, harness, route, prompt,
+Row = tuple[Any, ...]
+SessionName = tuple[str, str, str]
+"""(source, id, place): a session's name in the world."""
+
+_PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent, part, project, harness, route, prompt,
     error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
 
 
@@ -24,23 +25,18 @@ class _Rows:
         rows = connection.execute(f"SELECT id, {', '.join(columns)} FROM {table}")  # noqa: S608 - names of the schema
         self.rows: dict[int, Row] = {number: tuple(names) for number, *names in rows}
         self._ids = {names: number for number, names in self.rows.items()}
-        self._raw: dict[Row, int] = {}
         self._last = max(self.rows, default=0)
 
-    def number(self, raw: Row) -> int:
-        known = self._raw.get(raw)
+    def number(self, names: Row) -> int:
+        known = self._ids.get(names)
         if known is None:
-            names = tuple(map(storable, raw))
-            known = self._ids.get(names)
-            if known is None:
-                known = self._last = self._last + 1
-                self._connection.execute(self._insert, (known, *names))
-                self._ids[names], self.rows[known] = known, names
-            self._raw[raw] = known
+            known = self._last = self._last + 1
+            self._connection.execute(self._insert, (known, *names))
+            self._ids[names], self.rows[known] = known, names
         return known
 
 
-class Numbers:
+class InternedIds:
     """What numbers stand for, both ways; what is new is entered.
 
     Attributes:
@@ -64,10 +60,6 @@ class Numbers:
         """Return a label's names, in the order of `schema.LABEL`."""
         return self._labels.rows[number]
 
-    def labels(self) -> Iterator[tuple[int, Row]]:
-        """Yield all labels."""
-        yield from self._labels.rows.items()
-
     def name_id(self, names: Row) -> int:
         """Return the number of a tool's names."""
         return self._names.number(names)
@@ -76,17 +68,15 @@ class Numbers:
         """Return a tool's names, in the order of `schema.NAME`."""
         return self._names.rows[number]
 
-    def session_id(self, session: ScannedSession) -> int:
+    def session_id(self, name: SessionName) -> int:
         """Return the number of a session, which may get its facts later."""
-        name = session.source, session.session_id, session.place
         known = self._sessions.get(name)
         if known is None:
-            stored = tuple(map(storable, name))
             row = self._connection.execute(
-                "SELECT id FROM sessions WHERE source = ? AND session = ? AND place = ?", stored
+                "SELECT id FROM all_sessions WHERE source = ? AND session = ? AND place = ?", name
             ).fetchone()
             if row is None:
-                known = self._connection.execute(_PLACEHOLDER, stored).lastrowid or 0
+                known = self._connection.execute(_PLACEHOLDER, name).lastrowid or 0
                 self.new_sessions.add(known)
             else:
                 known = int(row[0])
@@ -97,7 +87,7 @@ class Numbers:
         """Return a session's name."""
         known = self._session_names.get(number)
         if known is None:
-            row = self._connection.execute("SELECT session FROM sessions WHERE id = ?", (number,)).fetchone()
+            row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
             known = self._session_names[number] = "" if row is None else str(row[0])
         return known
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.store import open_to_ask
-from sessionlog.ledger.views import make_views
 
 SECONDS = 60.0
 """How long a question may take unless told otherwise."""

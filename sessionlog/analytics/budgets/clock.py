@@ -1,4 +1,4 @@
-"""Moment: now by two clocks, so that setting the one on the wall does not fool what has to end in time.
+"""ClockReading: now by two clocks, so that setting the one on the wall does not fool what has to end in time.
 
 The wall clock is what logs are written by; people and networks set it. The clock of the boot only runs, also while the
 machine sleeps, but tells nothing of other boots. Within one boot spans are measured by it, and by the wall otherwise.
@@ -17,13 +17,13 @@ TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Clock = Callable[[], "Moment"]
+    Clock = Callable[[], "ClockReading"]
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _known: list[str] = []
 
 
-class Moment:
+class ClockReading:
     """A time by both clocks.
 
     Attributes:
@@ -40,11 +40,11 @@ class Moment:
         self.boot_ns = boot_ns
 
 
-def moment_now() -> Moment:
+def read_clock() -> ClockReading:
     """Return the present by both clocks."""
     if not _known:
         _known.append(_boot_id() or f"process-{os.urandom(8).hex()}")
-    return Moment(wall_ns=time.time_ns(), boot=_known[0], boot_ns=_running_ns())
+    return ClockReading(wall_ns=time.time_ns(), boot=_known[0], boot_ns=_running_ns())
 
 
 def _running_ns() -> int:

@@ -1,10 +1,10 @@
-"""Seal: whether the ledger and the clock are still those that budgets were asked of before.
+"""Tamper check: whether the ledger and the clock are still those that budgets were asked of before.
 
 What was used is in the ledger, and which of it counts is said by the clock: whoever puts another ledger in its place,
 or sets the clock forward, makes a spent budget look whole. So the ledger has a random id and a marker outside of it
 knows that id; and the ledger knows how far the wall's clock was ahead of the boot's. Where they disagree nothing is
 concluded: what is left is unknown, with the reason, until a person confirms it (`sessionlog budget reset`). Nothing
-else changes a seal. The first one that asks makes it.
+else changes a tamper_check. The first one that asks makes it.
 
 Invariant: without a doubt here, the ledger is the one that was asked before in this place or an older copy of it, and
 the wall clock has gone as far as the boot's clock since the first question of this boot, to a minute; over a reboot it
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from sessionlog.ledger.moment import Moment
-    from sessionlog.ledger.reservations import Query
+    from sessionlog.analytics.budgets.clock import ClockReading
+    from sessionlog.analytics.budgets.reservations import Query
 
 APART_NS = 60 * 1_000_000_000
 """How far the two clocks may come apart."""
@@ -49,7 +49,7 @@ def marker_path(ledger: str, env: Mapping[str, str]) -> str:
     return os.path.join(state_home(env), "sessionlog", "budgets", name)
 
 
-def doubts(query: Query, ledger: str, env: Mapping[str, str], now: Moment) -> list[str]:
+def warnings(query: Query, ledger: str, env: Mapping[str, str], now: ClockReading) -> list[str]:
     """Return what speaks against the numbers of a ledger, a sentence each; nothing is changed.
 
     Raises:
@@ -70,7 +70,7 @@ def is_marked(ledger: str, env: Mapping[str, str]) -> bool:
     return bool(_marker(ledger, env))
 
 
-def write_seal(connection: sqlite3.Connection, query: Query, now: Moment) -> str:
+def write_seal(connection: sqlite3.Connection, query: Query, now: ClockReading) -> str:
     """Make or keep the seal inside the ledger; return the ledger's id. A clock that is in doubt stays so.
 
     The caller holds the write lock, commits, and then sees to the marker (`mark`): one that is made before the commit
@@ -88,7 +88,7 @@ def write_seal(connection: sqlite3.Connection, query: Query, now: Moment) -> str
     return own
 
 
-def confirm(connection: sqlite3.Connection, query: Query, now: Moment) -> str:
+def confirm(connection: sqlite3.Connection, query: Query, now: ClockReading) -> str:
     """Take the ledger and the clock as they are for right, whatever is in doubt. As `write_seal` otherwise."""
     connection.execute("DELETE FROM meta WHERE name = ?", (_CLOCK,))
     return write_seal(connection, query, now)
@@ -105,7 +105,7 @@ def mark(ledger: str, env: Mapping[str, str], own: str) -> None:
     files.replace_file(path, [own.encode("ascii"), b"\n"])
 
 
-def _clock_doubts(clock: str, now: Moment) -> list[str]:
+def _clock_doubts(clock: str, now: ClockReading) -> list[str]:
     try:
         boot, ahead, last = clock.split()
         ahead_ns, last_ns = int(ahead), int(last)

@@ -1,9 +1,8 @@
-"""Surroundings: what was looked at to find the logs, so that "nothing has changed" is known without any source.
+"""Freshness: whether a ledger still is what a sync would make of it, known without listing logs or loading sources.
 
-A sync writes down the variables that it asked for, the folders that it went through with their mtimes, and the places
-where nothing was. While all of that and every log are as they were, no source has anything new to tell, and none need
-be imported: a report then costs as many stats as there are logs and folders. A folder that changed a moment ago is not
-trusted, for a second change may not show.
+A sync writes down the environment variables that it asked for, the folders that it went through with their mtimes, and
+the places where nothing was. While all of that is as it was no log is new or gone, and one stat tells of each log
+whether it has grown. A folder that changed a moment ago is not trusted, for a second change may not show.
 """
 
 from __future__ import annotations
@@ -24,6 +23,12 @@ if TYPE_CHECKING:
     from sessionlog.errors import Problem
     from sessionlog.sources.protocol import Log, Source
 
+    ChangedLog = tuple[str | bytes, str]
+    """(path as stored, source's id)."""
+
+_FEW_BYTES = 16 << 20
+"""New bytes that are read without asking whether several processes would be faster."""
+
 _ABSENT, _UNSETTLED = -1, -2
 _HERE = f"{os.sep}$PWD"
 """Stands for the folder we are in: where nothing is looked for in it, it may be any."""
@@ -31,7 +36,7 @@ _HERE = f"{os.sep}$PWD"
 _PRICES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "prices.json.gz")
 
 
-class Watched(dict[str, str]):
+class RecordingEnv(dict[str, str]):
     """An environment that remembers what it was asked for."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -53,10 +58,13 @@ class Watched(dict[str, str]):
         return super().__contains__(name)
 
 
-def open_unchanged(path: str, env: Mapping[str, str]) -> sqlite3.Connection | None:
-    """Return the ledger at a path, open for reading in one transaction, if it already is what a sync would make of it.
+def open_current(
+    path: str, env: Mapping[str, str], *, most: int = 0
+) -> tuple[sqlite3.Connection, list[ChangedLog]] | None:
+    """Return the ledger at a path, open for reading in one transaction, and the few logs that have changed since.
 
-    None if anything has changed, is not priced by the shipped list, or is odd: then `ask` knows what to do.
+    None if more than `most` logs have changed or one could be new or gone, if the ledger is not priced by the shipped
+    list, or if anything is odd: then `ask` knows what to do.
     """
     try:
         from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 is this and 3 ms of time and date
@@ -68,9 +76,11 @@ def open_unchanged(path: str, env: Mapping[str, str]) -> sqlite3.Connection | No
             return None
         connection = connect(read_only(path), uri=True, isolation_level=None)
         connection.execute("BEGIN")
-        if is_ledger(connection, path) and _is_complete(connection) and is_unchanged(connection, env):
-            found, connection = connection, None
-            return found
+        if is_ledger(connection, path) and _is_shipped_list(connection):
+            changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
+            if changed is not None:
+                found, connection = connection, None
+                return found, changed
     except (OSError, Error, ValueError, TypeError):  # a damaged ledger may say anything
         return None
     finally:
@@ -79,29 +89,21 @@ def open_unchanged(path: str, env: Mapping[str, str]) -> sqlite3.Connection | No
     return None
 
 
-def _is_complete(connection: sqlite3.Connection) -> bool:
-    """Whether all in the book is asked about, and priced by the shipped list, which is one of the surroundings."""
-    ask = connection.execute
-    return (
-        ask("SELECT value FROM meta WHERE name = 'own_prices'").fetchone() == ("no",)
-        and ask("SELECT 1 FROM files WHERE missing = 2 LIMIT 1").fetchone() is None
-    )
-
-
-def is_unchanged(connection: sqlite3.Connection, env: Mapping[str, str]) -> bool:
-    """Whether every log, and every place where one could be new, looks as it did at the last sync."""
-    return changed_logs(connection, env, most=0) == []
+def _is_shipped_list(connection: sqlite3.Connection) -> bool:
+    """Whether estimates are made by the shipped list, which is among what is watched."""
+    return bool(connection.execute("SELECT value FROM meta WHERE name = 'own_prices'").fetchone() == ("no",))
 
 
 def changed_logs(
-    connection: sqlite3.Connection, env: Mapping[str, str], *, most: int
-) -> list[tuple[str | bytes, str]] | None:
-    """Return (path as stored, source) of the logs that do not look as they did at the last sync, at most so many.
+    connection: sqlite3.Connection, env: Mapping[str, str], *, most: int, most_bytes: int | None = None
+) -> list[ChangedLog] | None:
+    """Return the logs that do not look as they did at the last sync.
 
-    None if there are more, or if a log could be new or gone: then all of them have to be listed.
+    None if there are more than `most` or they have more new bytes, or if a log could be new or gone: then all of them
+    have to be listed.
     """
     ask = connection.execute
-    if ask("SELECT value FROM meta WHERE name = 'surroundings'").fetchone() != (__version__,):
+    if ask("SELECT value FROM meta WHERE name = 'snapshot'").fetchone() != (__version__,):
         return None
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
@@ -118,7 +120,8 @@ def changed_logs(
         return None
     if ask("SELECT 1 FROM files WHERE missing = 3 LIMIT 1").fetchone():
         return None
-    changed = []
+    changed: list[ChangedLog] = []
+    new_bytes = 0
     try:
         for path, device, inode, size, mtime_ns, beside, settled, source in ask(
             "SELECT path, device, inode, size, mtime_ns, beside, settled, source FROM files WHERE NOT missing"
@@ -130,7 +133,8 @@ def changed_logs(
                 or (beside and not _is_beside(beside))
             ):
                 changed.append((path, source))
-                if len(changed) > most:
+                new_bytes += now.st_size - (size if now.st_size >= size else 0)
+                if len(changed) > most or (most_bytes is not None and new_bytes > most_bytes):
                     return None
     except OSError:
         return None
@@ -143,10 +147,10 @@ def _is_beside(told: str) -> bool:
     return is_beside(told)
 
 
-class Look:
+class Snapshot:
     """What a sync looks at: begun before logs are listed, so that what comes meanwhile is seen by the next one."""
 
-    def __init__(self, env: Watched, sources: Sequence[Source]) -> None:
+    def __init__(self, env: RecordingEnv, sources: Sequence[Source]) -> None:
         """Look at every folder in which a log could be new, at packages with sources and at the list of prices."""
         from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
 
@@ -161,12 +165,12 @@ class Look:
         mtime_ns = _mtime(path)
         return _UNSETTLED if mtime_ns > self._settled_ns else mtime_ns
 
-    def remember(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
+    def write(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
         """Write down what was looked at, now that these logs were found there."""
         from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
 
         if any(hasattr(item, "kind") for item in listed):  # what could not be listed is to be said every time
-            connection.execute("DELETE FROM meta WHERE name = 'surroundings'")
+            connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             return
         logs = {item.path for item in listed}
         odd = {os.path.dirname(path) for path in logs - self._mtimes.keys()} - self._mtimes.keys()
@@ -186,10 +190,10 @@ class Look:
             if rows:
                 marks = ", ".join("?" * len(rows[0]))
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('surroundings', ?)", (__version__,))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
 
 
-def _folders(env: Watched, sources: Sequence[Source]) -> Iterator[str]:
+def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
     """All folders in which a log could be new (places that are logs, too), packages with sources, and the prices."""
     for source in sources:
         for place in source.locate(env):
@@ -200,7 +204,7 @@ def _folders(env: Watched, sources: Sequence[Source]) -> Iterator[str]:
     yield _PRICES
 
 
-def _here(env: Watched, sources: Sequence[Source]) -> list[str] | None:
+def _here(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | None:
     """The places that depend on the folder we are in, if nothing is there; None if it matters which folder that is."""
     if not os.path.isabs(env.get("PWD", "") or ""):
         return None
@@ -218,7 +222,7 @@ def _in_place(path: Any, env: Mapping[str, str]) -> Any:
 
 
 def _value(env: Mapping[str, str], name: str) -> str | bytes | None:
-    value = env[name] if name in env else None  # noqa: SIM401 - `get` of an environment that is `Watched` is a question
+    value = env[name] if name in env else None  # noqa: SIM401 - `get` of an environment that is `RecordingEnv` is a question
     if value is None or value.isascii():
         return value
     from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above

@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.analytics import sessions, usage_row
-from sessionlog.ledger.views import SESSIONS, USAGE, VIEWS
+from sessionlog.analytics.sql.views import SESSIONS, USAGE, VIEWS
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)

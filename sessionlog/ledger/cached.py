@@ -1,0 +1,62 @@
+"""Cached: the shortest way to ask a ledger.
+
+While nothing has changed since the last sync the ledger's file is all that an answer needs: no logs are listed, no
+prices are loaded, nothing is written. While an agent is working a log or two have grown: these are read, with the
+modules of their sources alone. Everything else is left to `ask`.
+"""
+
+from __future__ import annotations
+
+from sessionlog.ledger.freshness import open_current
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    from sessionlog.ledger.reading import ReadBook
+
+    _T = TypeVar("_T")
+
+_FEW = 20
+"""Changed logs that are read without asking whether several processes would be faster."""
+
+
+def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | None:
+    """Return the ledger at a path, up to date and open for reading in one transaction.
+
+    Where a few logs have grown they are read first. None if logs have to be listed, or anything is odd: then `ask`
+    knows what to do, and what to say of it.
+    """
+    found = open_current(path, env, most=_FEW)
+    if found is None:
+        return None
+    connection, changed = found
+    if not changed:
+        return connection
+    connection.close()
+    from sessionlog.ledger.ask import read_changed  # noqa: PLC0415 - what scans and prices, which only news need
+
+    return read_changed(path, changed)
+
+
+def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
+    """Put a question to a ledger that can be brought up to date without listing logs; None if it cannot."""
+    try:
+        connection = open_up_to_date(path, env)
+        if connection is None:
+            return None
+        from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - 5 ms, which the cached path of commands saves
+
+        book = ReadBook(connection)
+        try:
+            return question(book)
+        finally:
+            book.close()
+    except Exception as error:
+        from sessionlog.errors import SessionLogError  # noqa: PLC0415 - as above
+
+        if isinstance(error, SessionLogError):
+            raise
+        return None

@@ -1,0 +1,56 @@
+"""Checksums of what the ledger keeps of logs that are gone: these rows never change, and no log can prove them.
+
+What is kept of a log that is there is proved by reading the log again. What is derived (which copies count, costs,
+totals) is proved by deriving it again, so it is no part of a checksum.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sessionlog.ledger.hashes import blake2b
+from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.schema import CALL, LABEL, LIMIT, NAME, RESPONSE
+
+_DERIVED = {"file_id", "session_id", "label_id", "name_id", "counts", "cost_nano", "estimate_nano"}
+
+
+def _columns(alias: str, names: tuple[str, ...]) -> str:
+    return ", ".join(f"{alias}.{name}" for name in names if name not in _DERIVED)
+
+
+_SESSION = "s.source, s.session, s.place"
+_ROWS = (
+    f"""SELECT {_columns("r", RESPONSE)}, {_columns("l", LABEL)}, {_SESSION} FROM responses r
+        LEFT JOIN labels l ON l.id = r.label_id LEFT JOIN all_sessions s ON s.id = r.session_id
+        WHERE r.file_id = ? AND r.n >= 0 ORDER BY r.n""",  # noqa: S608 - names of the schema
+    f"""SELECT {_columns("c", CALL)}, {_columns("n", NAME)}, {_SESSION} FROM calls c
+        LEFT JOIN names n ON n.id = c.name_id LEFT JOIN all_sessions s ON s.id = c.session_id
+        WHERE c.file_id = ? ORDER BY c.n""",  # noqa: S608 - as above
+    "SELECT n, facts FROM log_sessions WHERE file_id = ? ORDER BY session_id, n",
+    f"SELECT {_columns('i', LIMIT)} FROM limits i WHERE i.file_id = ? ORDER BY i.name",  # noqa: S608 - as above
+    "SELECT path, source FROM files WHERE id = ?",
+)
+
+
+def checksum_of(connection: sqlite3.Connection, file_id: int) -> str:
+    """Return the checksum of all that is kept of a log."""
+    hashed = blake2b(digest_size=16)
+    for sql in _ROWS:
+        for row in connection.execute(sql, (file_id,)):
+            hashed.update(repr(row).encode("utf-8", "surrogatepass"))
+    return hashed.hexdigest()
+
+
+def write_checksums(connection: sqlite3.Connection) -> None:
+    """Give every log that is gone its checksum, in the caller's transaction; take those of logs that are back."""
+    connection.execute("UPDATE files SET checksum = '' WHERE NOT missing AND checksum <> ''")
+    gone = connection.execute("SELECT id FROM files WHERE missing AND checksum = ''").fetchall()
+    rows = [(checksum_of(connection, file_id), file_id) for (file_id,) in gone]
+    connection.executemany("UPDATE files SET checksum = ? WHERE id = ?", rows)
+
+
+def find_changed(connection: sqlite3.Connection) -> list[str]:
+    """Return the paths of logs that are gone and of which something else is kept than there was."""
+    gone = connection.execute("SELECT id, path, checksum FROM files WHERE missing ORDER BY path").fetchall()
+    return [path_of(path) for file_id, path, checksum in gone if checksum_of(connection, file_id) != checksum]

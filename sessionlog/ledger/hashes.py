@@ -1,0 +1,27 @@
+"""Hashes: names as numbers of 64 bits and bytes as short text, the same on every machine."""
+
+from __future__ import annotations
+
+try:
+    from _blake2 import blake2b  # hashlib is this and 3 ms of other ways
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["blake2b", "hash_bytes", "hash_name", "hash_with"]
+
+
+def hash_name(name: str, seed: bytes) -> int:
+    """Return a name as a number of 64 bits; two of a million names share one with a chance of 1 in 30 million."""
+    return hash_with(blake2b(seed, digest_size=8), name)
+
+
+def hash_with(seeded: blake2b, name: str) -> int:
+    """Return `hash_name` of a name, for many names with one seed."""
+    hashed = seeded.copy()  # half the time of making a new one
+    hashed.update(name.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(hashed.digest(), "little", signed=True)
+
+
+def hash_bytes(data: bytes) -> str:
+    """Return `length:hash` of bytes."""
+    return f"{len(data)}:{blake2b(data, digest_size=12).hexdigest()}"

@@ -1,0 +1,54 @@
+"""Migrate: a ledger of version 1 becomes one of version 2 in its place, with all that only it remembers."""
+
+from __future__ import annotations
+
+from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+_FROM_1 = (
+    "DROP VIEW records",
+    "DROP VIEW tools",
+    "DROP INDEX IF EXISTS responses_told",
+    "DROP INDEX IF EXISTS calls_told",
+    "DROP INDEX IF EXISTS told_by_session",
+    "DROP INDEX IF EXISTS cells_by_session",
+    "ALTER TABLE told RENAME TO log_sessions",
+    "ALTER TABLE cells RENAME TO quarter_hours",
+    "ALTER TABLE sessions RENAME TO all_sessions",
+    "ALTER TABLE all_sessions ADD COLUMN elsewhere INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE responses RENAME COLUMN standing TO copy_rank",
+    "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
+    "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
+    "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
+    "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
+    "DROP TABLE resumes",  # logs that have grown are read again
+    RESUMES,
+    *VIEWS,
+    "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
+    "INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')",
+)
+
+
+def migrate(connection: sqlite3.Connection) -> bool:
+    """Bring the tables of an older version up to date; return whether they were older."""
+    if _version(connection) >= VERSION:
+        return False
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(connection) == 1:  # no other process has done it meanwhile
+            for statement in _FROM_1:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return True
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    [(version,)] = connection.execute("PRAGMA user_version")
+    return int(version)

@@ -1,0 +1,264 @@
+"""Reconcile: after logs were inserted or dropped, decide anew what counts, for all that they touched.
+
+Sessions first (other logs' copies depend on which are known), then copies of responses and of tool calls, then the
+totals per quarter hour, which are sums of what counts. Everything here is computed from what the logs say and from
+nothing else, so it may be done again at any time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+
+from sessionlog.ledger.copies import (
+    Names,
+    by_column,
+    label_of,
+    put_together,
+    superseding_sessions,
+    winners,
+    winning_call,
+)
+from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.quarter_hours import fill_totals
+from sessionlog.ledger.rows import Row
+from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION, insert
+from sessionlog.ledger.sessions import session_row
+from sessionlog.ledger.storable import within_64_bits
+
+_INSERT_SESSION = insert("all_sessions", SESSION)
+_INSERT_RESPONSE = insert("responses", RESPONSE)
+_INSERT_CALL = insert("calls", CALL)
+_RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
+_CALL = ", ".join(f"c.{name}" for name in CALL)
+_FAMILY, _KEY, _SESSION, _COUNTS, _SUPERSEDED_BY = (
+    RESPONSE.index(name) for name in ("family", "key", "session_id", "counts", "superseded_by")
+)
+_CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
+
+
+class Touched(Struct, kw_only=True):
+    """What has to be reconciled.
+
+    Attributes:
+        whole: Everything: the ledger was empty, or all of it has changed.
+        sessions: Sessions whose logs say something else now.
+        families: Families with other copies now.
+        calls: Keys of calls with other copies now.
+        has_moved: Logs have come to be elsewhere, or are back: other sessions are known.
+    """
+
+    whole: bool = False
+    sessions: set[int] = set()
+    families: set[int] = set()
+    calls: set[int] = set()
+    has_moved: bool = False
+
+
+def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
+    """Put sessions, copies and totals right; inside the caller's transaction."""
+    for index in COPY_INDEXES:
+        connection.execute(index)
+    new_sessions = _reconcile_sessions(connection, ids, touched)
+    names = Names(ids.label, ids.name, ids.path, ids.session)
+    has_superseded = _has_superseded(connection, "responses") or _has_superseded(connection, "calls")
+    known = _known(connection) if has_superseded else frozenset()
+    if has_superseded and new_sessions and not touched.whole:
+        touched.families.update(row[0] for row in connection.execute(_SUPERSEDED.format("family", "responses")))
+        touched.calls.update(row[0] for row in connection.execute(_SUPERSEDED.format("key", "calls")))
+    if touched.whole:
+        for statement in _COUNT_ALONE:
+            connection.execute(statement)
+    elsewhere = {row[0] for row in connection.execute(f"SELECT id FROM files WHERE missing = {ELSEWHERE}")}  # noqa: S608 - a number
+    moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
+    _reconcile_calls(connection, names, touched, known, elsewhere)
+    fill_totals(connection, None if touched.whole else touched.sessions | moved)
+    for index in INDEXES:
+        connection.execute(index)
+
+
+_ELSEWHERE = f"(SELECT id FROM files WHERE missing = {ELSEWHERE})"  # noqa: S608 - a number
+_COUNT_ALONE = (
+    f"UPDATE responses SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE calls SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE responses SET counts = 1 WHERE NOT counts AND family IS NULL AND file_id NOT IN {_ELSEWHERE}",  # noqa: S608 - as above
+)
+"""What does not depend on copies: nothing of a log that is elsewhere counts, and what can have no copies does."""
+
+_SUPERSEDED = "SELECT DISTINCT {} FROM {} WHERE superseded_by IS NOT NULL"
+
+
+def _has_superseded(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether another session may have any row of a table, and better."""
+    return bool(connection.execute(f"SELECT 1 FROM {table} WHERE superseded_by IS NOT NULL LIMIT 1").fetchone())  # noqa: S608 - names of the schema
+
+
+def _known(connection: sqlite3.Connection) -> frozenset[str]:
+    return frozenset(f"{source}:{name}" for source, name in connection.execute("SELECT source, session FROM sessions"))
+
+
+def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
+    """Return a condition `IN (…)` on these numbers, `IS NOT NULL` for all; one such list lives at a time."""
+    if ids is None:
+        return "IS NOT NULL"
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.chosen")
+    connection.executemany("INSERT INTO temp.chosen VALUES (?)", ((number,) for number in sorted(ids)))
+    return "IN (SELECT id FROM temp.chosen)"
+
+
+def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
+    """Write the rows of sessions that were touched; return whether other sessions are known than before."""
+    chosen = choose(connection, None if touched.whole else touched.sessions)
+    facts_of_logs = connection.execute(
+        f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0)
+            FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
+            WHERE t.session_id {chosen} ORDER BY t.session_id, t.file_id, t.n"""  # noqa: S608 - no values
+    )
+    rows = []
+    for session_id, group in by_column(facts_of_logs, 0):
+        here = [row for row in group if row[2] != ELSEWHERE]
+        facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
+        rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
+    write(connection, _INSERT_SESSION, rows)
+    lost = touched.sessions - {row[0] for row in rows}
+    connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
+    return bool(lost or ids.new_sessions or touched.has_moved)
+
+
+_TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
+    UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT counts)"""
+"""Keys of which one has to decide what counts: those with copies, and lone ones that do not count, or should not."""
+
+
+def _reconcile_responses(
+    connection: sqlite3.Connection,
+    ids: InternedIds,
+    names: Names,
+    touched: Touched,
+    known: Collection[str],
+    elsewhere: Collection[int],
+) -> set[int]:
+    """Decide which copies count; return the sessions to which or from which anything moved."""
+    chosen = choose(connection, None if touched.whole else touched.families)
+    connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
+    copies = connection.execute(
+        f"""SELECT {_RESPONSE} FROM responses r
+            WHERE r.family IN ({_TO_DECIDE.format(key="family", table="responses", chosen=chosen)})
+            ORDER BY r.family, r.key"""  # noqa: S608 - no values
+    )
+    flags: list[Row] = []
+    derived: list[Row] = []
+    moved: set[int] = set()
+    for _, group in by_column(copies, _FAMILY):
+        kept = set()
+        for winner in winners([row for row in group if row[0] not in elsewhere], names, known):
+            if winner.counts is winner.place:
+                kept.add(winner.place[:2])
+            else:
+                derived.append(put_together(winner, ids.label_id(label_of(winner, names))))
+        moved.update(row[_SESSION] for row in group)
+        flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_COUNTS]) != (row[:2] in kept)]
+    connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
+    write(connection, _INSERT_RESPONSE, derived)
+    return moved
+
+
+def _reconcile_calls(
+    connection: sqlite3.Connection,
+    names: Names,
+    touched: Touched,
+    known: Collection[str],
+    elsewhere: Collection[int],
+) -> None:
+    """Decide which copies of tool calls count."""
+    chosen = choose(connection, None if touched.whole else touched.calls)
+    copies = connection.execute(
+        f"""SELECT {_CALL} FROM calls c
+            WHERE c.key IN ({_TO_DECIDE.format(key="key", table="calls", chosen=chosen)}) ORDER BY c.key"""  # noqa: S608 - no values
+    )
+    flags: list[Row] = []
+    for _, group in by_column(copies, _CALL_KEY):
+        here = [row for row in group if row[0] not in elsewhere]
+        best = winning_call(here, names, known) if here else None
+        flags += [(row is best, *row[:2]) for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
+    connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
+
+
+def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:
+    """Merge what a log gave before and gives again, from the rows `first` and `first_call` on.
+
+    A response that gets more rows is given again by each scan that goes on, and so is a call that gets its result.
+    """
+    names = Names(ids.label, ids.name, ids.path, ids.session)
+    if _has_keys(connection, "responses", file_id, first):
+        _fold_responses(connection, ids, names, file_id, first)
+    if _has_keys(connection, "calls", file_id, first_call):
+        _fold_calls(connection, names, file_id, first_call)
+
+
+def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: int) -> bool:
+    """Whether a log gave anything from a row on that may be a repeat: else its rows before need not be looked at."""
+    sql = f"SELECT 1 FROM {table} WHERE file_id = ? AND n >= ? AND key IS NOT NULL LIMIT 1"  # noqa: S608 - names of the schema
+    return connection.execute(sql, (file_id, first)).fetchone() is not None
+
+
+def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
+    again = connection.execute(
+        f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.copy_rank) IN (
+                SELECT key, copy_rank FROM responses
+                WHERE file_id = :file AND n >= 0 AND key IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+            ORDER BY r.key, r.copy_rank, r.n""",  # noqa: S608 - no values
+        {"file": file_id, "n": first},
+    )
+    for _, group in by_column(again, _KEY):
+        for copies in _by_rank(group):
+            [winner] = winners(copies, names, ())
+            row = put_together(winner, ids.label_id(label_of(winner, names)))
+            _forget(connection, "responses", copies[1:])
+            superseded_by = superseding_sessions(copies, _SUPERSEDED_BY)
+            write(
+                connection,
+                _INSERT_RESPONSE,
+                [(*copies[0][:2], *row[2:_SUPERSEDED_BY], superseded_by, *row[_SUPERSEDED_BY + 1 :])],
+            )
+
+
+def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
+    calls = connection.execute(
+        f"""SELECT {_CALL} FROM calls c WHERE c.file_id = :file AND c.key IN (
+                SELECT key FROM calls WHERE file_id = :file GROUP BY key HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+            ORDER BY c.key, c.n""",  # noqa: S608 - no values
+        {"file": file_id, "n": first_call},
+    )
+    for _, group in by_column(calls, _CALL_KEY):
+        best = winning_call(group, names, ())
+        if best is not None:
+            superseded_by = superseding_sessions(group, _CALL_SUPERSEDED_BY)
+            _forget(connection, "calls", group)
+            write(
+                connection,
+                _INSERT_CALL,
+                [(*best[:_CALL_SUPERSEDED_BY], superseded_by, *best[_CALL_SUPERSEDED_BY + 1 :])],
+            )
+
+
+def _by_rank(copies: Sequence[Row]) -> Iterable[list[Row]]:
+    rank = RESPONSE.index("copy_rank")
+    for _, group in by_column(sorted(copies, key=lambda row: row[rank]), rank):
+        if len(group) > 1:
+            yield group
+
+
+def _forget(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
+    connection.executemany(f"DELETE FROM {table} WHERE file_id = ? AND n = ?", [row[:2] for row in rows])  # noqa: S608 - names of the schema
+
+
+def write(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
+    """Run a statement for many rows; numbers beyond 64 bits are bent."""
+    try:
+        connection.executemany(statement, rows)
+    except OverflowError:  # rare enough to look at each number only then; rows that are in are entered again
+        connection.executemany(statement, [within_64_bits(row) for row in rows])

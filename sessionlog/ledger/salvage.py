@@ -1,0 +1,158 @@
+"""Salvage: what can be read of a damaged ledger, brought into a new one.
+
+Each log's rows are read from both ends, up to the damage, and inserted as if they came from a scan. Logs that are there
+are read again afterwards, so this is about those that are gone. A file whose own row is lost is known by what it says
+of its session; a label that is lost is unknown. If SQLite cannot open the file at all, nothing comes from it: that is
+what backups are for.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.migrate import migrate
+from sessionlog.ledger.rows import LogRows, Row, SessionRows
+from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE, SESSION
+from sessionlog.ledger.sessions import facts_of, facts_text
+from sessionlog.sources.record import UNKNOWN, ScannedSession
+
+_LABELS = f"SELECT id, {', '.join(LABEL)} FROM labels"  # noqa: S608 - names of the schema
+_NAMES = f"SELECT id, {', '.join(NAME)} FROM names"  # noqa: S608 - as above
+_SESSIONS = f"SELECT {', '.join(SESSION)} FROM all_sessions"  # noqa: S608 - as above
+_RESPONSES = f"SELECT session_id, label_id, n, {', '.join(RESPONSE[4:])} FROM responses"  # noqa: S608 - as above
+_CALLS = f"SELECT session_id, name_id, n, {', '.join(CALL[4:])} FROM calls"  # noqa: S608 - as above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """What was brought into the new ledger.
+
+    Attributes:
+        files: Logs.
+        records: Responses.
+        calls: Tool calls.
+        lost: Logs of which something could not be read.
+    """
+
+    files: int = 0
+    records: int = 0
+    calls: int = 0
+    lost: int = 0
+
+
+def salvage(path: str, book: Book) -> Salvaged:
+    """Bring all that can be read of a damaged file into an empty ledger; nobody else has the file open."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        with suppress(sqlite3.Error):
+            migrate(old)
+        return _Salvage(old, book).run()
+
+
+class _Salvage:
+    def __init__(self, old: sqlite3.Connection, book: Book) -> None:
+        self._old, self._book = old, book
+        self._labels = {row[0]: row[1:] for row in self._read(_LABELS, "id")[0]}
+        self._names = {row[0]: row[1:] for row in self._read(_NAMES, "id")[0]}
+        self._sessions = {row[0]: told for row in self._read(_SESSIONS, "id")[0] if (told := _session(row)) is not None}
+
+    def run(self) -> Salvaged:
+        rows, _ = self._read("SELECT id, path, source FROM files", "id")
+        known = {file_id: (path_of(path), str(source)) for file_id, path, source in rows}
+        others, _ = self._read("SELECT file_id FROM log_sessions", "file_id")
+        files = records = calls = lost = 0
+        for file_id in sorted({*known, *(row[0] for row in others if isinstance(row[0], int))}):
+            scan, is_whole = self._log(file_id)
+            lost += not is_whole
+            if not scan.sessions:
+                continue
+            path, _ = known.get(file_id) or (facts_of(scan.sessions[0].facts).path, "")
+            with suppress(sqlite3.Error, ValueError, TypeError):
+                self._book.enter(path, scan, source=scan.source)
+                files += 1
+                records += sum(len(session.responses) for session in scan.sessions)
+                calls += sum(len(session.calls) for session in scan.sessions)
+        self._book.reconcile()
+        return Salvaged(files=files, records=records, calls=calls, lost=lost)
+
+    def _log(self, file_id: int) -> tuple[LogRows, bool]:
+        """What can be read of a log, as a scan would have given it."""
+        facts, has_facts = self._read("SELECT session_id, facts, n FROM log_sessions", "n", file_id)
+        responses, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
+        calls, has_calls = self._read(_CALLS, "n", file_id)
+        found = {session_id: told for session_id, text, _ in facts if (told := _facts(text)) is not None}
+        for session_id in {row[0] for row in (*responses, *calls)} - found.keys():
+            has_facts, known = False, self._sessions.get(session_id)
+            if known is not None:
+                found[session_id] = known
+        labels, names = _Numbers(self._labels, len(LABEL)), _Numbers(self._names, len(NAME))
+        sessions = tuple(
+            SessionRows(
+                name=(told.source, told.session_id, told.place),
+                facts=facts_text(told),
+                responses=[(labels.number(row[1]), *row[3:]) for row in responses if row[0] == session_id],
+                calls=[(names.number(row[1]), *row[3:]) for row in calls if row[0] == session_id],
+            )
+            for session_id, told in found.items()
+        )
+        count = sum(len(one.responses) + len(one.calls) for one in sessions)
+        is_whole = has_facts and has_responses and has_calls and count == len(responses) + len(calls)
+        scan = LogRows(
+            source=sessions[0].name[0] if sessions else "",
+            sessions=sessions,
+            labels=tuple(labels.rows),
+            names=tuple(names.rows),
+        )
+        return scan, is_whole
+
+    def _read(self, sql: str, order: str, file_id: int | None = None, condition: str = "") -> tuple[list[Row], bool]:
+        """Rows from the first to the damage, and from the last back to it; and whether there was none."""
+        where = "" if file_id is None else f"WHERE file_id = {file_id} {condition}"
+        rows: dict[str, Row] = {}
+        for direction in ("ASC", "DESC"):
+            try:
+                for row in self._old.execute(f"{sql} {where} ORDER BY {order} {direction}"):
+                    rows[repr(row)] = row
+            except (sqlite3.Error, UnicodeDecodeError, OverflowError):
+                continue
+            return list(rows.values()), direction == "ASC"
+        return list(rows.values()), False
+
+
+class _Numbers:
+    """Rows that others refer to by the damaged ledger's numbers, numbered anew."""
+
+    def __init__(self, known: dict[Any, Row], width: int) -> None:
+        self._known, self._width = known, width
+        self._numbers: dict[Any, int] = {}
+        self.rows: list[Row] = []
+
+    def number(self, old: Any) -> int:
+        if old not in self._numbers:
+            self._numbers[old] = len(self.rows)
+            self.rows.append(self._known.get(old, (UNKNOWN,) * self._width))
+        return self._numbers[old]
+
+
+def _facts(text: Any) -> ScannedSession | None:
+    try:
+        return facts_of(text)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _session(row: Row) -> ScannedSession | None:
+    """What the logs of a session said of it together: where the facts of one of them are lost these stand for them."""
+    known = dict(zip(SESSION, row, strict=True))
+    fields = {name: known[name] for name in SESSION if name in ScannedSession.__slots__}
+    try:
+        fields["metadata"] = json.loads(known["metadata"])
+        return ScannedSession(session_id=known["session"], status=known["end_status"], **fields)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,59 @@
+"""A ledger of version 1 is brought up to date in its place, with what logs that are gone left in it."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.checksums import find_changed
+from sessionlog.ledger.compare import compare_derived
+from sessionlog.ledger.freshness import open_current
+from sessionlog.ledger.schema import VERSION
+from sessionlog.ledger.store import open_ledger, open_to_ask
+from tests.ledger.entries import PRICES
+
+DUMP = Path(__file__).parents[2] / "testdata/ledger/version-1.sql"
+"""Of an `AgedHome`: fifteen responses of which fourteen count; two logs are gone, with three of them."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A ledger as version 1 left it."""
+    path = tmp_path / "ledger.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(DUMP.read_text())
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    os.chmod(path, 0o600)
+    return str(path)
+
+
+def test_nothing_is_lost(path):
+    """Neither of logs that are there nor of those that are gone; all that is derived is right."""
+    book = open_ledger(path, PRICES)
+    assert book.query("PRAGMA user_version", {}) == [(VERSION,)]
+    assert book.query("SELECT SUM(requests), SUM(input), SUM(output) FROM records", {}) == [(14, 986, 645)]
+    assert book.query("SELECT SUM(requests), SUM(input), SUM(output) FROM quarter_hours", {}) == [(14, 986, 645)]
+    gone = "SELECT SUM(r.requests), SUM(r.output) FROM records r JOIN files f ON f.id = r.file_id WHERE f.missing"
+    assert book.query(gone, {}) == [(3, 191)]
+    assert find_changed(book.connection) == []
+    assert book.query("SELECT COUNT(*) FROM files WHERE checksum <> ''", {}) == [(2,)]
+    assert compare_derived(book.copy()) == []
+    book.close()
+
+
+def test_it_happens_once(path):
+    """The second time it is opened it is of this version."""
+    open_ledger(path, PRICES).close()
+    before = Path(path).read_bytes()
+    open_ledger(path, PRICES).close()
+    assert Path(path).read_bytes() == before
+
+
+def test_until_then_it_cannot_be_asked(path):
+    """Questions alone change nothing."""
+    with pytest.raises(LedgerUnusable, match="older sessionlog"):
+        open_to_ask(path)
+    assert open_current(path, {}) is None
