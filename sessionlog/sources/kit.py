@@ -352,7 +352,7 @@ def source(
     return Source(
         id=id,
         title=title,
-        parser=parser_version,
+        parser_version=parser_version,
         locate=lambda env: expand_places(env, places),
         list_logs=listed,
         recognises=known,
@@ -360,9 +360,9 @@ def source(
         read=driver.read,
         name_sessions=names,
         retention=retention,
-        beside=sidecars,
+        sidecars=sidecars,
         subagent_logs=subagent_logs,
-        profiles=lambda env: watched_prefixes(env, places),
+        watched_prefixes=lambda env: watched_prefixes(env, places),
     )
 
 
