@@ -34,7 +34,7 @@ ORDER = (
     {"pricing", "sources"},
     {"reader"},
     {"settings"},
-    {"files", "places"},
+    {"files", "places", "hashes"},
     {"events"},
     {"errors"},
 )

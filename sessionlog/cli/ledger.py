@@ -82,7 +82,7 @@ def sync(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -
 
 
 def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
-    """Prove the ledger: every byte against its sum, and every session against a full scan of the logs.
+    """Check the ledger: every session against a full scan of the logs, and of logs that are gone their checksums.
 
     Nothing is changed. Exit code 1: something is not as it should be, and is named.
 
@@ -181,7 +181,7 @@ def forget(
 
 PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
     "sync": (sync, "Bring it up to date now, and say what was read."),
-    "verify": (verify, "Prove it: bytes by sums, numbers by the logs."),
+    "verify": (verify, "Compare it with the logs, and with checksums for logs that are gone."),
     "rebuild": (rebuild, "Read all logs anew; keep those that are gone."),
     "backup": (backup, "Copy it into a new file."),
     "forget": (forget, "Forget logs that are gone."),

@@ -84,12 +84,12 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
 
 
 def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
-    standing = prices.instead_of or prices
-    book = open_ledger(path, standing)
+    usual = prices.instead_of or prices
+    book = open_ledger(path, usual)
     try:
         refresh(book, where.env, scanner=where.scanner, progress=where.progress)
         others = book.missing(GONE, ELSEWHERE, UNREADABLE) if where.live else []
-        if others or prices is not standing:
+        if others or prices is not usual:
             kept, book = book, book.copy()
             kept.close()
             book.reprice(prices)

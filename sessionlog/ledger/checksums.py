@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from sessionlog.ledger.hashes import blake2b
+from sessionlog.hashes import blake2b
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import CALL, LABEL, LIMIT, NAME, RESPONSE
 

@@ -92,15 +92,15 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
 
 
 def _told(book: Book) -> dict[Name, dict[str, Any]]:
-    told: dict[Name, dict[str, Any]] = defaultdict(dict)
+    said: dict[Name, dict[str, Any]] = defaultdict(dict)
     for sql in (_RECORDS, _CALLS, _FACTS):
         rows = book.query(sql, {})
         columns = _columns(book, sql)
         for row in rows:
-            told[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
+            said[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
     for *name, model in book.query(_MODELS, {}):
-        told[name[0], name[1], name[2]].setdefault("models", []).append(model)
-    return told
+        said[name[0], name[1], name[2]].setdefault("models", []).append(model)
+    return said
 
 
 def _columns(book: Book, sql: str) -> list[str]:
@@ -136,9 +136,9 @@ def _changed(kept: Book, scanned: Book) -> set[Name]:
             looks[path].append(found)
     return {
         name
-        for path, told in names.items()
+        for path, said in names.items()
         if path in unreadable or any(not look[-1] for look in looks[path]) or len(set(looks[path])) > 1
-        for name in told
+        for name in said
     }
 
 

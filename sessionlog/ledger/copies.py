@@ -116,9 +116,9 @@ def _winner(copies: list[Row], names: Names) -> Winner:
     if len(copies) == 1:
         return Winner(copies[0], copies[0])
     place = min(copies, key=lambda copy: _age(copy, names))
-    told = place[_FIRST:_LAST]
+    counted = place[_FIRST:_LAST]
     label = _label_of_counts(place, names)
-    if all(copy[_FIRST:_LAST] == told and _label_of_counts(copy, names) == label for copy in copies):
+    if all(copy[_FIRST:_LAST] == counted and _label_of_counts(copy, names) == label for copy in copies):
         return Winner(place, place)
     counts = max(copies, key=lambda copy: _weight(copy, names))
     return Winner(place if _weight(counts, names) == _weight(place, names) else counts, place)
@@ -138,8 +138,8 @@ def put_together(winner: Winner, label_id: int) -> Row:
 
 def label_of(winner: Winner, names: Names) -> Row:
     """Return the names of a winner: who answered from the one copy, where from the other."""
-    told, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
-    return tuple(place[index] if index in _OF_PLACE else told[index] for index in range(len(LABEL)))
+    counted, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
+    return tuple(place[index] if index in _OF_PLACE else counted[index] for index in range(len(LABEL)))
 
 
 def _label_of_counts(copy: Row, names: Names) -> Row:
@@ -156,8 +156,8 @@ def _weight(copy: Row, names: Names) -> Row:
 def _age(copy: Row, names: Names) -> Row:
     """The earliest is the least; of two rows of one log for the same moment the one that knows more activity."""
     label = names.label(copy[_LABEL])
-    told = (label[index] for index in _OF_PLACE)
-    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *told
+    counted = (label[index] for index in _OF_PLACE)
+    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *counted
 
 
 def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, bytes]:

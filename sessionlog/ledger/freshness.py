@@ -141,10 +141,10 @@ def changed_logs(
     return changed
 
 
-def _is_beside(told: str) -> bool:
+def _is_beside(shown: str) -> bool:
     from sessionlog.ledger.identity import is_beside  # noqa: PLC0415 - 1 ms, which most logs save
 
-    return is_beside(told)
+    return is_beside(shown)
 
 
 class Snapshot:

@@ -28,12 +28,12 @@ def identify(path: str, beside: Iterable[str] = ()) -> Identity | None:
     status = _status(path)
     if status is None:
         return None
-    told = _beside(path, beside)
+    shown = _beside(path, beside)
     size, mtime_ns = status.st_size, status.st_mtime_ns
     if stat.S_ISDIR(status.st_mode):
         size, mtime_ns, inside = _folder(path)
-        told = f"{inside};{told}"
-    return status.st_dev, status.st_ino, size, mtime_ns, told
+        shown = f"{inside};{shown}"
+    return status.st_dev, status.st_ino, size, mtime_ns, shown
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -55,9 +55,9 @@ def _state(path: str) -> str:
     return "-" if status is None else f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}"
 
 
-def is_beside(told: str) -> bool:
-    """Whether what was beside a log, as `identify` told it, still looks like that."""
-    for line in told.split("\n") if told else ():
+def is_beside(shown: str) -> bool:
+    """Whether what was beside a log, as `identify` shown it, still looks like that."""
+    for line in shown.split("\n") if shown else ():
         name, _, state = line.partition(":")
         if ";" in name or _state(os.fsdecode(bytes.fromhex(name))) != state:
             return False

@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.costs import PricedLabels
-from sessionlog.ledger.hashes import blake2b, hash_with
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.sessions import facts_text
 from sessionlog.ledger.storable import storable

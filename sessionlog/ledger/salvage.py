@@ -47,7 +47,7 @@ class Salvaged:
 
 
 def salvage(path: str, book: Book) -> Salvaged:
-    """Bring all that can be read of a damaged file into an empty ledger; nobody else has the file open."""
+    """Bring all that can be read of a damaged file into an empty ledger; no other process has the file open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.text_factory = lambda raw: raw.decode("utf-8", "replace")
         with suppress(sqlite3.Error):
@@ -60,7 +60,9 @@ class _Salvage:
         self._old, self._book = old, book
         self._labels = {row[0]: row[1:] for row in self._read(_LABELS, "id")[0]}
         self._names = {row[0]: row[1:] for row in self._read(_NAMES, "id")[0]}
-        self._sessions = {row[0]: told for row in self._read(_SESSIONS, "id")[0] if (told := _session(row)) is not None}
+        self._sessions = {
+            row[0]: known for row in self._read(_SESSIONS, "id")[0] if (known := _session(row)) is not None
+        }
 
     def run(self) -> Salvaged:
         rows, _ = self._read("SELECT id, path, source FROM files", "id")
@@ -86,7 +88,7 @@ class _Salvage:
         facts, has_facts = self._read("SELECT session_id, facts, n FROM log_sessions", "n", file_id)
         responses, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
         calls, has_calls = self._read(_CALLS, "n", file_id)
-        found = {session_id: told for session_id, text, _ in facts if (told := _facts(text)) is not None}
+        found = {session_id: known for session_id, text, _ in facts if (known := _facts(text)) is not None}
         for session_id in {row[0] for row in (*responses, *calls)} - found.keys():
             has_facts, known = False, self._sessions.get(session_id)
             if known is not None:
@@ -94,12 +96,12 @@ class _Salvage:
         labels, names = _Numbers(self._labels, len(LABEL)), _Numbers(self._names, len(NAME))
         sessions = tuple(
             SessionRows(
-                name=(told.source, told.session_id, told.place),
-                facts=facts_text(told),
+                name=(known.source, known.session_id, known.place),
+                facts=facts_text(known),
                 responses=[(labels.number(row[1]), *row[3:]) for row in responses if row[0] == session_id],
                 calls=[(names.number(row[1]), *row[3:]) for row in calls if row[0] == session_id],
             )
-            for session_id, told in found.items()
+            for session_id, known in found.items()
         )
         count = sum(len(one.responses) + len(one.calls) for one in sessions)
         is_whole = has_facts and has_responses and has_calls and count == len(responses) + len(calls)

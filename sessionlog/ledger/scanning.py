@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.ledger.hashes import hash_bytes
+from sessionlog.hashes import hash_bytes
 from sessionlog.ledger.identity import SETTLED_NS, Identity, identify
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.pricing.book import PriceBook
@@ -129,7 +129,7 @@ def source_of(source_id: str) -> Source:
 def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bool]:
     """Scan one log of many: one that cannot be opened, or that its source fails on, is a problem among the others.
 
-    The second value tells that it was not read.
+    The second value says whether it was not read.
     """
     try:
         return log.source.scan(log.path, resume), False

@@ -29,9 +29,9 @@ def facts_of(text: str) -> ScannedSession:
     return ScannedSession(**facts | {"metadata": json.loads(facts["metadata"])})
 
 
-def session_row(session_id: int, told: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
-    """Return a session's row, in the order of `schema.SESSION`, from all that its logs tell of it."""
-    whole = merge_sessions([facts_of(text) for text in told])
+def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
+    """Return a session's row, in the order of `schema.SESSION`, from all that its logs say of it."""
+    whole = merge_sessions([facts_of(text) for text in facts])
     status = None if whole.status is None else storable(whole.status)
     return (
         session_id, whole.source, storable(whole.session_id), storable(whole.place), storable(whole.path),
@@ -42,14 +42,14 @@ def session_row(session_id: int, told: Sequence[str], *, archived: bool, elsewhe
     )  # fmt: skip
 
 
-def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
-    """Return one session's facts from all that its logs tell (records and tool calls are no facts; they are left out).
+def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
+    """Return one session's facts from all that its logs say (records and tool calls are no facts; they are left out).
 
-    The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest tells
+    The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest says
     how it ended, the earliest how it began; of two scans of one log, the later one is given later. Logs repeat each
     other's turns, so the one that has the most of them counts.
     """
-    mains = [one for one in told if not one.part] or told
+    mains = [one for one in facts if not one.part] or facts
     begun = sorted(mains, key=_begin)
     ended = sorted(mains, key=lambda one: (one.last_ns is not None, one.last_ns or 0, _path(one)))
     metadata: dict[str, Any] = {}
@@ -57,8 +57,8 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
         metadata |= one.metadata
     return replace(
         begun[0],
-        start_ns=min((one.start_ns for one in told if one.start_ns is not None), default=None),
-        last_ns=max((one.last_ns for one in told if one.last_ns is not None), default=None),
+        start_ns=min((one.start_ns for one in facts if one.start_ns is not None), default=None),
+        last_ns=max((one.last_ns for one in facts if one.last_ns is not None), default=None),
         status=ended[-1].status,
         error=ended[-1].error,
         prompt=_first(one.prompt for one in begun),
@@ -77,7 +77,7 @@ def merge_sessions(told: Sequence[ScannedSession]) -> ScannedSession:
 
 
 def _first(names: Iterable[str]) -> str:
-    """The first that is told, empty for none."""
+    """The first that is known, empty for none."""
     return next((name for name in names if name not in {"", UNKNOWN}), "")
 
 

@@ -1,6 +1,6 @@
 """Store: the ledger's file, opened only if it can be trusted.
 
-It belongs to us and nobody else may write to it; it is a ledger, of a version that we know. Whatever is wrong with it
+It belongs to us and only we may write to it; it is a ledger, of a version that we know. Whatever is wrong with it
 is one sentence (`LedgerUnusable`), the work goes on in memory, and the file is left as it is: it may hold what no log
 has any more.
 """

@@ -27,7 +27,7 @@ class KeptSource:
         files: Logs that were read.
         sessions: Sessions in them.
         records: Responses that count.
-        archived_files: Logs that are gone; the ledger alone remembers what they told.
+        archived_files: Logs that are gone; only the ledger remembers what was in them.
         archived_sessions: Sessions all of whose logs are gone.
         archived_records: Responses that count, of logs that are gone.
         elsewhere_files: Logs that are not where logs are looked for now; reports leave them out.
@@ -55,7 +55,7 @@ class Summary:
         tool_calls: Tool calls that count.
         oldest_ns: The earliest response.
         newest_ns: The latest.
-        synced_ns: When logs were last looked through; while nothing changes nobody needs to.
+        synced_ns: When logs were last listed; while nothing changes that is not needed.
         priced_from: The price list that estimates were made with.
         sources: What is kept of each agent, by id.
     """

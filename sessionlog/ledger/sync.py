@@ -2,7 +2,7 @@
 
 An unchanged log costs one stat. A log that has grown is read from where the last scan ended, any other change reads it
 anew, and a log that is gone keeps its records, marked as missing. What a scan gave and how far it read enter in one
-transaction, and only if nobody else has done that log meanwhile (compare-and-swap by `stamp`).
+transaction, and only if no other process has read that log meanwhile (compare-and-swap by `stamp`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trust: whether a ledger's file can be worked with, before anything in it is believed.
 
-It belongs to us and nobody else may write to it; it is a ledger, of a version that we know. Whatever is wrong is one
+It belongs to us and only we may write to it; it is a ledger, of a version that we know. Whatever is wrong is one
 sentence. Nothing is imported for it: the shortest report asks this, too.
 """
 

@@ -35,7 +35,7 @@ class Forgettable:
     Attributes:
         gone: Ids of logs that are gone: these can be forgotten.
         records: Responses of theirs that count.
-        sessions: Sessions that they tell of.
+        sessions: Sessions in them.
         there: Logs that fit and are still there; the next sync would read them again, so they stay.
     """
 
@@ -90,7 +90,7 @@ def back_up(book: Book, path: str) -> int:
 
 
 def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int | None = None) -> Forgettable:
-    """Find the logs of these sources (glob patterns) that told nothing of a time since then.
+    """Find the logs of these sources (glob patterns) with nothing of a time since then.
 
     A log without times is of the time when it was last written.
     """
@@ -121,7 +121,7 @@ _LAST = """SELECT file_id, MAX(time_ns)
 
 
 def forget(book: Book, found: Forgettable) -> int:
-    """Take logs that are gone, and all that they told, out of the ledger and out of its file's bytes; how many."""
+    """Take logs that are gone, and all that is kept of them, out of the ledger and out of its file's bytes; how many."""
     connection = book.connection
     connection.execute("PRAGMA secure_delete = ON")
     count = book.forget(found.gone)
@@ -142,7 +142,7 @@ def rebuild(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> Rebuilt:
-    """Read every log anew; what logs that are gone told stays.
+    """Read every log anew; what is kept of logs that are gone stays.
 
     A whole file is rebuilt in its place, in transactions. Of a damaged one all that can be read goes into a new file,
     which takes its place; the damaged one stays beside it.

@@ -10,8 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.hashes import hash_name
 from sessionlog.ledger.costs import PricedLabels
-from sessionlog.ledger.hashes import hash_name
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile, write
 from sessionlog.ledger.rows import LogRows, Row

@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.hashes import blake2b
 from sessionlog.pricing.lookup import Listing, find_listing
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.own_prices import OwnPrice, OwnPrices, parse_own_prices
@@ -119,7 +119,9 @@ class PriceBook:
     @property
     def fingerprint(self) -> str:
         """Changes when any answer of this book may have changed: other list, other own prices, other rules."""
-        return sha256(b"%d %b %b" % (_RULES, self._list.digest.encode(), self._own.canonical())).hexdigest()[:32]
+        return blake2b(
+            b"%d %b %b" % (_RULES, self._list.digest.encode(), self._own.canonical()), digest_size=16
+        ).hexdigest()
 
     def price(
         self,

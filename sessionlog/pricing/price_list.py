@@ -18,11 +18,12 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from pkgutil import get_data
 from typing import Any
 
 from msgspec import Raw, Struct, json
+
+from sessionlog.hashes import blake2b
 
 _GZIP = 31  # zlib's word for "a gzip header, any window"; the gzip module would cost an import
 
@@ -73,7 +74,7 @@ def parse_price_list(content: bytes) -> PriceList:
     return PriceList(
         source=data.source,
         date=data.retrieved_at,
-        digest=sha256(content).hexdigest(),
+        digest=blake2b(content, digest_size=32).hexdigest(),
         providers={name: _Provider(entry) for name, entry in data.providers.items()},
     )
 

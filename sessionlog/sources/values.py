@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ntpath
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
+from sessionlog.hashes import blake2b
 from sessionlog.sources.record import LONGEST_NAME
 from sessionlog.sources.steps import Tokens
 
@@ -55,7 +55,7 @@ def folder(value: Any) -> str:
 def fingerprint(*parts: Any) -> str:
     """Return a short name for values that copies of a response share."""
     joined = "|".join(map(str, parts))
-    return hashlib.blake2b(joined.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return blake2b(joined.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def tokens(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.ledger.hashes import hash_name
+from sessionlog.hashes import hash_name
 from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, session
 

@@ -5,7 +5,7 @@ import pickle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.ledger.hashes import hash_name
+from sessionlog.hashes import hash_name
 from sessionlog.ledger.rows import to_rows
 from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE
 from sessionlog.ledger.sessions import facts_of

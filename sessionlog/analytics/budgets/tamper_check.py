@@ -40,10 +40,7 @@ _LONGEST = 200
 
 def marker_path(ledger: str, env: Mapping[str, str]) -> str:
     """Return the file that knows the id of the ledger at a path."""
-    try:
-        from _blake2 import blake2b  # noqa: PLC0415 - hashlib is this and 3 ms of other ways
-    except ImportError:
-        from hashlib import blake2b  # noqa: PLC0415 - see above
+    from sessionlog.hashes import blake2b  # noqa: PLC0415 - not for those who have no budgets
 
     name = blake2b(os.fsencode(files.real_path(ledger)), digest_size=12).hexdigest()
     return os.path.join(state_home(env), "sessionlog", "budgets", name)
