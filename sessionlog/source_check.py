@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
+import sysconfig
+import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
@@ -21,8 +25,19 @@ from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.protocol import HEAD, LogScan, Resume, Source
+from sessionlog.sources.registry import OURS
+
+T = TypeVar("T")
 
 _NAMED = 5
+_SHOWN = 300  # characters of a row in a message
+_SWAPS = 4  # for each damage
+_DEPTH = 6  # of the values in a row that are swapped
+_NEAR = 50  # rows of a long log that are kept before and behind a row with a swapped value
+_FIRST_TIME_NS = 1_420_070_400_000_000_000  # 2015: no agent is older
+_SWAPPED = (b"null", b"true", b"-1", b"1e30", b'""', b"[]", b"{}")
+_PACKAGE = os.path.dirname(os.path.abspath(files.__file__))
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 _SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
 _RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
@@ -32,6 +47,35 @@ _SESSIONS = """SELECT session, start_ns, last_ns, end_status, project, prompt, e
     FROM sessions ORDER BY 1"""
 _TOOLS = """SELECT s.session, t.tool, t.server, t.agent, t.time_ns, t.finished, t.failed, t.duration_ms, t.output_bytes
     FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY 1, 5, 2, 9"""
+_FIELDS = {
+    "records": (
+        *("session", "provider", "model", "agent", "project", "quality", "time_ns", "requests", "failed"),
+        *(*_COUNTS, "cost_nano", "active_ms"),
+    ),
+    "sessions": (
+        *("session", "start_ns", "last_ns", "status", "project", "prompt", "error", "parent", "turns", "last_turn_ns"),
+    ),
+    "tools": ("session", "tool", "server", "agent", "time_ns", "finished", "failed", "duration_ms", "output_bytes"),
+}
+_OTHERS = {
+    "native": '{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-10T10:00:00Z","data":{"v":1}}',
+    "claude-code": '{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","version":"2.1.31","type":"user",'
+    '"message":{"role":"user","content":"hi"},"uuid":"u","timestamp":"2026-11-10T10:00:00.000Z"}',
+    "codex": '{"timestamp":"2026-11-10T10:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/w",'
+    '"originator":"codex_cli_rs","cli_version":"0.98.0","model_provider":"openai"}}',
+    "gemini": '{"sessionId":"s","projectHash":"abc","startTime":"2026-05-17T11:07:00.000Z",'
+    '"lastUpdated":"2026-05-17T11:07:00.000Z","kind":"main"}',
+    "pi": '{"type":"session","version":3,"id":"s","timestamp":"2026-11-10T10:00:00.000Z","cwd":"/w"}',
+    "qwen-code": '{"uuid":"u","parentUuid":null,"sessionId":"s","timestamp":"2026-05-17T11:07:01.000Z","type":"user",'
+    '"cwd":"/w","version":"0.8.1","message":{"role":"user","parts":[{"text":"hi"}]}}',
+    "kimi": '{"type":"metadata","protocol_version":"1.3"}',
+    "droid": '{"type":"session_start","id":"s","title":"hi","owner":"unknown","version":2,"cwd":"/w","hostId":"h"}',
+    "grok": '{"timestamp":1794304800,"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":'
+    '"user_message_chunk","content":{"type":"text","text":"hi"}},"_meta":{"agentTimestampMs":1794304800000}}}',
+    "copilot": '{"type":"session.start","data":{"sessionId":"s","version":1,"producer":"copilot-agent",'
+    '"copilotVersion":"1.0.102"},"id":"e0","timestamp":"2026-11-10T10:00:00.000Z","parentId":null}',
+}
+"""A first row of other agents' logs, which a source must not recognise as its own."""
 
 
 class SourceCheck:
@@ -43,66 +87,163 @@ class SourceCheck:
         self._cuts = cuts
         self._damages = damages
         self._prices = PriceBook.load()
+        self._home = ""
         self._found = 0
+        self._problems = 0
+        self._times: list[int | None] = []
 
     def run(self) -> int:
         """Try every log of the folder; return their number.
 
         Raises:
             AssertionError: A promise is broken, or there is nothing to prove it by: no log, or no session in any.
+            LogNotReadable: A log that is listed cannot be opened.
+            MissingExtra: A packed log without a decoder.
         """
         copy = files.temporary_directory("sessionlog-check-")
         try:
-            home = shutil.copytree(self._folder, os.path.join(copy, "home"))
-            assert list(self._source.locate({"HOME": home})) is not None
-            logs = list(self._source.list_logs(home))
+            self._home = home = str(shutil.copytree(self._folder, os.path.join(copy, "home")))
+            assert self._call("`locate`", lambda: list(self._source.locate({"HOME": home}))) is not None
+            logs = self._call("`list_logs`", lambda: list(self._source.list_logs(home)))
             unlisted = [item for item in logs if isinstance(item, Problem)]
             assert not unlisted, f"{unlisted[0]}: not listed"
             assert logs, f"{self._folder}: none of its files is listed as a log: {_some(_files_in(self._folder))}"
             for log in logs:
                 assert isinstance(log, str)
                 self._try(log)
-            looked_at = _some([os.path.relpath(str(log), home) for log in logs])
+            looked_at = _some([self._name(str(log)) for log in logs])
             assert self._found, f"{self._folder}: no session and no damage is found in {looked_at}"
+            is_timeless = self._times and not self._problems and all(time is None for time in self._times)
+            assert not is_timeless, f"{self._folder}: no record has a time, in {looked_at}: read it by `read_time`"
+            self._claims_no_other(os.path.join(copy, "others", os.path.basename(str(logs[0]))))
             return len(logs)
         finally:
             files.remove_directory(copy)
 
+    def _name(self, log: str) -> str:
+        return os.path.relpath(log, self._home)
+
     def _try(self, log: str) -> None:
-        whole = self._source.scan(log, None)
+        whole = self._call("a scan", lambda: self._source.scan(log, None), log)
         self._found += len(whole.sessions) + whole.problems.count
+        self._problems += whole.problems.count
+        if not whole.problems.count:
+            self._is_plausible(log, whole)
         self._agrees(log, whole)
         if os.path.isdir(log):
             return
-        with open_unpacked(log)[0] as file:
-            head = file.read(HEAD)
-        assert self._source.recognises(log, head), f"{log}: listed, but not recognised"
+        assert self._recognises(log), f"{self._name(log)}: listed, but not recognised"
         content = _content(log)
         try:
             if not log.endswith((".gz", ".zst")):
                 self._resumes(log, content, whole)
+            self._survives_swaps(log, content)
             self._survives(log, content)
         finally:
             _write(log, content)
+
+    def _is_plausible(self, log: str, whole: LogScan) -> None:
+        """Times are times, and calls have keys; for logs without damage."""
+        for session in whole.sessions:
+            times = [record.time_ns for record in session.records if record.requests]
+            self._times += [one.time_ns for one in session.records if one.requests and one.granularity == "request"]
+            for time_ns in (*times, session.start_ns, *(tool.time_ns for tool in session.tools)):
+                is_time = time_ns is None or (isinstance(time_ns, int) and time_ns >= _FIRST_TIME_NS)
+                assert is_time, (
+                    f"{self._name(log)}: a time lies before 2015 or is none: {time_ns!r}; times are nanoseconds since "
+                    f"1970, as `read_time` returns them"
+                )
+            unnamed = [tool for tool in session.tools if not tool.key]
+            assert not unnamed, (
+                f"{self._name(log)}: a `ToolCall` of {unnamed[0].tool!r} has an empty key: its result cannot be found, "
+                f"and all calls without a key are one"
+            )
+
+    def _claims_no_other(self, path: str) -> None:
+        """No first row of another agent's log is one of this agent."""
+        if self._source.id in OURS:
+            return  # some of ours share a format; all are tried on each other's logs elsewhere
+        os.makedirs(os.path.dirname(path))
+        for agent, row in _OTHERS.items():
+            _write(path, row.encode() + b"\n")
+            is_claimed = self._call(f"`recognises` on a log of {agent}", lambda: self._recognises(path))
+            assert not is_claimed, f"it also claims a log of {agent}: `is_row` is true for {row}"
+
+    def _recognises(self, log: str) -> bool:
+        with open_unpacked(log)[0] as file:
+            head = file.read(HEAD)
+        return self._call("`recognises`", lambda: self._source.recognises(log, head), log)
+
+    def _call(self, story: str, function: Callable[[], T], log: str = "") -> T:
+        """Return what a function of the source gives; whatever it raises breaks a promise."""
+        try:
+            return function()
+        except (LogNotReadable, MissingExtra):
+            raise
+        except Exception as error:
+            raise AssertionError(self._broken(story, error, log)) from error
+
+    def _broken(self, story: str, error: Exception, log: str) -> str:
+        """Name the log and its row, the error, and the line of the source that raised it."""
+        what = repr(error).replace(self._home + os.sep, "")
+        where, row = _frame_of(error), self._row_of(log, error) if log and os.path.isfile(log) else ""
+        place = f"{self._name(log)}{row and ':'}{row.partition(':')[0]}: " if log else ""
+        message = f"{place}{story} raised {what}{_hint(error)}{where and f', at {where}'}"
+        return message + (f"; the row: {row.partition(':')[2]}" if row else "")
+
+    def _row_of(self, log: str, error: Exception) -> str:
+        """Return the number and the text of the row that is to blame: the last of the shortest beginning that fails."""
+        content = _content(log)
+        lines = content.splitlines(keepends=True)
+
+        def fails(count: int) -> bool:
+            _write(log, b"".join(lines[:count]))
+            try:
+                self._read_all(log)
+            except Exception as other:  # noqa: BLE001 - that is the question
+                return type(other) is type(error)
+            return False
+
+        if log.endswith((".gz", ".zst")) or b"\x00" in content[:HEAD] or not fails(len(lines)):
+            _write(log, content)
+            return ""
+        good, bad = 0, len(lines)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if fails(middle) else (middle, bad)
+        _write(log, content)
+        return f"{bad}:{_cut(lines[bad - 1])}"
+
+    def _read_all(self, log: str) -> None:
+        """Do all that can be done with a log."""
+        with open_unpacked(log)[0] as file:
+            self._source.recognises(log, file.read(HEAD))
+        self._source.scan(log, None)
+        for session_id in [*self._source.name_sessions(log), None]:
+            for _item in self._source.read(log, session_id):
+                pass
 
     def _agrees(self, log: str, whole: LogScan) -> None:
         """Scan and events agree on every token, and on every request where the log tells of single ones."""
         told: Counter[str] = Counter()
         keys: set[str] = set()
-        names = list(self._source.name_sessions(log))
+        names = self._call("`name_sessions`", lambda: list(self._source.name_sessions(log)), log)
         for session_id in names if len(names) > 1 else [None]:
-            told.update(_told(self._source.read(log, session_id), keys))
-        beside = [self._source.scan(other, None) for other in self._source.subagent_logs(log)]
+            told.update(self._call("`read`", lambda one=session_id: _told(self._source.read(log, one), keys), log))  # type: ignore[misc]
+        others = self._call("`subagent_logs`", lambda: list(self._source.subagent_logs(log)), log)
+        beside = [self._call("a scan", lambda one=other: self._source.scan(one, None), other) for other in others]  # type: ignore[misc]
         sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session' AND r.requests) FROM {FROM}"  # noqa: S608 - names of the schema
-        [(*counts, sums)] = self._book(whole, *beside).query(sql, {})
+        [(*counts, sums)] = self._book(log, whole, *beside).query(sql, {})
         counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
         if sums:
             counted["requests"] = told["requests"] = 0
-        assert counted == told, f"{log}: scan and events differ: {_difference(counted, told)} (scan, events)"
+        assert counted == told, (
+            f"{self._name(log)}: scan and events differ: {_difference(counted, told)} (scan, events)"
+        )
 
     def _resumes(self, log: str, content: bytes, whole: LogScan) -> None:
         """A scan of the beginning and one of the rest give what one pass gives, and so do many of a log that grows."""
-        expected = _dump(self._book(whole))
+        expected = _dump(self._book(log, whole))
         begun: list[LogScan] = []
         for cut in self._places(content):
             one = self._scan_until(log, content[:cut], None)
@@ -110,26 +251,28 @@ class SourceCheck:
                 continue
             rest = self._scan_until(log, content, one.resume)
             assert rest is not None
-            _same(f"{log}: cut at byte {cut} and resumed", self._book(one, rest), expected)
+            _same(f"{self._name(log)}: cut at byte {cut} and resumed", self._book(log, one, rest), expected)
             more = self._scan_until(log, content[:cut], begun[-1].resume) if begun else one
             if more is not None and more.resume is not None:
                 begun.append(more)
         if begun:
             rest = self._scan_until(log, content, begun[-1].resume)
             assert rest is not None
-            _same(f"{log}: cut {len(begun)} times and resumed", self._book(*begun, rest), expected)
+            _same(f"{self._name(log)}: cut {len(begun)} times and resumed", self._book(log, *begun, rest), expected)
 
     def _scan_until(self, log: str, content: bytes, resume: Resume | None) -> LogScan | None:
         """Scan the log as it was when it said this; None if it cannot be read: a piece of a database is none."""
         _write(log, content)
         try:
-            scan = self._source.scan(log, resume and _stored(resume))
+            stored = resume and _stored(resume)
+            story = "a scan that was resumed" if resume else f"a scan of the first {len(content)} bytes"
+            scan = self._call(story, lambda: self._source.scan(log, stored), log)
         except LogNotReadable:
             if resume is not None:
                 raise
             return None
         where = scan.resume and scan.resume.offset
-        assert (where or 0) <= len(content), f"{log}: cut at {len(content)}, it would resume at {where}"
+        assert (where or 0) <= len(content), f"{self._name(log)}: cut at {len(content)}, it would resume at {where}"
         return scan
 
     def _places(self, content: bytes) -> Iterator[int]:
@@ -137,27 +280,43 @@ class SourceCheck:
         ends = [place for place, byte in enumerate(content) if byte == 10][: self._cuts]
         yield from sorted({*range(0, len(content), step), *(end + by for end in ends for by in (0, 1, 2))})
 
+    def _survives_swaps(self, log: str, content: bytes) -> None:
+        """A value of a wrong type never raises, whatever field it is in."""
+        lines = content.splitlines(keepends=True)
+        rows: dict[tuple[str | int, ...], list[int]] = {}
+        for number, line in enumerate(lines):
+            for path in _paths(_object(line)):
+                rows.setdefault(path, []).append(number)
+        chance = random.Random(len(content))  # noqa: S311 - the same swaps each time
+        swaps = [(path, value) for path in rows for value in _SWAPPED]
+        chance.shuffle(swaps)
+        most = len(_SWAPPED) * sum(map(len, rows.values()))
+        for path, value in islice(cycle(swaps), min(most, _SWAPS * self._damages)):  # every field before any twice
+            number = chance.choice(rows[path])
+            row = _with(_object(lines[number]), path, json.loads(value))
+            left_out = max(0, number - 2 * _NEAR) * [b"\n"]  # a long log is shortened, and its lines keep their numbers
+            before = lines[: min(_NEAR, number)] + left_out + lines[max(_NEAR, number - _NEAR) : number]
+            new = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+            _write(log, b"".join((*before, new, *lines[number + 1 : number + 1 + _NEAR])))
+            self._survives_one(log, f"a row with `{'.'.join(map(str, path))}` = {value.decode()}")
+
     def _survives(self, log: str, content: bytes) -> None:
         """Damage never raises."""
         chance = random.Random(len(content))  # noqa: S311 - the same damage each time
         for _ in range(self._damages):
             _write(log, _damaged(content, chance))
-            try:
-                with open_unpacked(log)[0] as file:
-                    self._source.recognises(log, file.read(HEAD))
-                self._source.scan(log, None)
-                for session_id in [*self._source.name_sessions(log), None]:
-                    for _item in self._source.read(log, session_id):
-                        pass
-            except (LogNotReadable, MissingExtra):
-                continue
-            except Exception as error:
-                raise AssertionError(f"{log}: damage raised {error!r}; content: {_content(log)[:2000]!r}") from error
+            self._survives_one(log, "damage")
 
-    def _book(self, *scans: LogScan) -> Book:
+    def _survives_one(self, log: str, story: str) -> None:
+        try:
+            self._call(story, lambda: self._read_all(log), log)
+        except (LogNotReadable, MissingExtra):
+            return
+
+    def _book(self, log: str, *scans: LogScan) -> Book:
         book = Book(self._prices)
         for scan in scans:
-            book.take(scan)
+            self._call("adding up what a scan gave", lambda one=scan: book.take(one), log)  # type: ignore[misc]
         return book
 
 
@@ -217,9 +376,77 @@ def _dump(book: Book) -> tuple[list[tuple[Any, ...]], ...]:
 
 
 def _same(story: str, book: Book, expected: tuple[list[tuple[Any, ...]], ...]) -> None:
-    for what, one, other in zip(("records", "sessions", "tools"), _dump(book), expected, strict=True):
-        odd = [row for row in (*one, *other) if row not in one or row not in other]
-        assert one == other, f"{story}, the {what} differ: {odd[:4]}"
+    for (what, fields), one, other in zip(_FIELDS.items(), _dump(book), expected, strict=True):
+        assert one == other, (
+            f"{story}, the {what} differ: {_odd(fields, one, other)}; is something remembered outside `state`?"
+        )
+
+
+def _odd(fields: tuple[str, ...], one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> str:
+    """Name the first field that differs, with both values."""
+    if len(one) != len(other):
+        lost = [row for row in other if row not in one] or [row for row in one if row not in other]
+        named = {name: value for name, value in zip(fields, (lost or other or one)[0], strict=True) if value}
+        return f"{len(one)}, and {len(other)} when it is read at once; the first of them: {named}"
+    rows = next(pair for pair in zip(one, other, strict=True) if pair[0] != pair[1])
+    field, *values = next(item for item in zip(fields, *rows, strict=True) if item[1] != item[2])
+    return f"`{field}` is {values[0]!r}, and {values[1]!r} when it is read at once (session {rows[1][0]})"
+
+
+def _frame_of(error: Exception) -> str:
+    """Return `file.py:line (function)` of the source's own code, as deep as it was reached; "" for none."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
+    return f"{os.path.basename(own[-1].filename)}:{own[-1].lineno} ({own[-1].name})" if own else ""
+
+
+def _is_own(path: str) -> bool:
+    """Whether a file is a source's: not the kit's, nor Python's."""
+    if path.startswith(os.path.join(_PACKAGE, "")):
+        folder, *names = os.path.relpath(path, _PACKAGE).split(os.sep)
+        return folder == "sources" and bool(names) and names[0].removesuffix(".py") in OURS.values()
+    return not path.startswith("<frozen") and (not path.startswith(_STANDARD_LIBRARY) or "site-packages" in path)
+
+
+def _hint(error: Exception) -> str:
+    """What a mistake means that only the kit meets."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or frames[-1].name not in {"_feed", "_timed", "feed"}:
+        return ""
+    if isinstance(error, KeyError) and isinstance(error.args[0], type):
+        return f" (`steps` yields a {error.args[0].__name__}, which is no step)"
+    return " (`steps` has to yield steps, and returned something else)" if isinstance(error, TypeError) else ""
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """Decode a row; an empty object for what is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield where the values in a JSON value are, the first of each list."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield (*path, key)
+        if len(path) < _DEPTH:
+            yield from _paths(item, (*path, key))
+
+
+def _with(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
+    """Return a JSON value with another one at a place in it."""
+    if not path:
+        return new
+    changed = value.copy()
+    changed[path[0]] = _with(value[path[0]], path[1:], new)
+    return changed
+
+
+def _cut(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _difference(one: Counter[str], other: Counter[str]) -> dict[str, tuple[int, int]]:

@@ -198,16 +198,20 @@ def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 
     """Try a source on the logs in `folder`, and return how many logs that were.
 
     Checked on a copy: its logs are listed and recognised; a scan and the events agree on every token; a scan of a log's
-    beginning and of the rest gives what one pass gives, wherever it was cut; damage never raises.
+    beginning and of the rest gives what one pass gives, wherever it was cut; neither damage nor a value of a wrong type
+    raises; times lie after 2014 and tool calls have keys, in logs without damage; logs of other agents are not claimed.
 
     Args:
         source: The source.
         folder: Logs as the agent leaves them, sub-folders included.
         cuts: At how many places at most a log is cut, besides around the ends of its lines.
-        damages: How many damaged copies of each log are read.
+        damages: How many damaged copies of each log are read, and four times as many with one value of a wrong type.
 
     Raises:
-        AssertionError: It breaks a promise; the message names the log and the promise.
+        AssertionError: It breaks a promise; the message names the log and the promise, and for an exception of the
+            source also the row and the line of the source's code.
+        LogNotReadable: A log that is listed cannot be opened.
+        MissingExtra: A packed log without a decoder.
     """
     from sessionlog.source_check import SourceCheck  # noqa: PLC0415 - drags in the reading half
 

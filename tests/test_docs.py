@@ -1,19 +1,26 @@
 """The pages of docs/ cannot rot: their blocks run, in the order in which a reader would run them."""
 
 import json
+import os
 import re
 import sys
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.sources.registry import GROUP
+from sessionlog.testing import check_source
 from tests.sources.plugin import scribe
+from tests.sources.plugin.scrolls import installed
 
 PAGE = scribe.PAGE.read_text("utf-8")
-ROWS = re.search(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+ROWS, FORK = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+SECOND = next(block for block in scribe.BLOCKS[1:] if "class Row(scribe.Row)" in block)
+LONG_AGO = 1_700_000_000
 
 
 @pytest.fixture
@@ -31,10 +38,50 @@ def reader(tmp_path, monkeypatch):
 def test_the_page_shows_a_whole_source(reader, capsys):
     """The source passes the check, and the numbers are those of the rows that the page shows."""
     for block in scribe.BLOCKS[1:]:
-        exec(compile(block, "add-an-agent.md", "exec"), {})
+        exec(compile(block, "add-an-agent.md", "exec"), {"__name__": "reader"})
     assert capsys.readouterr().out == "1 logs keep the promises of a source\n"
     lines = scribe.BLOCKS[0].count("\n")
     assert 40 <= lines <= 120, f"{lines} lines"
+
+
+@pytest.fixture
+def forks(reader, monkeypatch):
+    """The second snippet as a module, and the fork beside the log that it came from."""
+    module = ModuleType("forks")
+    monkeypatch.setitem(sys.modules, "forks", module)
+    exec(SECOND, module.__dict__)
+    (Path("logs-of-scribe") / "fork.scroll").write_text(FORK)
+    for path in Path("logs-of-scribe").iterdir():
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    return module
+
+
+def test_the_second_snippet_knows_forks_sub_agents_costs_and_latencies(forks):
+    """In a scan the copy is listed; it counts for no time, no turn and no prompt of the fork."""
+    assert 20 <= SECOND.count("\n") <= 45
+    assert check_source(forks.SOURCE, "logs-of-scribe", cuts=40, damages=20) == 2
+    scan = forks.SOURCE.scan("logs-of-scribe/fork.scroll", None)
+    [session] = scan.sessions
+    found = {one.key: (one.agent, one.cost_nano, one.latency_ms) for one in session.records}
+    assert {key: found[key] for key in ("s1", "r1")} == {
+        "s1": ("proofreader", None, None),
+        "r1": ("main", 250_000_000, 1500.0),
+    }
+    assert set(found) == {"r0", "s1", "r1"}
+    assert (session.parent, session.turns, session.prompt) == ("tale", 1, "Check the names")
+    assert [problem.detail for problem in scan.problems.first] == ["cost 'a lot' is not an amount"]
+    events = list(forks.SOURCE.read("logs-of-scribe/fork.scroll", None))
+    assert [event.data["agent"] for event in events if event.type == "llm.response" and "agent" in event.data] == [
+        "proofreader"
+    ]
+
+
+def test_copies_count_once_in_a_report(forks):
+    """As the page says: not in a scan, but where all logs come together."""
+    with installed(EntryPoint("scribe", "forks:SOURCE", GROUP)):
+        place = {"HOME": os.getcwd(), "SCRIBE_HOME": os.path.abspath("logs-of-scribe")}
+        report = aggregate_usage(by=("agent",), env=place, filters={"source": ["scribe"]})
+    assert {row.keys["agent"]: row.requests for row in report.rows} == {"main": 2, "proofreader": 1}
 
 
 def test_the_entry_point_names_the_source(reader):
@@ -53,5 +100,5 @@ def test_every_step_is_on_the_page():
 
     named = set(re.findall(r"`([A-Z]\w+)`", PAGE))
     assert {step.__name__ for step in get_args(Step)} - {"MoreInput"} <= named
-    assert all(json.loads(line) for line in ROWS.splitlines())
+    assert all(json.loads(line) for line in (ROWS + FORK).splitlines())
     assert Path(scribe.PAGE).is_file()

@@ -2,18 +2,24 @@
 
 import hashlib
 import os
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.source_check import _OTHERS
+from sessionlog.sources.kit import ToolCall, json_lines, source
 from sessionlog.sources.native import SOURCE as NATIVE
 from sessionlog.sources.protocol import LogScan, Resume
+from sessionlog.sources.registry import load_source
 from sessionlog.testing import check_source
 from tests.sources.logs import answered, asked, ended, start, write_log
-from tests.sources.plugin.scribe import SOURCE
+from tests.sources.plugin.scribe import SOURCE, Row, is_row
+from tests.sources.plugin.scribe import steps as page_steps
 from tests.sources.plugin.scrolls import row, story, write_scroll
 
 
@@ -41,6 +47,31 @@ def check(logs, **changes):
 def fails(logs, pattern, **changes):
     with pytest.raises(AssertionError, match=pattern):
         check(logs, **changes)
+
+
+def made(steps, **changes):
+    """A source whose steps are these."""
+    given = {"is_row": is_row, "state": None, **changes}
+    return source(id="scribe", title="Scribe", places=(), logs="*.scroll", rows=json_lines(Row), steps=steps, **given)
+
+
+def fails_with(logs, pattern, steps, **changes):
+    with pytest.raises(AssertionError, match=pattern) as failure:
+        check_source(made(steps, **changes), logs, cuts=40, damages=20)
+    return str(failure.value)
+
+
+def changed(**fields):
+    """The page's steps, with other fields in each that has them."""
+
+    def steps(row, state):
+        for step in page_steps(row, state):
+            for name, value in fields.items():
+                if hasattr(step, name):
+                    setattr(step, name, value(row) if callable(value) else value)
+            yield step
+
+    return steps
 
 
 def rescanned(path, resume, /, **changes):
@@ -238,7 +269,7 @@ def test_damage_must_not_raise(logs, name):
             raise KeyError("at")
         return function(path, *more)
 
-    fails(logs, r"damage raised KeyError\('at'\)", **{name: strict})
+    fails(logs, r"^deep/two.scroll:\d: (damage|a row with .*) raised KeyError\('at'\)", **{name: strict})
 
 
 def test_damage_must_not_raise_half_way(logs):
@@ -252,4 +283,150 @@ def test_damage_must_not_raise_half_way(logs):
             yield item
 
     write_scroll(logs / "one.scroll", *story(answers=3), row("bye", "11:00:00", how="success"))
-    fails(logs, "damage raised ValueError", read=read)
+    fails(logs, r"\w+.scroll:\d: damage raised ValueError\('\w+'\), at test_source_check.py:\d+ \(read\)", read=read)
+
+
+# --- mistakes in a description
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (lambda row, _: None, r"raised TypeError.* \(`steps` has to yield steps, and returned something else\)"),
+        (lambda row, _: iter(["hi"]), r"raised KeyError.* \(`steps` yields a str, which is no step\)"),
+        (lambda row, _: [1 / 0], r"raised ZeroDivisionError\(.*\), at test_source_check.py:\d+ \(<lambda>\)"),
+        (changed(time=lambda row: row.at), r"raised TypeError"),
+    ],
+)
+def test_whatever_a_source_raises_is_shown_with_its_row(logs, steps, why):
+    """The log as the reader knows it, the row, the exception and the line of the source; no temporary path."""
+    message = fails_with(logs, why, steps)
+    assert re.match(r"deep/two.scroll:\d: a scan raised", message)
+    assert '; the row: {"scribe":"' in message
+    assert "sessionlog-check-" not in message
+
+
+def test_what_cannot_be_added_up_is_no_success(logs):
+    """A number as a key: neither fold looks at it."""
+    fails_with(logs, "^deep/two.scroll: adding up what a scan gave raised AttributeError", changed(key=7))
+
+
+def test_a_row_is_shown_in_short(logs):
+    """A row may hold a whole file."""
+    write_scroll(logs / "deep" / "two.scroll", row("hello", "10:00:00"), row("ask", "10:00:01", text="x" * 9999))
+
+    def steps(row, _):
+        if row.scribe == "ask":
+            raise ValueError("no asking")
+        return ()
+
+    message = fails_with(logs, r"^deep/two.scroll:2: a scan raised ValueError\('no asking'\)", steps)
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        lambda row, _: [None for _ in row.id or ()] and (),
+        lambda row, _: page_steps(row, None) if row.text is None or row.text.strip() else (),
+        lambda row, _: page_steps(row, None) if row.how is None or row.how in {"success", "cancelled"} else (),
+    ],
+)
+def test_no_value_of_another_type_raises(logs, steps):
+    """Random damage seldom makes valid JSON of another type."""
+    message = fails_with(logs, r"a row with `\w+` = .* raised (TypeError|AttributeError)", steps)
+    assert "at test_source_check.py:" in message
+
+
+def test_a_long_log_is_shortened_for_that_and_keeps_its_line_numbers(tmp_path):
+    """Else each of a thousand rows would be read four hundred times."""
+    rows = [row("note", "10:00:00", n=n) for n in range(300)]
+    write_scroll(tmp_path / "one.scroll", *story(answers=1, bye=None), *rows, row("bye", "11:00:00", how="success"))
+    last = 4 + 300 + 1
+
+    def steps(row, _):
+        return page_steps(row, None) if row.scribe != "bye" or row.how.strip() else ()
+
+    message = ""
+    for damages in (100, 400):
+        try:
+            check_source(made(steps), tmp_path, cuts=3, damages=damages)
+        except AssertionError as error:
+            message = str(error)
+            break
+    assert message.startswith(f"one.scroll:{last}: a row with `how` = "), message
+
+
+def test_is_row_must_not_raise(logs):
+    """It is called with rows of any agent."""
+    fails_with(
+        logs, r"`recognises` raised KeyError\('of'\), at test_source_check.py", page_steps, is_row=lambda row: row["of"]
+    )
+
+
+def test_logs_of_other_agents_are_not_claimed(logs):
+    """By a test that is too broad."""
+    fails_with(
+        logs, "it also claims a log of claude-code", page_steps, is_row=lambda row: "scribe" in row or "cwd" in row
+    )
+
+
+@pytest.mark.parametrize("agent", _OTHERS)
+def test_the_rows_of_other_agents_are_theirs(agent):
+    """Else the check would try nothing."""
+    assert load_source(agent).recognises("/w/s.jsonl", _OTHERS[agent].encode() + b"\n")
+
+
+def test_times_must_be_times(logs):
+    """Seconds are no nanoseconds, and one time at least is known."""
+    fails_with(logs, "two.scroll: a time lies before 2015 or is none: 1795000000;", changed(time=1_795_000_000))
+    fails_with(logs, "no record has a time, in deep/two.scroll, one.scroll", changed(time=None))
+
+
+def test_a_tool_call_has_a_key(logs):
+    """All without one would be one call."""
+
+    def steps(row, _):
+        for step in page_steps(row, None):
+            yield ToolCall(step.time, "", step.tool) if isinstance(step, ToolCall) else step
+
+    fails_with(logs, "two.scroll: a `ToolCall` of 'quill' has an empty key", steps)
+
+
+def test_damaged_logs_may_hold_odd_times_and_keys(logs):
+    """Nobody knows what was lost."""
+    for path in logs.rglob("*.scroll"):
+        write_scroll(path, b"{torn\n", *story(answers=1))
+    assert check_source(made(changed(time=None)), logs, cuts=3, damages=2) == 2
+
+
+def test_what_is_remembered_outside_state_is_named(logs):
+    """With the field and both values."""
+    known = {}
+
+    def steps(row, _):
+        known["rows"] = 0 if row.scribe == "hello" else known.get("rows", 0) + 1
+        for step in page_steps(row, None):
+            if isinstance(step, ToolCall):
+                step.tool = f"{step.tool}-{known['rows']}"
+            yield step
+
+    message = fails_with(logs, r"and resumed, the tools differ: `tool` is '\w+-\d', and '\w+-\d' when", steps)
+    assert message.endswith("is something remembered outside `state`?")
+
+
+def test_state_without_its_type_is_refused_at_once():
+    """A later scan could not decode it."""
+
+    class State(Struct):
+        answers: int = 0
+
+    with pytest.raises(TypeError, match="scribe: `state` needs `state_type`, the Struct that it returns"):
+        made(page_steps, state=lambda _: State())
+    assert made(page_steps, state=lambda _: State(), state_type=State)
+
+
+def test_a_session_is_read_without_naming_it(logs):
+    """The first is meant, as with None."""
+    path = str(logs / "one.scroll")
+    assert list(SOURCE.read(path)) == list(SOURCE.read(path, None))

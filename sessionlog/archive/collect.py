@@ -64,7 +64,7 @@ def look(log: Log) -> tuple[Seen, ...]:
     if not os.path.isdir(path) and not path.endswith((*LOG_SUFFIXES, ".json")):
         found += _look_at(f"{path}-wal", "watched")
     known = {seen.path for seen in found}
-    for beside in map(os.path.abspath, log.source.beside(log.path)):
+    for beside in map(os.path.abspath, log.source.sidecars(log.path)):
         found += [seen for seen in _look_at(beside, "beside") if seen.path not in known]
         known.update(seen.path for seen in found)
     return tuple(found)

@@ -157,7 +157,7 @@ class Snapshot:
         self._env, self._sources = env, sources
         self._settled_ns = time_ns() - SETTLED_NS
         self._listings = [
-            (stored_path(one[0]), one[1], _names(*one)) for source in sources for one in source.profiles(env)
+            (stored_path(one[0]), one[1], _names(*one)) for source in sources for one in source.watched_prefixes(env)
         ]
         self._mtimes = {path: self._mtime(path) for path in _folders(env, sources)}
 

@@ -82,7 +82,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
 def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scanned:
     """Scan a log; whatever is wrong with it is a problem of the result."""
     source = source or source_of(job.source)
-    identity = identify(job.path, source.beside(job.path))
+    identity = identify(job.path, source.sidecars(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > SETTLED_NS
     # Opened before the scan: were the log replaced meanwhile, its ends would not fit it any more.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():

@@ -164,9 +164,9 @@ class _Plan:
             return
         self.seen.add(item.path)
         self.sources[item.source.id] = item.source
-        identity = identify(item.path, item.source.beside(item.path))
+        identity = identify(item.path, item.source.sidecars(item.path))
         row = self._known.get(item.path)
-        if row is not None and identity is not None and is_current(row, item.source.parser, identity):
+        if row is not None and identity is not None and is_current(row, item.source.parser_version, identity):
             if row[_AT["missing"]]:
                 self.back.append(row[0])
             return
@@ -190,7 +190,7 @@ class _Plan:
         old: Identity = tuple(row[_AT[name]] for name in ("device", "inode", "size", "mtime_ns", "beside"))
         same = old[:2] == identity[:2] and old[4] == identity[4] and (row[_AT["source"]], row[_AT["parser"]]) == (
             log.source.id,
-            log.source.parser,
+            log.source.parser_version,
         )  # fmt: skip
         grown = identity[2] > old[2] or (identity[2:4] == old[2:4] and not row[_AT["settled"]])
         if not (offset and same and grown) or row[_AT["missing"]] == UNREADABLE:
@@ -275,7 +275,7 @@ class _Entry:
         if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
-        values = _file_values(job, scanned, self._plan.sources[job.source].parser, row)
+        values = _file_values(job, scanned, self._plan.sources[job.source].parser_version, row)
         file_id = values[0]
         if row is None:
             file_id = int(self._book.connection.execute(_INSERT, values).lastrowid or 0)

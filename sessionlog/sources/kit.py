@@ -286,7 +286,7 @@ def source(
     logs: str | tuple[str, ...] | Callable[[str], bool],
     rows: LogFormat[R],
     steps: Callable[[R, Any], Iterable[Step]],
-    state: Callable[[str], Any] = lambda _: NoState(),
+    state: Callable[[str], Any] | None = None,
     state_type: type[Any] = NoState,
     finish: Callable[[Any], Iterable[Step]] = lambda _: (),
     complete: Callable[[ScannedSession, Any, int, bool], ScannedSession] = lambda session, *_: session,
@@ -337,11 +337,16 @@ def source(
         retention: env → how long logs are kept.
         sidecars: path → other files that a scan of this log reads.
         subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
+
+    Raises:
+        TypeError: `state` without `state_type`, which a later scan decodes it by.
     """
+    if state is not None and state_type is NoState:
+        raise TypeError(f"{id}: `state` needs `state_type`, the Struct that it returns: it is stored between scans")
     places = tuple(places)
     names = name_sessions or (lambda path: (session_of(path),))
     driver = _Driver(
-        id, rows, steps, state, state_type, finish, complete, basis, gives_last_again, session_of, names,
+        id, rows, steps, state or _no_state, state_type, finish, complete, basis, gives_last_again, session_of, names,
         subagent_logs, is_apart, harness, has_totals,
     )  # fmt: skip
     listed = list_logs or _lister(logs, not_logs)
@@ -352,7 +357,7 @@ def source(
     return Source(
         id=id,
         title=title,
-        parser=parser_version,
+        parser_version=parser_version,
         locate=lambda env: expand_places(env, places),
         list_logs=listed,
         recognises=known,
@@ -360,10 +365,14 @@ def source(
         read=driver.read,
         name_sessions=names,
         retention=retention,
-        beside=sidecars,
+        sidecars=sidecars,
         subagent_logs=subagent_logs,
-        profiles=lambda env: watched_prefixes(env, places),
+        watched_prefixes=lambda env: watched_prefixes(env, places),
     )
+
+
+def _no_state(_: str) -> NoState:
+    return NoState()
 
 
 def _lister(
@@ -491,7 +500,7 @@ class _Driver(Generic[R]):
             return None
         return Resume(offset=log.lines.offset, line=log.lines.line, state=encoded)
 
-    def read(self, path: str, session_id: str | None) -> Iterator[Event | Problem]:
+    def read(self, path: str, session_id: str | None = None) -> Iterator[Event | Problem]:
         """Yield a session of a log as events; None = its first. Raises as `scan` does.
 
         A log that is one session may hold rows of others (those that it was forked from): read by another's id it gives

@@ -81,7 +81,7 @@ class Source:
     Attributes:
         id: Its id in reports, e.g. `claude-code`.
         title: Its name for people.
-        parser: Rises when a scan would give other numbers for the same bytes.
+        parser_version: Rises when a scan would give other numbers for the same bytes.
         locate: env → the folders and files where its logs may be, by its own variables, XDG and the platform;
             existing or not, in order of preference.
         list_logs: A folder or file → the logs in it, each once and in a stable order; `Problem`s for what cannot be
@@ -92,16 +92,16 @@ class Source:
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
         name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
         retention: env → how long logs are kept; None = nothing is known.
-        beside: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
+        sidecars: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
             log is read again when they change.
-        profiles: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for again
-            when other names are there.
+        watched_prefixes: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for
+            again when other names are there.
         subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
     """
 
     id: str
     title: str
-    parser: int
+    parser_version: int
     locate: Callable[[Env], Iterable[str]]
     list_logs: Callable[[str], Iterable[str | Problem]]
     recognises: Callable[[str, bytes], bool]
@@ -109,8 +109,8 @@ class Source:
     read: Callable[[str, str | None], Iterator[Event | Problem]]
     name_sessions: Callable[[str], Iterable[str]]
     retention: Callable[[Env], Retention | None] = lambda _: None
-    beside: Callable[[str], Iterable[str]] = lambda _: ()
-    profiles: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
+    sidecars: Callable[[str], Iterable[str]] = lambda _: ()
+    watched_prefixes: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
 
 

@@ -109,9 +109,10 @@ def test_a_log_that_cannot_be_opened_is_counted_and_named(home):
     def refuse(path, resume):
         if path.endswith("one.scroll"):
             raise LogNotReadable(f"{path}: database is locked")
-        return scribe.scan(path, resume)
+        return known.scan(path, resume)
 
-    with patch.object(scribe, "SOURCE", replace(scribe.SOURCE, scan=refuse)), installed(POINT):
+    known = scribe.SOURCE
+    with patch.object(scribe, "SOURCE", replace(known, scan=refuse)), installed(POINT):
         found = of(home)
     assert (found.files, found.requests, found.problem_count) == (2, 3, 1)
     assert str(found.problems[0]) == f"{home}/.scribe/one.scroll unreadable database is locked"
@@ -206,4 +207,4 @@ def test_the_document(home):
         "due_within_7_days": 1,
         "problems": {"count": 1, "first": [found["problems"]["first"][0]]},
     }  # fmt: skip
-    assert "bad_number a negative count" in found["problems"]["first"][0]
+    assert "bad_number input: a negative count" in found["problems"]["first"][0]

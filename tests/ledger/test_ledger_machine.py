@@ -213,7 +213,7 @@ class Homes(RuleBasedStateMachine):
                 sessions = (replace(one, route=f"parser {number}") for one in found.sessions)
                 return replace(found, sessions=tuple(sessions))
 
-            return replace(source, parser=source.parser + number, scan=scan)
+            return replace(source, parser_version=source.parser_version + number, scan=scan)
 
         sources = tuple(map(renewed, all_sources()))
         with ExitStack() as stack:

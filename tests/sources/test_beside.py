@@ -33,7 +33,7 @@ def test_no_file_is_read_that_is_not_named(case, tmp_path, opened):
         if not isinstance(log, Log):
             continue
         logs = (log.path, *log.source.subagent_logs(log.path))
-        named = [os.path.abspath(path) for one in logs for path in (one, *log.source.beside(one))]
+        named = [os.path.abspath(path) for one in logs for path in (one, *log.source.sidecars(one))]
         opened.clear()
         try:
             log.source.scan(log.path, None)
@@ -54,7 +54,7 @@ def test_what_is_beside_is_never_the_log_itself(case, tmp_path):
     env = environment(case, build_home(case, tmp_path))
     for log in discover(env, all_sources()):
         if isinstance(log, Log):
-            beside = [os.path.abspath(path) for path in log.source.beside(log.path)]
+            beside = [os.path.abspath(path) for path in log.source.sidecars(log.path)]
             assert len(set(beside)) == len(beside)
             assert not [path for path in beside if os.path.abspath(log.path).startswith(path + os.sep)]
             assert os.path.abspath(log.path) not in beside
@@ -77,20 +77,20 @@ def test_a_session_above_its_storage_is_not_looked_for(tmp_path):
     described.parent.mkdir(parents=True)
     described.write_text('{"id": "ses_1", "parentID": "../../../../secret"}')
     (tmp_path / "secret.json").write_text("{}")
-    assert list(load_source("opencode").beside(str(message))) == [str(described)]
+    assert list(load_source("opencode").sidecars(str(message))) == [str(described)]
 
 
 @pytest.mark.parametrize("source", ["codex", "openclaw"])
 def test_a_new_profile_is_a_new_name(source, tmp_path):
     """Where places are looked for by name, the names are told."""
-    profiles = load_source(source).profiles({"HOME": str(tmp_path)})
+    profiles = load_source(source).watched_prefixes({"HOME": str(tmp_path)})
     assert (str(tmp_path), ".openclaw-") in list(profiles)
 
 
 def test_new_agents_of_openclaw_are_new_names(tmp_path):
     """Each may have a home of Codex."""
     (tmp_path / ".openclaw" / "agents" / "main").mkdir(parents=True)
-    told = list(load_source("codex").profiles({"HOME": str(tmp_path)}))
+    told = list(load_source("codex").watched_prefixes({"HOME": str(tmp_path)}))
     agents = str(tmp_path / ".openclaw" / "agents")
     assert (agents, "") in told
     assert (os.path.join(agents, "main", "agent"), "codex-home") in told

@@ -49,7 +49,7 @@ def test_projects_of_crush_are_found_by_their_list(tmp_path):
 
 def test_a_profile_of_hermes_that_is_new_is_noticed():
     """The folder of profiles is watched by name."""
-    assert list(load_source("hermes").profiles({"HOME": "/h"})) == [("/h/.hermes/profiles", "")]
+    assert list(load_source("hermes").watched_prefixes({"HOME": "/h"})) == [("/h/.hermes/profiles", "")]
 
 
 def events_of(case, tmp_path, session=None):
