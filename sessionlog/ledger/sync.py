@@ -283,8 +283,11 @@ class _Entry:
             self._book.connection.execute(_INSERT, values)
         if row is None or _is_another(row, scanned, job.path):
             self._new.append((job.source, job.path))
+        if row is not None and row[_AT["missing"]] == ELSEWHERE:
+            writer.move(file_id, counts=True)
         writer.enter(file_id, scanned.rows, anew=scanned.anew)
         if row is not None and row[_AT["missing"]]:
+            self._is_marked = True
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
         self._bytes += job.size

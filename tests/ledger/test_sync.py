@@ -409,3 +409,12 @@ def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fas
     settled = [ask_current(home.ledger, elsewhere, lambda book: book.query("SELECT 1", {})) for _ in range(2)]
     assert settled == [[(1,)]] * 2
     assert of_ledger(home, prices) == there
+
+
+def test_a_log_that_has_grown_while_it_was_elsewhere_counts_whole(home):
+    """What was read of it before, and what is read now."""
+    of_ledger(home, PRICES)
+    home.append(CLAUDE, [("answer", 7, 3)])
+    of_ledger(home, PRICES, env={**home.env, "CLAUDE_CONFIG_DIR": str(home.folder / "none")})
+    assert jobs_of(home)[CLAUDE].resume is not None
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
