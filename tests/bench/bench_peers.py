@@ -1,7 +1,7 @@
 """Print how fast and how rightly `sessionlog usage` and its peers read the same logs: ccusage, tokscale, duckdb.
 
     python tests/bench/bench_peers.py [--claude-megabytes 100] [--codex-megabytes 100] [--native-megabytes 100]
-        [--rounds 5] [--fast] [--sizes 100,1000] [--small-files 100000] [--homes FOLDER] [--no-peers] [--keep]
+        [--rounds 5] [--sizes 100,1000] [--small-files 100000] [--homes FOLDER] [--no-peers] [--keep]
 
 Logs with a known truth are generated with a fixed seed; the peers are installed into a temporary folder by npm and pip;
 all run in turn, round after round, in folders of their own, the logs in the page cache. A peer that cannot be installed
@@ -63,7 +63,6 @@ def _options():
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--zst", action="store_true", help="pack a share of Codex's rollouts, which no peer reads")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--fast", action="store_true", help="also ours from an environment with the extra [fast]")
     parser.add_argument("--ours", help="the sessionlog command to measure, in place of this Python's")
     parser.add_argument("--ccusage", help="a ccusage binary, in place of npm's")
     parser.add_argument("--no-peers", action="store_true", help="measure sessionlog alone")
@@ -72,7 +71,7 @@ def _options():
 
 
 def _compare(folder, options):
-    tools = install(folder, ours=options.ours, fast=options.fast, peers=not options.no_peers, ccusage=options.ccusage)
+    tools = install(folder, ours=options.ours, peers=not options.no_peers, ccusage=options.ccusage)
     asker = Asker(tools=tools, folder=folder)
     homes = options.homes and os.path.abspath(options.homes)
     homes = homes or make_homes(

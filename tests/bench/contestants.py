@@ -115,10 +115,10 @@ class Asker:
     def ours(
         self, home: str, source: str, *words: str, cold: bool = False, jobs: int = 0, narrow: bool = True
     ) -> list[Contestant]:
-        """Our usage report over a home, plain and `[fast]`; of one process if so wished and if that is known."""
+        """Our usage report over a home; of one process if so wished and if that is known."""
         env = {SOURCES[source][1]: home} if source in SOURCES else {"SESSIONLOG_DIR": home}
         words = (*(("--source", source) if narrow and source in SOURCES else ()), "--json", *words)
-        commands = {"ours": self.tools.ours} | ({"ours [fast]": self.tools.fast} if self.tools.fast else {})
+        commands = {"ours": self.tools.ours}
         if jobs:
             words = (*words, "--jobs", str(jobs))
             commands = {f"{name} --jobs {jobs}": command for name, command in commands.items()}

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.measure import ROOT
-
 CCUSAGE = "ccusage@20.0.24"
 TOKSCALE = "4.17.0"
 DUCKDB = "duckdb==2.0.0"
@@ -35,7 +33,6 @@ class Tools:
 
     Attributes:
         ours: The command of the sessionlog that is measured.
-        fast: The same from an environment with the extra `[fast]`.
         ccusage: Its native binary.
         tokscale: Its native binary.
         duckdb: A Python that has it.
@@ -44,7 +41,6 @@ class Tools:
     """
 
     ours: tuple[str, ...]
-    fast: tuple[str, ...] | None = None
     ccusage: str | None = None
     tokscale: str | None = None
     duckdb: str | None = None
@@ -52,21 +48,18 @@ class Tools:
     missing: list[str] = field(default_factory=list)
 
 
-def install(folder: str, *, ours: str | None, fast: bool, peers: bool, ccusage: str | None) -> Tools:
+def install(folder: str, *, ours: str | None, peers: bool, ccusage: str | None) -> Tools:
     """Find or install every tool.
 
     Args:
         folder: Where to install to.
         ours: Command of the sessionlog to measure; by default the one of this Python.
-        fast: Make an environment with the checkout and its extra `[fast]`.
         peers: Install the peers.
         ccusage: A binary to use in place of the registry's.
     """
     tools = Tools(ours=(ours,) if ours else _own_command(), ccusage=ccusage)
     said = subprocess.run([*tools.ours, "usage", "--help"], capture_output=True, text=True, env=_plain()).stdout
     tools.options = frozenset(word.strip(",[]") for word in said.split() if word.startswith("--"))
-    if fast:
-        tools.fast = _fast(folder, tools)
     if peers:
         if not ccusage:
             tools.ccusage = _npm(folder, tools, CCUSAGE, "@ccusage/ccusage-*/bin/ccusage*")
@@ -102,11 +95,6 @@ def _npm(folder: str, tools: Tools, package: str, binary: str) -> str | None:
         return None
     found[0].chmod(0o755)  # npm leaves this to the package's Node wrapper
     return str(found[0])
-
-
-def _fast(folder: str, tools: Tools) -> tuple[str, ...] | None:
-    python = _venv(folder, tools, "fast", ("-e", f"{ROOT}[fast]"), "stringzilla")
-    return (str(Path(python).with_name("sessionlog")),) if python else None
 
 
 def _venv(folder: str, tools: Tools, name: str, wanted: Sequence[str], module: str) -> str | None:
