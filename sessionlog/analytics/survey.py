@@ -56,6 +56,7 @@ class FoundSource:
         newest_ns: The latest.
         kept_days: After how many days the agent deletes its logs; None = it keeps them, or nothing is known.
         kept_by: The setting that says so.
+        caveat: What its logs do not hold.
         due: Logs that it will delete within a week.
         problem_count: Findings about its logs.
         problems: The first of them.
@@ -72,6 +73,7 @@ class FoundSource:
     newest_ns: int | None = None
     kept_days: int | None = None
     kept_by: str = ""
+    caveat: str = ""
     due: int = 0
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
@@ -90,6 +92,7 @@ class FoundSource:
             "newest": None if self.newest_ns is None else format_time(self.newest_ns),
             "kept_days": self.kept_days,
             "kept_by": self.kept_by or None,
+            "caveat": self.caveat or None,
             "due_within_7_days": self.due,
             "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:10]]},
         }
@@ -170,6 +173,7 @@ def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> F
         newest_ns=newest_ns,
         kept_days=None if kept is None else kept.days,
         kept_by="" if kept is None else kept.setting,
+        caveat=source.caveat,
         due=due,
         problem_count=count_of_problems,
         problems=tuple(problems[:MOST_NAMED]),

@@ -100,6 +100,8 @@ def _warnings(source: FoundSource, home: str) -> Iterator[Line]:
             f"! {name} deletes {what} within {DUE_DAYS} days: it keeps them for {source.kept_days} days ({kept})",
             "unfinished",
         )
+    if source.caveat:
+        yield Line(f"! {name}: {one_line(source.caveat, 160)}", "note")
     for problem in source.problems[:_PROBLEMS]:
         yield Line(f"✘ {name}: {one_line(home_path(str(problem), home), 200)}", "failed")
     if source.problem_count > _PROBLEMS:

@@ -189,4 +189,5 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
+    caveat="newer versions keep threads on Amp's servers; what is here is without usage then",
 )

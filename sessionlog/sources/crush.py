@@ -205,4 +205,5 @@ SOURCE = source(
     name_sessions=_names,
     is_apart=True,
     has_totals=True,
+    caveat="the costs of sessions are kept, but of their tokens only the last request's",
 )

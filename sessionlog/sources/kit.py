@@ -305,6 +305,7 @@ def source(
     retention: Callable[[Env], Retention | None] = lambda _: None,
     sidecars: Callable[[str], Iterable[str]] = lambda _: (),
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: (),
+    caveat: str = "",
 ) -> Source:
     """Make a source of its description.
 
@@ -337,6 +338,7 @@ def source(
         retention: env → how long logs are kept.
         sidecars: path → other files that a scan of this log reads.
         subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
+        caveat: What its logs do not hold, for a person.
 
     Raises:
         TypeError: `state` without `state_type`, which a later scan decodes it by.
@@ -367,6 +369,7 @@ def source(
         retention=retention,
         sidecars=sidecars,
         subagent_logs=subagent_logs,
+        caveat=caveat,
         watched_prefixes=lambda env: watched_prefixes(env, places),
     )
 

@@ -97,6 +97,7 @@ class Source:
         watched_prefixes: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for
             again when other names are there.
         subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
+        caveat: What its logs do not hold, for a person: counts, or those of newer versions; "" for nothing of note.
     """
 
     id: str
@@ -112,6 +113,7 @@ class Source:
     sidecars: Callable[[str], Iterable[str]] = lambda _: ()
     watched_prefixes: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

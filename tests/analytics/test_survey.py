@@ -204,7 +204,7 @@ def test_the_document(home):
         "source": "scribe", "title": "Scribe", "places": [{"path": f"{home}/.scribe", "exists": True}], "files": 2,
         "bytes": size, "sessions": 2, "requests": 3, "oldest": "2026-11-20T10:00:00.000000Z",
         "newest": "2026-11-20T10:01:02.000000Z", "kept_days": 10, "kept_by": "burn_after in ~/.scribe/ink.ini",
-        "due_within_7_days": 1,
+        "caveat": None, "due_within_7_days": 1,
         "problems": {"count": 1, "first": [found["problems"]["first"][0]]},
     }  # fmt: skip
     assert "bad_number input: a negative count" in found["problems"]["first"][0]

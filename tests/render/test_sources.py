@@ -117,6 +117,12 @@ def test_logs_that_go_soon_are_warned_of_with_the_setting():
     assert not any(line.startswith("!") for line in lines(SourceReport(sources=(found(files=1, kept_days=30),))))
 
 
+def test_what_an_agent_does_not_log_is_said_once_its_logs_are_there():
+    """A caveat below the table; none for an agent that has nothing here."""
+    report = SourceReport(sources=(found(files=1, caveat="tokens are not kept"), found("quill", caveat="no costs")))
+    assert [line for line in lines(report) if line.startswith("!")] == ["! scribe: tokens are not kept"]
+
+
 def test_the_first_findings_are_named_and_the_rest_counted():
     """Three of an agent are enough."""
     text = lines(REPORT)

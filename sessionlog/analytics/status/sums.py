@@ -64,8 +64,9 @@ class Found:
 
 
 def find_newest(query: Query, now_ns: int) -> list[Found]:
-    """Return the session with the newest event, if there is any."""
-    return _found(query, f"s.counted {_NEWEST} LIMIT 1", {}, now_ns)
+    """Return the session with the newest event, if there is any: one that counts, before one without any usage."""
+    order = _NEWEST.replace("ORDER BY ", "ORDER BY s.counted DESC, ")
+    return _found(query, f"1 {order} LIMIT 1", {}, now_ns)
 
 
 def find_named(query: Query, name: str, now_ns: int) -> list[Found]:
