@@ -181,7 +181,7 @@ def forget(
 
 PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
     "sync": (sync, "Bring it up to date now, and say what was read."),
-    "verify": (verify, "Compare it with the logs, and with checksums for logs that are gone."),
+    "verify": (verify, "Compare it with the logs, or with checksums where they are gone."),
     "rebuild": (rebuild, "Read all logs anew; keep those that are gone."),
     "backup": (backup, "Copy it into a new file."),
     "forget": (forget, "Forget logs that are gone."),

@@ -62,7 +62,7 @@ def test_what_is_beside_is_never_the_log_itself(case, tmp_path):
 
 def test_the_description_of_a_sub_agent_is_beside_its_log():
     """It may come later; a session's own log has none."""
-    beside = load_source("claude-code").beside
+    beside = load_source("claude-code").sidecars
     assert list(beside("/h/projects/-w/s/subagents/agent-a1.jsonl")) == [
         "/h/projects/-w/s/subagents/agent-a1.meta.json"
     ]
