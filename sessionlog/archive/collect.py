@@ -1,7 +1,7 @@
 """Collect: which files a log needs to be read, and what of each is kept.
 
 A log is a file, a folder of small files, or a database, which is kept as a snapshot of one moment. With it goes what
-its source reads beside it (`Source.sidecars`), if that is small: many logs share such files, and each keeps its own copy.
+its source reads beside it (`Source.sidecars`), if that is small: many logs share such files, each keeps its own copy.
 They may be an agent's settings, and lose the secrets that are known by their shapes. Nothing is ever opened but for
 reading.
 """
