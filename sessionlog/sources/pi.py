@@ -458,5 +458,5 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     name_sessions=_log_names,
     subagent_logs=_subagent_logs,
-    parser_version=2,
+    parser_version=3,
 )

@@ -163,5 +163,5 @@ SOURCE = source(
     finish=finish,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=2,
+    parser_version=3,
 )
