@@ -9,14 +9,15 @@ context), `user.message`, `assistant.turn_start`, `session.usage_record` (usage,
 Traps:
 
 - `inputTokens` contains what was read from and written to a cache, `outputTokens` the reasoning.
-- `session.shutdown` repeats the session's sums, and `session-store.db` the same requests: neither is added.
+- `session.shutdown` repeats the session's sums, and `session-store.db` the same requests: neither is added. Early
+  versions (1.0.30) have no usage records: there the sums of each process by model, `modelMetrics`, are all there is.
 - `apiCallId` is the response's id with its provider, so it names a response in all logs; a usage record comes before
   the words of its answer.
 - `cost` counts premium requests, not money. `modelProvider` is `other` for keys of one's own: then `providerType` says
   which protocol is spoken.
 - A request that was refused or interrupted has no usage record; `session.error` is a failed one.
 
-Seen: 1.0.102 (November 2026).
+Seen: 1.0.30 and 1.0.102 (November 2026).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.kit import (
     SUB_AGENT,
     At,
@@ -36,8 +38,11 @@ from sessionlog.sources.kit import (
     Session,
     Status,
     Step,
+    Text,
+    Tokens,
     ToolCall,
     ToolResult,
+    Totals,
     first_of,
     folder,
     json_lines,
@@ -64,9 +69,17 @@ class Row(Struct, rename="camel"):
 
 
 class State(Struct):
-    """Whose rows came last: "" for the session's own agent, else a sub-agent's id."""
+    """What is known of a log from row to row.
+
+    Attributes:
+        thread: Whose rows came last: "" for the session's own agent, else a sub-agent's id.
+        has_records: There was a usage record.
+        used: Model → what the processes that have ended used, in a log without usage records.
+    """
 
     thread: str = ""
+    has_records: bool = False
+    used: dict[str, TokenUsage] = {}
 
 
 def steps(row: Row, state: State) -> Iterator[Step]:
@@ -93,12 +106,11 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         case "assistant.turn_start":
             yield Request(time)
         case "session.usage_record":
+            state.has_records = True
             yield _response(time, mapping(data.get("usage")))
         case "assistant.message":
-            answer = text(data.get("content"))
-            yield Response(
-                time=time, key=name(data.get("apiCallId")), text=answer, reasoning=text(data.get("reasoningText"))
-            )
+            answer, thoughts, key = (text(data.get(field)) for field in ("content", "reasoningText", "apiCallId"))
+            yield Response(time=time, key=key, text=answer, reasoning=thoughts) if key else Text(time, answer, thoughts)
             yield Status(time, None if data.get("toolRequests") else "success")
         case "tool.execution_start":
             tool = name(data.get("mcpToolName")) or name(data.get("toolName"))
@@ -111,10 +123,32 @@ def steps(row: Row, state: State) -> Iterator[Step]:
             yield ToolResult(time, name(data.get("toolCallId")), output, failed=data.get("success") is False)
         case "session.error":
             yield Response(time=time, failed=True, error=text(data.get("message")) or "failed")
+        case "session.shutdown" if not state.has_records:
+            yield At(time)
+            yield from _totals(time, mapping(data.get("modelMetrics")), state)
         case "abort":
             yield Status(time, "cancelled")
         case _:
             yield At(time)
+
+
+def _totals(time: int | None, metrics: Mapping[str, Any], state: State) -> Iterator[Totals]:
+    """What all processes up to now have used; each tells its own sums."""
+    for model, sums in metrics.items():
+        counts = _tokens(mapping(sums).get("usage"))
+        if counts is None:
+            continue
+        asked, _ = read_count(mapping(mapping(sums).get("requests")).get("count"))
+        used = state.used[model] = state.used.get(model, TokenUsage()) + counts.usage
+        found = Tokens(used, counts.issues)
+        yield Totals(time=time, tokens=found, model=model, requests=asked, scope=model)
+
+
+def _tokens(usage: Any) -> Tokens | None:
+    return tokens(
+        usage, input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
+        cache_write="cacheWriteTokens", reasoning="reasoningTokens", is_inclusive=True,
+    )  # fmt: skip
 
 
 def _response(time: int | None, usage: Mapping[str, Any]) -> Response:
@@ -122,10 +156,7 @@ def _response(time: int | None, usage: Mapping[str, Any]) -> Response:
     return Response(
         time=time,
         key=name(usage.get("apiCallId")) or name(mapping(usage.get("accounting")).get("usageId")),
-        tokens=tokens(
-            usage, input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
-            cache_write="cacheWriteTokens", reasoning="reasoningTokens", is_inclusive=True,
-        ),
+        tokens=_tokens(usage),
         provider=provider if provider not in {"", "other"} else name(usage.get("providerType")),
         model=name(usage.get("model")),
         latency_ms=read_duration(usage.get("duration")),
@@ -154,5 +185,7 @@ SOURCE = source(
     state=lambda _: State(),
     state_type=State,
     is_row=_is_row,
+    has_totals=True,
+    parser_version=2,
     session_of=_session_of,
 )

@@ -21,6 +21,8 @@ the answer began. The system prompt is a message with `sections`. Traps:
   message (local servers number their answers anew every day), else entry id, time and tokens. What is older than a
   fork's header was copied.
 - Every branch of the tree was billed; the file's order is the order in which things happened.
+- Up to 0.55 the input of Google's APIs includes the cache: there `totalTokens` is input and output alone. The output
+  of `openai-completions` has the reasoning twice then, which no field shows.
 - `cost.total` 0 means unknown.
 - A `toolResult` may carry `usage` of its own: what the tool asked other models.
 - A session is named by its file; header ids are the same.
@@ -33,6 +35,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -281,7 +284,7 @@ def _message(
 def _answer(
     row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
 ) -> Iterator[Step]:
-    counts, cost_nano = _counts({} if message.usage is None else message.usage)
+    counts, cost_nano = _counts({} if message.usage is None else message.usage, text(message.api))
     chat.provider, chat.model = name(message.provider) or chat.provider, name(message.model) or chat.model
     key = key_of(row, message, counts.usage)
     parts = _parts(message.content)
@@ -338,17 +341,22 @@ def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, too
     yield Session(thread="", agent=chat.agent)
 
 
-def _counts(usage: Any) -> tuple[Tokens, int | None]:
+def _counts(usage: Any, api: str = "") -> tuple[Tokens, int | None]:
     """The tokens and the recorded cost, in which 0 stands for no known price."""
-    counts = tokens(
+    data = mapping(usage)
+    read = partial(
+        tokens,
         usage,
         input="input",
         output="output",
         cache_read="cacheRead",
         cache_write="cacheWrite",
         cache_write_1h="cacheWrite1h",
-        reasoning="reasoningTokens" if "reasoningTokens" in mapping(usage) else "reasoning",
+        reasoning="reasoningTokens" if "reasoningTokens" in data else "reasoning",
     )
+    counts = read()
+    if api.startswith("google") and counts and counts.usage.input + counts.usage.output == data.get("totalTokens"):
+        counts = read(is_inclusive=True)
     cost_nano, issues = cost(mapping(mapping(usage).get("cost")).get("total"))
     assert counts is not None
     return Tokens(counts.usage, counts.issues + issues), cost_nano or None
@@ -450,5 +458,5 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     name_sessions=_log_names,
     subagent_logs=_subagent_logs,
-    parser_version=2,
+    parser_version=3,
 )

@@ -98,3 +98,11 @@ def test_cached_and_written_tokens_leave_the_input():
     """The input of the log includes both."""
     usage = TokenUsage(input=10, cache_read=60, cache_write=30, output=9, reasoning=4)
     assert tokens_of((100, 60, 9, 4, 30)).usage == usage
+
+
+def test_a_process_that_resumes_a_thread_counts_from_nothing():
+    """Its first total is the share; the first total of the process before is only a late row."""
+    first = (6000, 5000, 100, 0, 0)
+    for resumed in ((6200, 5200, 110, 0, 0), (20_000, 15_000, 900, 0, 0)):
+        assert advance((12_050, 10_100, 205, 0, 0), resumed, resumed, first=first) == (resumed, resumed)
+    assert advance((6100, 5000, 110, 0, 0), first, first, first=first) == ((6100, 5000, 110, 0, 0), None)

@@ -12,7 +12,9 @@ stream_error, mcp_tool_call_end, item_completed, …), `token_usage_record`, `co
 `{"id", "timestamp", "git"}` and bare items, without counts, times and ends.
 
 Traps:
-- Counters are running totals and are repeated; see `rows`. Input includes cached tokens, output reasoning.
+- Counters are running totals and are repeated; see `rows`. Input includes cached tokens, output reasoning. Up to
+  0.64 a process that resumes a thread counts from nothing again (0.64 even with each turn, or request): a total that
+  is its own share begins a new sum.
 - Since 0.140 a counter comes after the outputs of the tools that its response called. Since 0.160 a
   `token_usage_record` holds the same use at once: it counts, and the counter only what no record held.
 - Forks and sub-agents begin with their parent's rows, under new times or their own; see `rollout`. Copies with their
@@ -162,5 +164,5 @@ SOURCE = source(
     finish=finish,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=2,
+    parser_version=3,
 )

@@ -113,6 +113,7 @@ class State(Struct):
         window: The size of its context window.
         cwd: The working folder now.
         counter: The thread's total.
+        first: The total with which the process began that counts it.
         pending: What usage records since the last counter hold.
         echoes: Prompts that were logged as items and not yet as events; below 0 the other way round.
         prompted_ns: The last prompt.
@@ -137,6 +138,7 @@ class State(Struct):
     window: int = 0
     cwd: str = ""
     counter: Vector | None = None
+    first: Vector | None = None
     pending: Vector = NOTHING
     echoes: int = 0
     prompted_ns: int = 0
@@ -457,7 +459,9 @@ def _counted(event: Payload, info: Info, time: Time, owner: str, state: State) -
         return () if owner else (At(time),)
     last, more = read_vector(info.last_token_usage)
     issues += more
-    state.counter, used = advance(state.counter, total, last, inherits=state.inherits)
+    state.counter, used = advance(state.counter, total, last, first=state.first, inherits=state.inherits)
+    if used is not None and used == total:
+        state.first = total
     if used is not None and state.pending != NOTHING:  # usage records have given that
         used = tuple(max(0, count) for count in plus(used, state.pending, -1))
         state.pending = NOTHING

@@ -160,7 +160,12 @@ def read_vector(data: Raw, before: Vector | None = None) -> tuple[Vector | None,
 
 
 def advance(
-    before: Vector | None, total: Vector | None, last: Vector | None, *, inherits: bool = False
+    before: Vector | None,
+    total: Vector | None,
+    last: Vector | None,
+    *,
+    first: Vector | None = None,
+    inherits: bool = False,
 ) -> tuple[Vector | None, Vector | None]:
     """Move a thread's counter on by one row.
 
@@ -168,6 +173,7 @@ def advance(
         before: The total before; None at the thread's start.
         total: The row's total.
         last: The row's share of the last response.
+        first: The first total of the process that counts.
         inherits: The thread may have begun with its parent's total.
 
     Returns:
@@ -180,6 +186,8 @@ def advance(
     if before is None:
         used = last if inherits and last is not None else total
         return total, used if any(used) else None
+    if total == last and total not in (before, first, NOTHING):
+        return total, total  # a process that resumed the thread counts from nothing
     used = plus(total, before, -1)
     if min(used) >= 0:
         return total, used if any(used) else None
