@@ -351,7 +351,7 @@ def test_a_host_that_closes_all_descriptors(tmp_path):
         log = open_logger(tmp_path)
         acknowledged = emit_many(log, range(3))
         closed = set()
-        for fd in range(3, 256):
+        for fd in map(int, os.listdir("/proc/self/fd")):
             try:
                 if os.readlink(f"/proc/self/fd/{fd}").startswith(str(tmp_path)):
                     os.close(fd)
