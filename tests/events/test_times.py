@@ -1,5 +1,6 @@
 """RFC 3339 text ↔ integer nanoseconds."""
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -102,6 +103,16 @@ def test_what_is_finer_than_a_microsecond_is_cut_downwards(time_ns):
     """Writing never moves an instant forward, before 1970 neither."""
     written = parse_time(format_time(time_ns))
     assert 0 <= time_ns - written < 1000
+
+
+@FAST
+@given(rest=st.text("0123456789١²_.Z", max_size=12) | st.from_regex(r"[0-9]{1,12}Z", fullmatch=True))
+def test_a_fraction_of_a_second_that_was_read_before(rest):
+    """Up to nine digits count, further ones are cut, and nothing else is a fraction."""
+    assert parse_time("2026-11-21T12:00:00.5Z") == NOON + SECOND // 2
+    match = re.fullmatch(r"([0-9]+)Z", rest)
+    expected = None if match is None else NOON + int(match[1][:9].ljust(9, "0"))
+    assert parse_time(f"2026-11-21T12:00:00.{rest}") == expected
 
 
 @FAST
