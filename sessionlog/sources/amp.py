@@ -27,8 +27,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.errors import Problem
 from sessionlog.sources.kit import (
     UNKNOWN,
     At,
@@ -43,7 +42,7 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     parts_of,
-    read_json,
+    read_document,
     read_time,
     source,
     stem_of,
@@ -53,7 +52,6 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 
-_LARGEST = 256 << 20
 _MAKERS = (("claude", "anthropic"), ("gpt-", "openai"), ("gemini", "google"), ("grok", "xai"))
 _OUTPUTS = ("output", "content", "diff")
 
@@ -79,12 +77,9 @@ def _read(path: str) -> Iterator[Row | Problem]:
     Raises:
         LogNotReadable: It cannot be opened.
     """
-    content = files.read_small(path, _LARGEST)
-    if content is None:
-        raise LogNotReadable(f"{path}: no such file")
-    thread = read_json(content)
-    if not isinstance(thread, dict):
-        yield Problem(path=path, line=0, offset=0, kind="not_json", detail="the thread is no JSON object")
+    thread = read_document(path)
+    if isinstance(thread, Problem):
+        yield thread
         return
     found = mapping(thread.get("usageLedger")).get("events")
     events = [mapping(event) for event in found] if isinstance(found, list) else []

@@ -27,8 +27,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -46,7 +44,8 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     parts_of,
-    read_json,
+    read_document,
+    read_object,
     read_time,
     source,
     text,
@@ -55,7 +54,6 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 
-_LARGEST = 256 << 20
 _WRAPPED = re.compile(r"\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.DOTALL)
 _STATUS = {"completed": "success", "failed": "error", "cancelled": "cancelled", "aborted": "cancelled"}
 
@@ -82,12 +80,9 @@ def _read(path: str) -> Iterator[Row | Problem]:
     Raises:
         LogNotReadable: It cannot be opened.
     """
-    content = files.read_small(path, _LARGEST)
-    if content is None:
-        raise LogNotReadable(f"{path}: no such file")
-    document = read_json(content)
-    if not isinstance(document, dict):
-        yield Problem(path=path, line=0, offset=0, kind="not_json", detail="the document is no JSON object")
+    document = read_document(path)
+    if isinstance(document, Problem):
+        yield document
         return
     messages = document.pop("messages", None)
     yield Row(document, is_document=True)
@@ -97,11 +92,7 @@ def _read(path: str) -> Iterator[Row | Problem]:
 
 def _begin(path: str) -> State:
     session = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    try:
-        facts = mapping(read_json(files.read_small(_facts_file(path)) or b"null"))
-    except (LogNotReadable, OSError):
-        facts = {}
-    return State(path, session, dict(facts))
+    return State(path, session, dict(read_object(_facts_file(path))))
 
 
 def _facts_file(path: str) -> str:

@@ -25,10 +25,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.errors import Problem
 from sessionlog.reader.walk import walk_files
-from sessionlog.sources.databases import Database, has_columns, root_of
+from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -45,7 +44,7 @@ from sessionlog.sources.kit import (
     first_of,
     mapping,
     name,
-    read_json,
+    read_object,
     read_time,
     source,
     stem_of,
@@ -94,10 +93,7 @@ def _list_logs(place: str) -> Iterator[str | Problem]:
         yield from walk_files([place], lambda name: name == "crush.db")
         return
     yield registry
-    try:
-        listed = mapping(read_json(files.read_small(registry) or b"null")).get("projects")
-    except (LogNotReadable, OSError):
-        return
+    listed = read_object(registry).get("projects")
     databases: dict[str, str] = {}
     for project in map(mapping, listed if isinstance(listed, list) else ()):
         path = os.path.join(text(project.get("path")), text(project.get("data_dir")) or ".crush", "crush.db")
@@ -113,15 +109,15 @@ def _read(path: str) -> Iterator[Row | Problem]:
     data = os.path.dirname(os.path.abspath(path))
     project = os.path.dirname(data) if os.path.basename(data).startswith(".") else data
     with Database(path) as database:
-        rows = database.select("sessions", _SESSION, "ORDER BY created_at, rowid")
-        sessions = {str(values[0]): dict(zip(_SESSION, values, strict=True)) for values in rows}
+        rows = database.records("sessions", _SESSION, "ORDER BY created_at, rowid")
+        sessions = {str(session["id"]): session for session in rows}
         parents = {session_id: name(session["parent_session_id"]) for session_id, session in sessions.items()}
         for session_id, session in sessions.items():
             root = root_of(session_id, parents)
             yield Row("session", session, root, project)
             order = "WHERE session_id = ? ORDER BY created_at, rowid"
-            for cells in database.select("messages", _MESSAGE, order, session_id):
-                yield Row("message", dict(zip(_MESSAGE, cells, strict=True)), root, project)
+            for message in database.records("messages", _MESSAGE, order, session_id):
+                yield Row("message", message, root, project)
             if root == session_id:
                 yield Row("cost", session, root, project)
         yield from database.problems()
@@ -187,7 +183,7 @@ def _names(path: str) -> list[str]:
     with Database(path) as database:
         rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, rowid")
         parents = {str(session_id): name(parent) for session_id, parent in rows}
-    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+    return roots_of(parents)
 
 
 SOURCE = source(

@@ -8,7 +8,7 @@ raises. A database is opened as `reader.database` does it: read-only, without le
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -93,6 +93,11 @@ class Database:
             cells = ", ".join(name if name in have else "NULL" for name in names)
             yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values, has_blobs=has_blobs)  # noqa: S608 - names of the source's own
 
+    def records(self, table: str, names: Sequence[str], rest: str = "", *values: Any) -> Iterator[dict[str, Any]]:
+        """Yield what `select` yields, by the names of the columns."""
+        for cells in self.select(table, names, rest, *values):
+            yield dict(zip(names, cells, strict=True))
+
     def decode(self, typed: Typed[T], value: Any, place: str) -> T | None:
         """Return a column's JSON object by type; None for what is none, which is noted with its place."""
         found = decode_object(typed, value)
@@ -148,3 +153,8 @@ def root_of(session_id: str, parents: Mapping[str, str]) -> str:
         seen.add(parent)
         session_id = parent
     return session_id
+
+
+def roots_of(parents: Mapping[str, str]) -> list[str]:
+    """Return the sessions at the top of these, each once, in their order."""
+    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))

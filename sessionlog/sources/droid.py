@@ -26,8 +26,6 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable
 from sessionlog.sources.kit import (
     UNKNOWN,
     At,
@@ -42,10 +40,9 @@ from sessionlog.sources.kit import (
     first_of,
     folder,
     json_lines,
-    mapping,
     name,
     parts_of,
-    read_json,
+    read_object,
     read_time,
     source,
     text,
@@ -165,10 +162,7 @@ def _finish(state: State) -> Iterator[Step]:
 
 
 def _begin(path: str) -> State:
-    try:
-        return State(dict(mapping(read_json(files.read_small(_settings_file(path)) or b"null"))))
-    except (LogNotReadable, OSError):
-        return State({})
+    return State(dict(read_object(_settings_file(path))))
 
 
 def _settings_file(path: str) -> str:

@@ -29,7 +29,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog.errors import Problem
-from sessionlog.sources.databases import Database, has_columns, root_of
+from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -108,7 +108,7 @@ def _read(path: str) -> Iterator[Row | Problem]:
     with Database(path) as database:
         sessions = {
             str(values["id"]): Cells("sessions", values, _time(values["created_at"]))
-            for values in _rows(database, "sessions", _SESSION, "ORDER BY created_at, id")
+            for values in database.records("sessions", _SESSION, "ORDER BY created_at, id")
         }
         parents = {session_id: name(session.values["parent_session_id"]) for session_id, session in sessions.items()}
         for session_id, session in sessions.items():
@@ -122,14 +122,9 @@ def _read(path: str) -> Iterator[Row | Problem]:
         yield from database.problems()
 
 
-def _rows(database: Database, table: str, names: tuple[str, ...], rest: str, *values: Any) -> Iterator[dict[str, Any]]:
-    for cells in database.select(table, names, rest, *values):
-        yield dict(zip(names, cells, strict=True))
-
-
 def _cells(database: Database, table: str, names: tuple[str, ...], session_id: str) -> Iterator[Cells]:
     order = "WHERE session_id = ? ORDER BY created_timestamp, id"
-    for values in _rows(database, table, names, order, session_id):
+    for values in database.records(table, names, order, session_id):
         yield Cells(table, values, _time(values["created_timestamp"]))
 
 
@@ -242,7 +237,7 @@ def _names(path: str) -> list[str]:
     with Database(path) as database:
         rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, id")
         parents = {str(session_id): name(parent) for session_id, parent in rows}
-    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+    return roots_of(parents)
 
 
 def _time(value: Any) -> int | None:

@@ -27,8 +27,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog import files
-from sessionlog.errors import LogNotReadable
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -48,7 +46,7 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     read_duration,
-    read_json,
+    read_object,
     read_time,
     source,
     text,
@@ -96,10 +94,7 @@ class State(Struct):
 
 def _begin(path: str) -> State:
     directory = os.path.dirname(os.path.abspath(path))
-    try:
-        summary = dict(mapping(read_json(files.read_small(os.path.join(directory, "summary.json")) or b"null")))
-    except (LogNotReadable, OSError):
-        summary = {}
+    summary = dict(read_object(os.path.join(directory, "summary.json")))
     state = State(os.path.basename(directory), summary, read_time(summary.get("forked_at")) or 0)
     state.is_subagent = text(summary.get("session_kind")).startswith("subagent")
     return state

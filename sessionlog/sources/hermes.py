@@ -29,7 +29,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog.errors import Problem
-from sessionlog.sources.databases import Database, has_columns, root_of
+from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -103,18 +103,16 @@ _CALLS = Typed(list[Call])
 def _read(path: str) -> Iterator[Row | Problem]:
     """Yield the sessions of a profile, each with its messages and sums."""
     with Database(path) as database:
-        rows = database.select("sessions", _SESSION, "ORDER BY started_at, id")
-        sessions = {str(values[0]): dict(zip(_SESSION, values, strict=True)) for values in rows}
+        rows = database.records("sessions", _SESSION, "ORDER BY started_at, id")
+        sessions = {str(session["id"]): session for session in rows}
         parents = {session_id: _parent(session) for session_id, session in sessions.items()}
         for session_id, session in sessions.items():
             root = root_of(session_id, parents)
             yield Row("sessions", session, root)
-            for cells in database.select(
-                "messages", _MESSAGE, "WHERE session_id = ? ORDER BY timestamp, id", session_id
-            ):
-                yield Row("messages", dict(zip(_MESSAGE, cells, strict=True)), root)
-            found = database.select("session_model_usage", _PART, "WHERE session_id = ?", session_id)
-            parts = [dict(zip(_PART, cells, strict=True)) for cells in found]
+            order = "WHERE session_id = ? ORDER BY timestamp, id"
+            for message in database.records("messages", _MESSAGE, order, session_id):
+                yield Row("messages", message, root)
+            parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session_id))
             yield from (Row("part", part, root) for part in parts if text(part["task"]) in _IN_THE_SUM)
             yield Row("end", session, root)
             yield from (Row("part", part, root) for part in parts if text(part["task"]) not in _IN_THE_SUM)
@@ -223,9 +221,9 @@ def _totals(values: Mapping[str, Any], time: int | None, *, scope: str) -> Total
 def _names(path: str) -> list[str]:
     names = ("id", "parent_session_id", "model_config", "source")
     with Database(path) as database:
-        rows = database.select("sessions", names, "ORDER BY started_at, id")
-        parents = {str(values[0]): _parent(dict(zip(names, values, strict=True))) for values in rows}
-    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+        rows = database.records("sessions", names, "ORDER BY started_at, id")
+        parents = {str(session["id"]): _parent(session) for session in rows}
+    return roots_of(parents)
 
 
 SOURCE = source(

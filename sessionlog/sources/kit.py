@@ -107,9 +107,11 @@ __all__ = [
     "measure",
     "name",
     "parts_of",
+    "read_document",
     "read_duration",
     "read_head",
     "read_json",
+    "read_object",
     "read_sidecar",
     "read_time",
     "reasoning_of",
@@ -131,6 +133,7 @@ SUB_AGENT = "sub-agent"
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 24
+_LARGEST_DOCUMENT = 256 << 20
 
 
 class NoState(Struct):
@@ -154,6 +157,26 @@ def read_sidecar(path: str) -> bytes:
         return files.read_small(path, _LARGEST_SIDECAR) or b""
     except (LogNotReadable, OSError, ValueError):
         return b""
+
+
+def read_object(path: str) -> Mapping[str, Any]:
+    """Return the JSON object in a small file beside a log; an empty one when it is missing or cannot be read."""
+    return mapping(read_json(read_sidecar(path)))
+
+
+def read_document(path: str) -> dict[str, Any] | Problem:
+    """Return the JSON object that a log is as a whole, or what is wrong with it.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+    """
+    content = files.read_small(path, _LARGEST_DOCUMENT)
+    if content is None:
+        raise LogNotReadable(f"{path}: no such file")
+    document = read_json(content)
+    if isinstance(document, dict):
+        return document
+    return Problem(path=path, line=0, offset=0, kind="not_json", detail="it is no JSON object")
 
 
 class Lines(Protocol):
