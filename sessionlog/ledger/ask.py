@@ -117,7 +117,7 @@ def refresh(
     """
     env = os.environ if env is None else env
     changed = None
-    if trusting and book.said("prices") == book.prices.fingerprint:
+    if trusting and book.meta("prices") == book.prices.fingerprint:
         changed = changed_logs(book.connection, env, most=_FEW)
     if changed == []:
         return None
@@ -130,7 +130,7 @@ def refresh(
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-    if book.said("synced") is None:
+    if book.meta("synced") is None:
         raise LedgerUnusable("another sessionlog is reading the logs into it for the first time")
     book.notes.append(BUSY)
     return None
@@ -143,7 +143,7 @@ def read_changed(path: str, changed: Sequence[ChangedLog]) -> sqlite3.Connection
     """
     book = open_ledger(path, PriceBook.load())
     try:
-        if book.said("prices") == book.prices.fingerprint:
+        if book.meta("prices") == book.prices.fingerprint:
             _read_again(book, changed, scan_here, None)
             book.connection.execute("BEGIN")
             return book.detach()

@@ -116,7 +116,7 @@ class Book(ReadBook):
 
     def reconcile_all(self) -> None:
         """Compute all that is derived anew, costs included if they are of this book's prices."""
-        if self.said("prices") == self.prices.fingerprint:
+        if self.meta("prices") == self.prices.fingerprint:
             self._writer().reprice()
         else:
             self._writer().touch_all()
@@ -139,7 +139,7 @@ class Book(ReadBook):
     def reprice(self, prices: PriceBook) -> None:
         """Estimate everything anew, unless that is what was done last."""
         self.prices = prices
-        before = self.said("prices")
+        before = self.meta("prices")
         if before != prices.fingerprint:
             if before is not None:
                 self._writer().reprice()
@@ -169,7 +169,7 @@ class Book(ReadBook):
         return [file_id for (file_id,) in rows]
 
     def say(self, name: str, value: str) -> None:
-        """Write down what the book says of itself."""
+        """Write a value into the table `meta`."""
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def note(self, problems: Problems) -> None:

@@ -49,7 +49,7 @@ class Difference:
         source: The session's source.
         session: Its id.
         column: What differs.
-        ledger: What the ledger says; None for nothing.
+        ledger: The ledger's value; None for nothing.
         logs: What it should say: what the logs give, or what is computed anew.
     """
 
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare_books(kept: Book, scanned: Book) -> Comparison:
-    """Compare what a ledger says of the logs that are there with what a scan of them gave."""
+    """Compare a ledger with a scan of the logs that are there."""
     ours, theirs = _told(kept), _told(scanned)
     changed = _changed(kept, scanned)
     found: list[Difference] = []
@@ -92,15 +92,15 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
 
 
 def _told(book: Book) -> dict[Name, dict[str, Any]]:
-    said: dict[Name, dict[str, Any]] = defaultdict(dict)
+    found: dict[Name, dict[str, Any]] = defaultdict(dict)
     for sql in (_RECORDS, _CALLS, _FACTS):
         rows = book.query(sql, {})
         columns = _columns(book, sql)
         for row in rows:
-            said[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
+            found[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
     for *name, model in book.query(_MODELS, {}):
-        said[name[0], name[1], name[2]].setdefault("models", []).append(model)
-    return said
+        found[name[0], name[1], name[2]].setdefault("models", []).append(model)
+    return found
 
 
 def _columns(book: Book, sql: str) -> list[str]:
@@ -136,9 +136,9 @@ def _changed(kept: Book, scanned: Book) -> set[Name]:
             looks[path].append(found)
     return {
         name
-        for path, said in names.items()
+        for path, facts in names.items()
         if path in unreadable or any(not look[-1] for look in looks[path]) or len(set(looks[path])) > 1
-        for name in said
+        for name in facts
     }
 
 

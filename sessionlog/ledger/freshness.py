@@ -1,7 +1,7 @@
 """Freshness: whether a ledger still is what a sync would make of it, known without listing logs or loading sources.
 
 A sync writes down the environment variables that it asked for, the folders that it went through with their mtimes, and
-the places where nothing was. While all of that is as it was no log is new or gone, and one stat tells of each log
+the places where nothing was. While all of that is as it was no log is new or gone, and one stat shows for each log
 whether it has grown. A folder that changed a moment ago is not trusted, for a second change may not show.
 """
 

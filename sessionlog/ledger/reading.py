@@ -49,10 +49,10 @@ class ReadBook:
     @property
     def priced_from(self) -> str:
         """Which prices estimates come from, for a footer."""
-        return self.said("priced_from") or ""
+        return self.meta("priced_from") or ""
 
-    def said(self, name: str) -> str | None:
-        """Return what the book says of itself by that name."""
+    def meta(self, name: str) -> str | None:
+        """Return a value of the table `meta`; None where there is none of that name."""
         row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 

@@ -150,7 +150,7 @@ def _facts(text: Any) -> ScannedSession | None:
 
 
 def _session(row: Row) -> ScannedSession | None:
-    """What the logs of a session said of it together: where the facts of one of them are lost these stand for them."""
+    """The facts of a session from all its logs together: they replace those of a log whose own are lost."""
     known = dict(zip(SESSION, row, strict=True))
     fields = {name: known[name] for name in SESSION if name in ScannedSession.__slots__}
     try:

@@ -118,11 +118,11 @@ def summarise_ledger(path: str) -> Summary:
 
 def _summary(path: str, connection: sqlite3.Connection) -> Summary:
     ask = connection.execute
-    said = dict(ask("SELECT name, value FROM meta"))
+    meta = dict(ask("SELECT name, value FROM meta"))
     [(version,)] = ask("PRAGMA user_version")
     [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM quarter_hours")
     [(calls,)] = ask("SELECT COUNT(*) FROM calls WHERE counts")
-    synced = str(said.get("synced", ""))
+    synced = str(meta.get("synced", ""))
     return Summary(
         path=path,
         exists=True,
@@ -132,7 +132,7 @@ def _summary(path: str, connection: sqlite3.Connection) -> Summary:
         oldest_ns=oldest,
         newest_ns=newest,
         synced_ns=int(synced) if synced.isdecimal() else None,
-        priced_from=str(said.get("priced_from", "")),
+        priced_from=str(meta.get("priced_from", "")),
         sources=_sources(connection),
     )
 

@@ -255,7 +255,7 @@ class _Entry:
     def _open(self) -> Writer:
         if self._writer is None:
             self._book.connection.execute("BEGIN IMMEDIATE")
-            if self._book.said("prices") not in {None, self._book.prices.fingerprint}:
+            if self._book.meta("prices") not in {None, self._book.prices.fingerprint}:
                 self._book.connection.execute("ROLLBACK")
                 raise LedgerBusy  # somebody priced all of it anew meanwhile, and one book has one price list
             if self._paused is None:
@@ -292,7 +292,7 @@ class _Entry:
         self._keep_state(file_id, scanned)
         self._bytes += job.size
         if self._bytes > BATCH:
-            if writer.is_first and self._book.said("synced") is None:
+            if writer.is_first and self._book.meta("synced") is None:
                 self._pause(writer)
             else:
                 self.commit()

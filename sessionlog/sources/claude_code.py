@@ -245,7 +245,7 @@ class State(Struct):
         is_part: The log is a sub-agent's.
         is_id: The log's name is a session's id, so rows of another session are copies.
         kind: The kind of sub-agent, as the file beside the log has it.
-        head: What the last row said of itself; most rows of a log say the same.
+        head: The facts of the last row; most rows of a log have the same.
         began: The time of the `queue-operation` that the log begins with, else 0: what is older is copied.
         is_old: The last row is older than that.
         is_copy: The last row was copied from another session.
@@ -257,7 +257,7 @@ class State(Struct):
         usage: Its tokens.
         logged: The last token counts as they were logged.
         counts: As they were read.
-        visible: Bytes of what it said so far, while its count of output is a placeholder.
+        visible: Bytes of its text so far, while its count of output is a placeholder.
         used: What the responses before it used since the last `cost-state`.
         total: What that summed up; None before the first one.
         compacted: (uuid, time) of a compaction since then.
@@ -431,7 +431,7 @@ def _add_up(key: str, usage: TokenUsage, state: State) -> None:
 
 
 def _size(text: Content, calls: list[Block]) -> int:
-    """Bytes of what an answer says visibly."""
+    """Bytes of the visible text of an answer."""
     size = measure(text) if text is not None else 0
     for block in calls:
         size += memoryview(block.input).nbytes
@@ -649,7 +649,7 @@ def _is_journal(path: str) -> bool:
 
 
 def _recognises(path: str, head: bytes) -> bool:
-    """Tell a transcript by its first rows: only Claude Code says of each row whether it is a sidechain."""
+    """Recognise a transcript by its first rows: only Claude Code marks each row as a sidechain or not."""
     if _is_journal(path):
         return False
     for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n", _HEAD_ROWS)[:_HEAD_ROWS]:

@@ -133,7 +133,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
 
 
 def _totals(time: int | None, metrics: Mapping[str, Any], state: State) -> Iterator[Totals]:
-    """What all processes up to now have used; each tells its own sums."""
+    """What all processes up to now have used; each logs its own sums."""
     for model, sums in metrics.items():
         counts = _tokens(mapping(sums).get("usage"))
         if counts is None:

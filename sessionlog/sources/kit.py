@@ -176,7 +176,7 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     document = read_json(content)
     if isinstance(document, dict):
         return document
-    return Problem(path=path, line=0, offset=0, kind="not_json", detail="it is no JSON object")
+    return Problem(path=path, line=0, offset=0, kind="not_json", detail="the file is no JSON object")
 
 
 class Lines(Protocol):
@@ -288,7 +288,7 @@ def whole_log(
 
 
 def either(is_first: Callable[[str], bool], first: LogFormat[Any], other: LogFormat[Any]) -> LogFormat[Any]:
-    """Describe logs of two formats, which a function of the path tells apart."""
+    """Describe logs of two formats; a function of the path chooses between them."""
 
     def of_session(session_id: str) -> LogFormat[Any]:
         one, two = (log.of_session(session_id) if log.of_session else log for log in (first, other))
@@ -343,12 +343,12 @@ def source(
         state_type: The type of that, a Struct.
         finish: state → what the end of the log means.
         complete: (session, state, milliseconds of activity after its last record, whether the log was read from its
-            start) → the session, with what only the end of the log tells.
+            start) → the session, with what is known only at the end of the log.
         basis: state → what the records given so far rest on. A scan that goes on and finds another basis reads the log
             from its start; None if a later scan cannot go on from here.
         gives_last_again: `complete` changes the last record by what came after it, so a scan that goes on gives it
             again, in place of the one before.
-        is_row: Whether a decoded object is a row of this agent; tells its logs from others' by their first rows.
+        is_row: Whether a decoded object is a row of this agent; its logs are recognised by their first rows.
         recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
         list_logs: A place → its logs; in place of `logs`.
         not_logs: A regular expression of what are no logs, searched in their paths below a place.
@@ -377,7 +377,7 @@ def source(
     listed = list_logs or _lister(logs, not_logs)
     known = recognises
     if known is None:
-        assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be told from others'"
+        assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
         known = _recogniser(is_row)
     return Source(
         id=id,

@@ -398,7 +398,7 @@ def _basis(state: State) -> int | None:
 
 
 def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: bool) -> ScannedSession:
-    """Give a session its facts, and its records what only the whole log tells."""
+    """Give a session its facts, and its records what is known only at its end."""
     start, end = state.start or _NO_DATA, state.ends[-1].data if state.ends else _NO_DATA
     is_ours, is_ended = is_native(state.start), bool(state.ends) and state.is_ended
     status = name(end.status)

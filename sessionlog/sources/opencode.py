@@ -245,7 +245,7 @@ def _folder(path: str) -> bool | None:
 
 
 def _recognises(own: str, path: str, head: bytes) -> bool:
-    """Ask the database for its tables; only the name tells which agent's they are."""
+    """Ask the database for its tables; only its name shows which agent's they are."""
     path = os.path.abspath(path)
     is_folder = os.path.isdir(path)
     name = os.path.basename(path) if not is_folder else path.split(os.sep)[-4:][0]

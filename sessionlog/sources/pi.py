@@ -7,7 +7,7 @@ also name the sessions themselves), else in `~/.pi/agent`; `$PI_CODING_AGENT_SES
 Shape: `{"type":"session","version":3,"id","timestamp","cwd","parentSession"?}` (omp: after a `title` row), then entries
 `{"type","id","parentId","timestamp"}`: `message` (roles system, user, assistant, toolResult, bashExecution, custom …),
 `model_change` (omp: one word `provider/model`), `compaction` and `branch_summary` (both with the `usage` of their
-writing), `custom_message`, `label` …. Version 1 has no entry ids and says the model in its header. OpenClaw writes the
+writing), `custom_message`, `label` …. Version 1 has no entry ids and names the model in its header. OpenClaw writes the
 same messages: `message_steps` is for both.
 
     {"role": "assistant", "content": [{"type": "toolCall", "id", "name", "arguments"}, …], "provider", "model",
@@ -97,7 +97,7 @@ class Part(Struct):
 
 
 class Details(Struct, rename="camel"):
-    """What a tool tells besides its output."""
+    """What a tool returns besides its output."""
 
     duration_ms: Any = None
 

@@ -4,7 +4,7 @@ A module per agent defines the functions below and one value, `SOURCE`. Its docs
 where the logs are, their shape, the traps, the versions seen. A source opens nothing for writing and never touches the
 network; it never raises for bad data, only `LogNotReadable` and `MissingExtra` for a log that cannot be opened at all.
 Other packages add sources by an entry point in the group `sessionlog.sources` that names such a value;
-`sessionlog.testing.check_source` tells whether it keeps the promises made here.
+`sessionlog.testing.check_source` checks whether it keeps the promises made here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LogScan:
     """What one pass over a log, or over what was appended to it, gives.
 
     Attributes:
-        sessions: Usually one; a database or a resumed conversation tells of several. After a resumed scan they hold the
+        sessions: Usually one; a database or a resumed conversation holds several. After a resumed scan they hold the
             new records only, and facts (start, status, prompt …) as of now.
         problems: What is wrong with the log.
         limits: The latest word on each rate limit.

@@ -111,7 +111,7 @@ class ToolUse:
         project: As in Record.
         finished: Its result is in the log.
         failed: The result was an error.
-        duration_ms: From call to result; None when the log does not tell.
+        duration_ms: From call to result; None when the log does not have it.
         output_bytes: Length of the text that it gave back to the model, as UTF-8; with the escapes of JSON where a log
             is so large that it is measured without being decoded (Claude Code, Codex).
         superseded_by: As in Record.
@@ -138,7 +138,7 @@ class Limit:
         time_ns: The moment.
         name: The limit's name as logged, e.g. `primary`.
         used_percent: How much of it is used.
-        window_minutes: Its length; None when it is not told.
+        window_minutes: Its length; None when it is not logged.
         resets_ns: When it starts anew.
         plan: The plan that it belongs to.
     """
@@ -169,7 +169,7 @@ NO_PROBLEMS = Problems()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSession:
-    """What one log tells of one session. Other logs may tell more of the same one: the book puts them together.
+    """What one log holds of one session. Other logs may hold more of the same one: the book puts them together.
 
     Attributes:
         source: Id of the source, e.g. `native`.
@@ -188,8 +188,8 @@ class ScannedSession:
         prompt: The first words of the user, cut.
         error: Why it failed, one line, cut.
         metadata: Values to group and filter by.
-        turns: How many prompts of the user's it holds, as of now; None when it does not tell. A sub-agent's does not.
-        last_turn_ns: When the last of them came; None when that is not told.
+        turns: How many prompts of the user's it holds, as of now; None when it has none. A sub-agent's does not.
+        last_turn_ns: When the last of them came; None when that is not logged.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
         records: Its records in file order.
         tools: Its tool calls.

@@ -45,7 +45,7 @@ OURS = {
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 
 _TWINS = {"native": "fizeau", "fizeau": "native"}
-"""Sources of one format: the log itself tells whose it is."""
+"""Sources of one format: the content of a log decides whose it is."""
 
 
 @cache

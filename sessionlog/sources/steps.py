@@ -2,7 +2,7 @@
 
 A source turns rows into steps, once. `fold_usage` makes records, tool calls and session facts of them for reports,
 `fold_events` makes events for replay, context and export. Times are nanoseconds since 1970 UTC, or None. Texts are left
-as the log has them (`Content`): a str, JSON that nobody has decoded yet (`msgspec.Raw`), or a list of content parts;
+as the log has them (`Content`): a str, JSON that is not decoded yet (`msgspec.Raw`), or a list of content parts;
 only `fold_events` decodes them all.
 """
 
@@ -215,7 +215,7 @@ class ToolResult(Struct, gc=False):
         time: When.
         key: The call's key.
         output: What the model gets to see.
-        failed: It is an error; None = that is not known, or another step told it.
+        failed: It is an error; None = that is not known, or another step has it.
         duration_ms: The logged duration; None = from the call to this.
         size: Bytes of the output; None = they are counted.
         tool: The tool's name, where the log may not hold the call.

@@ -305,7 +305,7 @@ def test_prices_that_changed_in_a_sync_that_ended_early_are_not_mixed_with_other
     real = Book.reprice
 
     def reprice(book, prices):
-        if book.said("synced") != before:
+        if book.meta("synced") != before:
             raise Stopped
         real(book, prices)
 

@@ -67,7 +67,7 @@ def test_a_backup_holds_what_is_not_in_the_file_yet(home, tmp_path):
         book.commit()
         back_up(book, str(tmp_path / "copy"))
     with_it = open_ledger(str(tmp_path / "copy"), PRICES)
-    assert with_it.said("noted") == "just now"
+    assert with_it.meta("noted") == "just now"
     with_it.close()
 
 

@@ -93,7 +93,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> Found | Non
     if target is None:
         found = sums.find_newest(query, now_ns)
     elif os.path.exists(target):
-        found = sums.find_told(query, _spellings(target), now_ns)
+        found = sums.find_in_log(query, _spellings(target), now_ns)
     else:
         found = sums.find_named(query, target, now_ns)
     if len(found) > 1:

@@ -50,7 +50,7 @@ class StatusQuestion:
                 book.define(name, function)
             from sessionlog.analytics.status.own import Place  # noqa: PLC0415 - as above
 
-            place = Place(self.ledger if book.said("synced") is not None else "", self.env)
+            place = Place(self.ledger if book.meta("synced") is not None else "", self.env)
         return answer(
             book.query, now_ns=now_ns, target=self.target, fed=self.fed, everything=self.everything, alone=alone,
             zone=self.zone, rules=self.rules, mistake=self.mistake, place=place,

@@ -82,12 +82,12 @@ def find_named(query: Query, name: str, now_ns: int) -> list[Found]:
     return []
 
 
-def find_told(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[Found]:
-    """Return the session that a log tells of, the newest if there are several; paths are ways to write its name."""
+def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[Found]:
+    """Return the session of a log, the newest if there are several; paths are ways to write its name."""
     names = {f"path_{number}": path for number, path in enumerate(paths)}
     marks = ", ".join(f":{name}" for name in names)
-    told = f"SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
-    return _found(query, f"s.id IN ({told}) {_NEWEST} LIMIT 1", names, now_ns)
+    of_log = f"SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
+    return _found(query, f"s.id IN ({of_log}) {_NEWEST} LIMIT 1", names, now_ns)
 
 
 def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[Found]:

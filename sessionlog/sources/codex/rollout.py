@@ -530,7 +530,7 @@ def _owner(meaning: object, payload: Payload, time: Time, state: State) -> str |
 
 
 def _inherited(meaning: object, payload: Payload, time: Time, owner: str, state: State) -> Steps:
-    """A row of the parent's: what was said, which the first request sends again, and the counter's start."""
+    """A row of the parent's: messages that the first request sends again, and the counter's start."""
     if meaning is _message:
         if payload.role == "assistant" and owner:
             return (Text(None, payload.content),)

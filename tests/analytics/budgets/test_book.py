@@ -232,7 +232,7 @@ def test_a_ledger_shared_by_threads(world):
 
         def ask(book=book):
             try:
-                found.append(book.said("nothing"))
+                found.append(book.meta("nothing"))
             except sqlite3.ProgrammingError:
                 found.append("refused")
 
