@@ -77,7 +77,7 @@ class Comparison:
 
 def compare_books(kept: Book, scanned: Book) -> Comparison:
     """Compare a ledger with a scan of the logs that are there."""
-    ours, theirs = _of_ledger(kept), _told(scanned)
+    ours, theirs = _values_of(kept), _values_of(scanned)
     changed = _changed(kept, scanned)
     found: list[Difference] = []
     writing = set()
@@ -91,7 +91,7 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
     return Comparison(differences=tuple(found), compared=len(names) - len(writing), writing=len(writing))
 
 
-def _of_ledger(book: Book) -> dict[Name, dict[str, Any]]:
+def _values_of(book: Book) -> dict[Name, dict[str, Any]]:
     found: dict[Name, dict[str, Any]] = defaultdict(dict)
     for sql in (_RECORDS, _CALLS, _FACTS):
         rows = book.query(sql, {})
