@@ -16,6 +16,7 @@ _LIMIT = 2**63
 _SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, milli-, microseconds; else nanoseconds
 _hours: dict[str, int] = {}  # a log's lines share their hours, and look-ups cost a tenth of the arithmetic
 _seconds: dict[str, int] = {}
+_fractions: dict[str, int] = {}  # of milliseconds and the `Z` behind them: a thousand
 _UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # nanoseconds of the last of so many
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII
@@ -34,9 +35,15 @@ def parse_time(text: object) -> int | None:
     except KeyError:
         pass
     else:
-        digits = text[20:-1]
-        if text[-1] == "Z" and digits.isdecimal() and digits.isascii() and len(digits) <= 9:
-            return second_ns + int(digits) * _UNITS[len(digits)]
+        fraction = text[20:]
+        if len(fraction) == 4 and (fraction_ns := _fractions.get(fraction)) is not None:
+            return second_ns + fraction_ns
+        digits = fraction[:-1]
+        if fraction[-1:] == "Z" and digits.isdecimal() and digits.isascii() and len(digits) <= 9:
+            fraction_ns = int(digits) * _UNITS[len(digits)]
+            if len(digits) == 3:
+                _fractions[fraction] = fraction_ns
+            return second_ns + fraction_ns
     time_ns, hour_ns = _parse(text)
     if time_ns is not None and hour_ns is not None and text[19:20] == ".":
         _remember(_hours, text[:14], hour_ns)
