@@ -35,7 +35,13 @@ _TICK_NS, _COARSE_NS = 20_000_000, 2_100_000_000  # clocks of file systems tick 
 
 
 class FileGoneError(OSError):
-    """The open log has been deleted, emptied, or its descriptor taken: open it anew and nothing is lost."""
+    """The open log has been deleted, replaced, emptied, or its descriptor taken: open it anew and nothing is lost.
+
+    Attributes:
+        lines: What was appended to it before that was known: the new file has it, or `append_once` puts it there.
+    """
+
+    lines = b""
 
 
 def _flags(base: int, *names: str) -> int:
@@ -137,12 +143,26 @@ class AppendFile:
             self.whole = size + len(line)
             if locked:
                 self.unlocked_until = 0.0
+            elif fcntl is not None and not os.fstat(fd).st_nlink:
+                raise _replaced_meanwhile(line)
         finally:
             if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
                 try:
                     fcntl.flock(fd, _UNLOCK)
                 except Exception:  # noqa: BLE001 - the lines are in the file: that stays true
                     self.whole = -1  # others go on without the lock, so their last line may be torn
+
+    def append_once(self, lines: bytes) -> None:
+        """Append whole lines unless the file has them: whoever replaced the one before may have taken them over.
+
+        Raises:
+            OSError: As in `append`.
+        """
+        lock(self.fd)  # until `append` gives it back
+        if not _holds(self.fd, lines):
+            self.append(lines)
+        elif fcntl is not None:
+            unlock(self.fd)
 
     def _lock_late(self, error: Exception) -> bool:
         """Wait for the lock, but only once in ten seconds: a stopped holder must not slow every event down."""
@@ -190,6 +210,24 @@ class AppendFile:
             self.close()
         except Exception:  # noqa: BLE001, S110 - at exit even `suppress` may be gone; the system closes then
             pass
+
+
+def _replaced_meanwhile(line: bytes) -> FileGoneError:
+    """Without the lock it is not known whether a line came in time to be taken over."""
+    error = FileGoneError(errno.ENOENT, "the log was replaced while it was written to")
+    error.lines = line.lstrip(b"\n")
+    return error
+
+
+def _holds(fd: int, lines: bytes) -> bool:
+    """Whether a file has these lines, beginning with a line of it."""
+    before, place = b"\n", 0
+    while piece := _read_at(fd, place, max(BUFFER, len(lines))):
+        before = before[-len(lines) :] + piece
+        if b"\n" + lines in before:
+            return True
+        place += len(piece)
+    return False
 
 
 def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
@@ -290,14 +328,98 @@ def close(fd: int) -> None:
 def read_tail(fd: int, size: int, count: int) -> bytes:
     """Return the last `count` bytes of an open file of `size` bytes."""
     start = max(0, size - count)
+    return _read_at(fd, start, size - start)
+
+
+def end_of_lines(fd: int, size: int) -> int:
+    """Return where the last whole line of an open file of `size` bytes ends."""
+    while size:
+        tail = read_tail(fd, size, BUFFER)
+        if b"\n" in tail:
+            return size - len(tail) + tail.rindex(b"\n") + 1
+        size -= len(tail)
+    return 0
+
+
+def _read_at(fd: int, start: int, count: int) -> bytes:
     if hasattr(os, "pread"):
-        return os.pread(fd, size - start, start)
+        return os.pread(fd, count, start)
     os.lseek(fd, start, os.SEEK_SET)
-    return os.read(fd, size - start)
+    return os.read(fd, count)
 
 
 def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | None = None) -> None:
     """Write a file whole or not at all: same folder, synced, renamed over, folder synced."""
+    temporary = _write_beside(path, pieces, like)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+    sync_directory(os.path.dirname(temporary))
+
+
+def replace_log(path: str, pieces: Iterable[bytes], old: BinaryIO, end: int) -> None:
+    """Replace a log by these pieces and by what `old`, the open log, has from `end` on; others may be writing to it.
+
+    Writers are kept waiting only while the last lines are copied. One that does not wait any longer writes to the old
+    file: what it wrote before it could know of the new one is taken over here, and later lines it repeats itself
+    (`FileGoneError.lines`).
+
+    Raises:
+        BlockingIOError: A writer does not give the log's lock back.
+        OSError: The new file cannot be written, or the log is another one by now; it is as it was.
+    """
+    temporary = _write_beside(path, pieces, os.fstat(old.fileno()))
+    try:
+        new = os.open(temporary, _flags(os.O_RDWR | os.O_APPEND, "O_CLOEXEC"))
+    except BaseException:
+        _remove(temporary)
+        raise
+    try:
+        lock(new)  # writers who open it find in it what they wrote before
+        _replace_locked(path, temporary, old.fileno(), new, end)
+    except BaseException:
+        _remove(temporary)
+        raise
+    finally:
+        close(new)
+    sync_directory(os.path.dirname(temporary))
+
+
+def _replace_locked(path: str, temporary: str, old: int, new: int, end: int) -> None:
+    if not lock(old):
+        raise BlockingIOError(errno.EAGAIN, "a writer holds the lock")
+    try:
+        status = os.stat(path)
+        if not _is_still(old, (status.st_dev, status.st_ino)) or status.st_size < end:
+            raise OSError(errno.ESTALE, "the log was changed meanwhile")
+        is_grown = False
+        while piece := _read_at(old, end, BUFFER):
+            whole = piece[: piece.rfind(b"\n") + 1] if len(piece) < BUFFER else piece
+            if not whole:
+                break
+            _finish(new, whole, 0, 0, alone=False)
+            end += len(whole)
+            is_grown = True
+        if is_grown:
+            os.fsync(new)
+        size = os.lseek(new, 0, 2)
+        os.replace(temporary, path)
+        late = b""
+        while piece := _read_at(old, end + len(late), BUFFER):
+            late += piece
+        others = _read_at(new, size, os.lseek(new, 0, 2) - size)
+        if late:
+            missing = [line for line in late.splitlines(keepends=True) if line not in others] if others else [late]
+            _finish(new, b"".join(missing), 0, 0, alone=False)
+            os.fsync(new)
+    finally:
+        unlock(old)
+
+
+def _write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
+    """Write a synced file of another name into the same folder; return its path."""
     import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
 
     folder, name = os.path.split(os.path.abspath(path))
@@ -310,12 +432,15 @@ def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | N
             os.fsync(out.fileno())
             if like is not None and hasattr(os, "fchmod"):
                 os.fchmod(out.fileno(), like.st_mode & 0o777)
-        os.replace(temporary, path)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
+        _remove(temporary)
         raise
-    sync_directory(folder)
+    return temporary
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def append_private(path: str, pieces: Iterable[bytes]) -> None:

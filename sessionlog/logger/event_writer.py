@@ -222,14 +222,21 @@ class EventWriter:
         self._account.written += 1
         return True
 
-    def _write_special(self, type_: str, data: Any, event: Event | None) -> None:
-        """Write an event where more is to be done: open the file, begin it, tell of a gap, keep the totals."""
+    def _write_special(self, type_: str, data: Any, event: Event | None, again: bytes = b"") -> None:
+        """Write an event where more is to be done: open the file, begin it, note a gap, keep the totals.
+
+        `again` are its lines if they went into a file that has been replaced since, and may have been taken over.
+        """
         if type_ == "session.end":
             self._ended = True
         if not self._file.is_open:
             self._open()
         gap = self._account.gap
-        self._file.append(self._lines(type_, data, event))
+        if again and not self._needs_start:
+            self._encoder.seq += again.count(b"\n")
+            self._file.append_once(again)
+        else:
+            self._file.append(self._lines(type_, data, event))
         self._needs_start = False
         self._account.forget_gap(gap)
         self._file.make_durable()
@@ -273,7 +280,7 @@ class EventWriter:
         self._encoder.seq = max(seq, self._floor)
         if isinstance(error, files.FileGoneError):
             try:
-                self._write_special(type_, data, event)
+                self._write_special(type_, data, event, error.lines)
             except Exception as second:  # noqa: BLE001 - see _record
                 return self._recover(_final(second), seq, type_, data, event)
             self._account.written += 1

@@ -131,6 +131,11 @@ class LogFile:
         assert self._open is not None
         self._open.append(lines)
 
+    def append_once(self, lines: bytes) -> None:
+        """Append whole lines unless the file has them. Raises what `append` raises."""
+        assert self._open is not None
+        self._open.append_once(lines)
+
     def make_durable(self) -> None:
         """Do what durability asks for before an event is acknowledged.
 

@@ -20,6 +20,7 @@ from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
 _PACKED = (".gz", ".zst")
 _PIECE = 1 << 20
+_LOCKED = "another process holds its lock; try again when the session has ended"
 _NUMBER = re.compile(rb'"seq"\s*:', re.IGNORECASE)
 
 
@@ -61,20 +62,31 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
     target = files.real_path(path)
     with files.open_log(path) as file:
         if not files.lock(file.fileno()):
-            raise LogNotReadable(f"{path}: another process holds its lock; try again when the session has ended")
-        # The lock lasts until the file is closed: a writer that waits for it finds the old file gone and opens anew.
+            raise LogNotReadable(f"{path}: {_LOCKED}")
+        end = _end(file)
+        files.unlock(file.fileno())  # writers go on while the log is looked through and copied
         spans, events = _survey(target, max_line)
         if spans and not events:
             raise LogNotReadable(f"{path}: no event in it, so it is no session log; nothing was changed")
+        if spans and is_young(target) and spans[-1][1] >= files.stat_open(file).st_size:
+            raise LogNotReadable(f"{path}: its last line may still be in the writing; try again in 2 seconds")
+        spans = [span for span in spans if span[1] <= end]
         if not spans:
             return Repair(path=path, quarantine=None, pieces=0, length=0)
-        if is_young(target) and spans[-1][1] >= files.stat_open(file).st_size:
-            raise LogNotReadable(f"{path}: its last line may still be in the writing; try again in 2 seconds")
         quarantine = f"{path}.quarantine"
-        length = sum(end - start for start, end in spans)
         files.append_private(quarantine, _quarantined(file, spans))
-        files.replace_file(target, _kept(file, spans), like=files.stat_open(file))
+        try:
+            files.replace_log(target, _kept(file, spans, end), file, end)
+        except BlockingIOError as error:
+            raise LogNotReadable(f"{path}: {_LOCKED}") from error
+    length = sum(after - start for start, after in spans)
     return Repair(path=path, quarantine=quarantine, pieces=len(spans), length=length)
+
+
+def _end(file: BinaryIO) -> int:
+    """Where the last whole line ends, or the file, if that line has no end and nobody goes on with it."""
+    size = files.stat_open(file).st_size
+    return size if not is_young(file.name) else files.end_of_lines(file.fileno(), size)
 
 
 def _survey(path: str, max_line: int) -> tuple[list[tuple[int, int]], int]:
@@ -100,11 +112,11 @@ def _quarantined(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes
         yield file.read(end - start).rstrip(b"\n") + b"\n"
 
 
-def _kept(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:
-    """Yield what lies between the damaged pieces; lines that become empty go with them."""
+def _kept(file: BinaryIO, spans: list[tuple[int, int]], end: int) -> Iterator[bytes]:
+    """Yield what lies between the damaged pieces up to a place; lines that become empty go with them."""
     position = 0
     ends_line = True
-    for start, end in [*spans, (files.stat_open(file).st_size, -1)]:
+    for start, after in [*spans, (end, -1)]:
         file.seek(position)
         left = start - position
         while left > 0:
@@ -117,6 +129,6 @@ def _kept(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes]:
             if piece:
                 ends_line = piece.endswith(b"\n")
                 yield piece
-        position = end
+        position = after
     if not ends_line:
         yield b"\n"
