@@ -8,10 +8,11 @@ unfinished line never hides another one; a hole is written into the log (`log.ga
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from time import time_ns
 
@@ -47,6 +48,7 @@ class EventWriter:
         "__weakref__", "_account", "_append", "_busy", "_closed", "_closing", "_deferred", "_encoder", "_ended",
         "_file", "_floor", "_hook", "_lock", "_needs_start", "_raises", "_start", "_syncs", "_totals", "session_id",
     )  # fmt: skip
+    _is_finalizing = staticmethod(sys.is_finalizing)  # the module's own names are gone by then
 
     def __init__(
         self,
@@ -128,11 +130,13 @@ class EventWriter:
 
     def health(self) -> Health:
         """Return what was written and what was not."""
-        with self._lock:
+        with nullcontext() if self._is_stuck() else self._lock:
             return self._account.health(waiting=self._busy + len(self._deferred), unlocked=self._file.unlocked)
 
     def close(self) -> None:
         """Write what waits, a `log.gap` too, sync if durability asks for it, and let go of the file. Idempotent."""
+        if self._is_stuck():
+            return
         with self._lock:
             if self._busy:  # called from a signal handler inside an emit: that emit closes when it is done
                 self._closing = True
@@ -152,6 +156,10 @@ class EventWriter:
     def _record(self, type_: str, data: Any, event: Event | None) -> bool:
         if type(data) is not dict or type(type_) is not str or not type_ or self._hook is not None:
             type_, data = self._prepared(type_, data)
+        if self._is_finalizing() and self._is_stuck():
+            self._account.emitted += 1
+            self._account.drop("shutdown")
+            return self._unrecorded()
         with self._lock:
             self._account.emitted += 1
             if self._busy or self._closed:
@@ -180,6 +188,15 @@ class EventWriter:
             if self._closing:
                 self.close()
         return recorded or self._unrecorded()
+
+    def _is_stuck(self) -> bool:
+        """Whether the lock is lost: the interpreter is at its end and has stopped the daemon thread that holds it."""
+        if not self._is_finalizing():
+            return False
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return False
+        return True
 
     def _unrecorded(self) -> bool:
         """The answer for an event that is not in the file: False, or an exception where that was asked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from time import monotonic
@@ -33,5 +34,8 @@ class Notices:
 
 
 def _to_stderr(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text) + "\n")
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text) + "\n"
+    if sys.is_finalizing():  # a daemon thread may have been stopped while it held the stream
+        os.write(2, line.encode())
+    elif sys.stderr is not None:
+        sys.stderr.write(line)

@@ -6,6 +6,7 @@ It holds a descriptor of its own, so that the writer may let go of the file at a
 from __future__ import annotations
 
 import atexit
+import sys
 from threading import Event as Signal
 from threading import Thread
 
@@ -43,7 +44,7 @@ class Syncer:
         """
         if self._failed is not None:
             raise self._failed
-        if not self._threaded:
+        if not self._threaded or sys.is_finalizing():  # the thread is stopped, and may hold the signals' locks
             files.sync(self._fd)
         elif not self._dirty.is_set():
             self._dirty.set()
@@ -51,10 +52,11 @@ class Syncer:
     def stop(self) -> None:
         """Sync what is dirty, in the background, and end."""
         atexit.unregister(self._at_exit)
+        if not self._threaded or sys.is_finalizing():
+            self.abandon()
+            return
         self._stopping.set()
         self._dirty.set()
-        if not self._threaded:
-            self.abandon()
 
     def abandon(self) -> None:
         """Let go of the descriptor: after a fork there is no thread that would."""

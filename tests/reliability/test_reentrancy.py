@@ -305,3 +305,71 @@ def test_stderr_that_cannot_be_written(tmp_path):
             continue
         run = subprocess.run([sys.executable, "-c", script, blocked, state], capture_output=True, text=True)
         assert run.stdout == "False 1\n"
+
+
+LATE = {
+    "a destructor": """
+class Late:
+    def __del__(self, emit_late=emit_late):
+        emit_late()
+sys.late = Late()
+""",
+    "a suspended generator": """
+def late(emit_late=emit_late):
+    try:
+        yield
+    finally:
+        emit_late()
+sys.late = late()
+next(sys.late)
+""",
+}
+
+
+@pytest.mark.parametrize("durability", ["os", "interval"])
+@pytest.mark.parametrize("late", LATE)
+def test_a_process_ends_while_a_daemon_thread_emits(tmp_path, late, durability):
+    """The thread is frozen while it holds the logger's lock; whoever emits after that does not wait for it."""
+    script = f"""
+import os, sys, threading, time
+from sessionlog.logger.session_logger import SessionLogger
+log = SessionLogger(sys.argv[1], "s", work_dir="/w", durability={durability!r})
+def emit_late(log=log, write=os.write):  # what a module names may be gone by then
+    recorded = log.emit("progress", {{"late": True}})
+    log.close()
+    write(1, b"recorded" if recorded else b"not recorded")
+{LATE[late]}
+def work():
+    while True:
+        log.emit("tool.call", {{"output": "x" * 2000}})
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+"""
+    outcomes = set()
+    for _ in range(4):
+        run = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True, timeout=20
+        )
+        outcomes.add(run.stdout)
+        assert "Traceback" not in run.stderr
+    assert outcomes <= {"recorded", "not recorded"}
+    assert check_whole(read_log(tmp_path / "s.jsonl")) == []
+
+
+def test_what_comes_while_a_stopped_thread_holds_the_lock_is_counted(tmp_path, monkeypatch):
+    """It is not waited for; the event is in `health()`, by its cause."""
+    log = open_logger(tmp_path)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with log._lock:
+            held.set()
+            done.wait()
+
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait()
+    monkeypatch.setattr(type(log), "_is_finalizing", staticmethod(lambda: True))
+    assert not log.emit("tool.call", {"n": 0})
+    assert log.health().dropped_by == {"shutdown": 1}
+    log.close()
+    done.set()
