@@ -14,7 +14,7 @@ def chat(
         str | None,
         typer.Argument(
             metavar="MODULE:AGENT",
-            help="Who answers: module:agent, or path/to/file.py:agent; with --resume it may be left out.",
+            help="Who answers: module:agent, or path/to/file.py:agent.",
         ),
     ] = None,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
@@ -42,7 +43,7 @@ def start(
     folder = os.path.abspath(os.path.expanduser(directory or load_settings().session_dir))
     before = None if resume is None else _find(resume, folder)
     if name is None:
-        name = _agent_of(before, folder) if before is not None else fail(f"which agent? {FORMS}")
+        fail(f"which agent? {FORMS}" if before is None else _which_agent(before))
     name = absolute(name)
     face, lines = _surroundings(as_json=as_json)
     # What an agent prints is no answer: it goes beside them, except for a person, who sees both anyway.
@@ -104,13 +105,13 @@ def _word(data: Any, field: str, key: str) -> str:
     return word if isinstance(word, str) else ""
 
 
-def _agent_of(before: _Before, folder: str) -> str:
-    """Who answered in a session of ours; a log from elsewhere cannot choose what is run here."""
-    is_ours = os.path.realpath(os.path.dirname(before.path)) == os.path.realpath(folder)
-    if not is_ours or before.agent is None:
-        why = "its log does not say who answered" if is_ours else f"its log is not in {folder}"
-        fail(f"{before.target}: which agent is to go on with it? {why}; {FORMS}")
-    return before.agent
+def _which_agent(before: _Before) -> str:
+    """Ask who is to go on: code that a log names runs only if the person names it, too."""
+    question = f"{before.target}: which agent is to go on with it?"
+    if before.agent is None:
+        return f"{question} Its log does not name one; {FORMS}"
+    command = shlex.join(["sessionlog", "chat", before.agent, "--resume", before.target])
+    return f"{question} Its log names one; if you trust it: {command}"
 
 
 def _resumed(before: _Before, agent: Agent, folder: str, known: Mapping[str, Any]) -> Session:

@@ -32,7 +32,7 @@ def recorded(piped, sessions):
 
 def test_a_session_goes_on_by_its_log_alone(piped, recorded):
     """Who answered is in it; history and log go on where they were."""
-    code, out, err = piped("three", arguments=("--resume", recorded.stem))
+    code, out, err = piped("three", arguments=("desk:agent", "--resume", recorded.stem))
     assert (code, out) == (0, "You said: three (5 messages) \n")
     assert f"session {recorded.stem}: {recorded}" in err
     starts = [event.data for event in read_events(str(recorded)) if event.type == "session.start"]
@@ -42,8 +42,8 @@ def test_a_session_goes_on_by_its_log_alone(piped, recorded):
 def test_a_log_that_was_only_looked_at_stays_as_it_is(piped, recorded):
     """Nothing is written before something is said; a fork of it has an end all the same."""
     before = recorded.read_bytes()
-    assert piped("/session", "/status", arguments=("--resume", recorded.stem))[0] == 0
-    assert piped("/fork", arguments=("--resume", recorded.stem))[0] == 0
+    assert piped("/session", "/status", arguments=("desk:agent", "--resume", recorded.stem))[0] == 0
+    assert piped("/fork", arguments=("desk:agent", "--resume", recorded.stem))[0] == 0
     assert recorded.read_bytes() == before
     [fork] = set(recorded.parent.iterdir()) - {recorded}
     assert [event.type for event in read_events(str(fork))] == ["session.start", "history.add", "session.end"]
@@ -75,7 +75,7 @@ def test_a_session_goes_on_with_a_named_agent(piped, recorded, named):
 
 def test_the_beginning_of_an_id_is_enough(piped, recorded):
     """As for every command."""
-    assert piped("three", arguments=("--resume", recorded.stem[:-4]))[0] == 0
+    assert piped("three", arguments=("desk:agent", "--resume", recorded.stem[:-4]))[0] == 0
 
 
 def test_a_file_is_found_again_from_another_folder(piped, sessions, tmp_path, monkeypatch):
@@ -84,7 +84,10 @@ def test_a_file_is_found_again_from_another_folder(piped, sessions, tmp_path, mo
     [log] = sessions.iterdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    code, out, _ = piped("two", arguments=("--resume", log.stem))
+    err = piped("two", arguments=("--resume", log.stem))[2]
+    agent = f"{tmp_path / 'desk.py'}:agent"
+    assert f"sessionlog chat {agent} --resume {log.stem}" in err
+    code, out, _ = piped("two", arguments=(agent, "--resume", log.stem))
     assert (code, out) == (0, "You said: two (3 messages) \n")
 
 
@@ -93,7 +96,7 @@ def test_the_folder_of_sessions_can_be_named(piped, sessions, tmp_path):
     assert piped("one", arguments=("desk:agent", "--dir", tmp_path / "logs"))[0] == 0
     [log] = (tmp_path / "logs").iterdir()
     assert not sessions.exists()
-    assert piped("two", arguments=("--resume", log.stem, "--dir", tmp_path / "logs"))[0] == 0
+    assert piped("two", arguments=("desk:agent", "--resume", log.stem, "--dir", tmp_path / "logs"))[0] == 0
     assert len(list((tmp_path / "logs").iterdir())) == 1
 
 
@@ -141,15 +144,22 @@ def test_a_session_that_is_not_there(piped, recorded):
         assert "no-such-session: no such file" in err
 
 
-def test_a_log_from_elsewhere_does_not_choose_what_is_run(piped, recorded, tmp_path):
-    """Only one of our own folder may name an agent; others are told to be named."""
-    copy = tmp_path / recorded.name
-    copy.write_bytes(recorded.read_bytes())
-    code, out, err = piped("three", arguments=("--resume", copy))
+@pytest.mark.parametrize("place", ["our folder", "a link in it", "elsewhere", "--dir"])
+def test_no_log_chooses_what_is_run(piped, recorded, tmp_path, place):
+    """What it names is shown as the command to type, and not imported."""
+    hostile = tmp_path / "hostile.py"
+    hostile.write_text(f"open({str(tmp_path / 'owned')!r}, 'w')\nagent = print\n", "utf-8")
+    content = recorded.read_bytes().replace(b'"desk:agent"', json.dumps(f"{hostile}:agent").encode())
+    other = (recorded.parent if place == "our folder" else tmp_path) / "other.jsonl"
+    other.write_bytes(content.replace(recorded.stem.encode(), b"other"))
+    if place == "a link in it":
+        (recorded.parent / "other.jsonl").symlink_to(other)
+    target = "other" if place in {"our folder", "a link in it"} else other.name if place == "--dir" else str(other)
+    options = ("--dir", str(tmp_path)) if place == "--dir" else ()
+    code, out, err = piped("three", arguments=("--resume", target, *options))
     assert (code, out) == (2, "")
-    assert "which agent is to go on with it? its log is not in" in err
-    assert "module:agent" in err
-    assert piped("three", arguments=("desk:agent", "--resume", copy))[:2] == (0, "You said: three (5 messages) \n")
+    assert f"if you trust it: sessionlog chat {hostile}:agent --resume {target}" in err
+    assert not (tmp_path / "owned").exists()
 
 
 @pytest.mark.parametrize("metadata", [None, [], {}, {"agent": 7}])
@@ -161,7 +171,7 @@ def test_a_log_that_does_not_say_who_answered(piped, recorded, metadata):
     recorded.write_bytes(json.dumps(event).encode() + b"\n" + rest)
     code, _, err = piped("three", arguments=("--resume", recorded.stem))
     assert code == 2
-    assert "its log does not say who answered" in err
+    assert "Its log does not name one" in err
 
 
 def test_a_damaged_log_is_refused(piped, recorded):
@@ -180,9 +190,9 @@ def test_a_damaged_log_is_refused(piped, recorded):
 
 def test_a_fork_of_a_session_that_goes_on_says_who_answers(piped, recorded):
     """So that it goes on by its log alone, too."""
-    assert piped("/fork", "three", arguments=("--resume", recorded.stem))[0] == 0
+    assert piped("/fork", "three", arguments=("desk:agent", "--resume", recorded.stem))[0] == 0
     [fork] = set(recorded.parent.iterdir()) - {recorded}
-    assert piped("four", arguments=("--resume", fork.stem))[:2] == (0, "You said: four (7 messages) \n")
+    assert piped("four", arguments=("desk:agent", "--resume", fork.stem))[:2] == (0, "You said: four (7 messages) \n")
 
 
 def test_a_chat_that_cannot_be_recorded_says_so(piped, tmp_path):
@@ -220,7 +230,7 @@ def test_a_hostile_log_shows_nothing_that_acts(person, recorded):
     """What was said last is shown, and may have been said by anybody."""
     lines = recorded.read_bytes().replace(b"two", rb"\u001b[2J\u001b]0;owned\u0007two")
     recorded.write_bytes(lines)
-    me = person("--resume", recorded.stem, NO_COLOR="1", TERM="dumb")
+    me = person("desk:agent", "--resume", recorded.stem, NO_COLOR="1", TERM="dumb")
     me.sees(r"you ▸ \x1b[2J\x1b]0;owned\x07two")
     me.sees(r"You said: \x1b[2J")
     me.sees("you ▸")

@@ -63,7 +63,7 @@ def test_stopped_forked_killed_and_gone_on_with(person, sessions):
     me.sees("one two")
     os.kill(me.running.pid, signal.SIGKILL)
     assert me.ends() == -signal.SIGKILL
-    again = person("--resume", second)
+    again = person("desk:agent", "--resume", second)
     before = again.sees("you ▸ wait once more")
     assert "desk:agent" in before
     assert "one two" in again.sees("◌ interrupted")
