@@ -302,6 +302,15 @@ def test_other_threads_that_a_log_names_are_not_its_sub_agents(tmp_path):
     assert list(SOURCE.subagent_logs(part)) == []
 
 
+@pytest.mark.parametrize("home", ["killed-in-a-tool"], indirect=True)
+def test_an_answers_text_is_read_from_the_event_before_its_count(home):
+    """Once, though an item with the same text may follow when the answer's tools have run."""
+    for thread, texts in ((A, ["I look.", "Again."]), (B, ["I look.", "Gone on."])):
+        events = [item for item in read(only(home, thread), thread) if isinstance(item, Event)]
+        assert [event.data["content"] for event in events if event.type == "llm.response"] == texts
+        assert not [event for event in events if event.type == "llm.delta" and event.data.get("content")]
+
+
 @pytest.mark.parametrize("home", ["old-header"], indirect=True)
 def test_what_was_never_counted_reads_as_begun(home):
     """Logs without counters have words, but no responses that anybody could add up."""

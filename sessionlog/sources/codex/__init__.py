@@ -188,6 +188,6 @@ SOURCE = source(
     finish=finish,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=3,
+    parser_version=4,
     subagent_logs=_subagent_logs,
 )
