@@ -605,14 +605,14 @@ def _subagent_logs(path: str) -> list[str]:
 
 
 def _parent_of(path: str) -> str:
-    """The session of a sub-agent's log: by its place, else by its first rows; "" if they name none."""
+    """The session of a sub-agent's log: by its place, else by its second row, or its only one; "" if it names none."""
     if "subagents" in path.split(os.sep)[1:]:
         return _session_of(path)
     try:
-        found = _SESSION_ID.search(read_head(path))
+        found = _SESSION_ID.findall(read_head(path))[:2]
     except (LogNotReadable, MissingExtra, OSError):
         return ""
-    return found[1].decode("utf-8", "replace") if found else ""
+    return found[-1].decode("utf-8", "replace") if found else ""
 
 
 def _log_names(path: str) -> tuple[str, ...]:

@@ -176,6 +176,13 @@ def test_a_sub_agents_file_is_part_of_its_parent():
     assert [record.active_ms for record in session.records] == [0, 0]
 
 
+def test_a_warm_up_is_read_with_the_session_that_is_resumed():
+    """The first row of its log has the id of a session that never was, the second one the resumed one's."""
+    answers = {data["content"]: data.get("agent") for data in of_type(log("warm-up"), "llm.response")}
+    assert answers == {"one": None, "ready": "sub-agent", "two": None}
+    assert list(SOURCE.name_sessions(log("warm-up", "agent-a1"))) == [f"{ONE}/agent-a1"]
+
+
 def test_tools_have_results():
     """Duration, failure and size of what a tool gave back; a call without a result is not finished."""
     tools = {tool.key: tool for tool in sessions(log("tools"))[ONE].tools}
