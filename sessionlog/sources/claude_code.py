@@ -397,7 +397,7 @@ def _response(
         key = f"{key}:{name(row.request_id)}"
     if model == _SYNTHETIC:
         model = state.model
-    elif model != state.model and rank >= _COPIED and model:
+    elif model != state.model and (state.is_part or rank >= _COPIED) and model:
         state.model = model
     usage, speed, tier = message.usage, "", ""
     if isinstance(usage, Usage):

@@ -159,6 +159,12 @@ def test_failures_are_not_priced_and_keep_the_model():
     assert failed.model == "claude-sonnet-4-5-20250929"
 
 
+def test_failures_of_a_sub_agent_keep_its_model():
+    """Its own log names the model that answered before."""
+    answered, failed = sessions(log("refused-sub-agent", f"{ONE}/subagents/agent-a1"))[ONE].records
+    assert (failed.failed, failed.model) == (True, answered.model)
+
+
 def test_each_response_keeps_its_own_surroundings():
     """Folder, branch and version are those of its row, not of the session."""
     records = sessions(log("moving-session"))[ONE].records
