@@ -165,6 +165,15 @@ def test_failures_of_a_sub_agent_keep_its_model():
     assert (failed.failed, failed.model) == (True, answered.model)
 
 
+def test_a_prompt_in_the_queue_is_read_where_no_row_has_it():
+    """Of a session that was killed at once; the others' rows repeat it."""
+    for session, prompts in ((ONE, ["first"]), (TWO, ["second"])):
+        asked = [
+            message for data in of_type(log("killed-at-once", session), "llm.request") for message in data["messages"]
+        ]
+        assert [message["content"] for message in asked] == prompts
+
+
 def test_each_response_keeps_its_own_surroundings():
     """Folder, branch and version are those of its row, not of the session."""
     records = sessions(log("moving-session"))[ONE].records
