@@ -56,6 +56,7 @@ class Entry:
         archived: When, RFC 3339.
         packed: Bytes that it takes.
         replaces: Versions that began this one and are no longer kept.
+        subagent_logs: The logs of its session's sub-agents, absolute; older entries do not name them.
     """
 
     source: str
@@ -66,6 +67,7 @@ class Entry:
     archived: str
     packed: int = 0
     replaces: tuple[str, ...] = ()
+    subagent_logs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -96,7 +98,8 @@ def entry_of(text: str | bytes) -> Entry | None:
     """Return the entry that `to_json` wrote; None for anything else."""
     try:
         told = json.loads(text)
-        lists: Mapping[str, Any] = {name: tuple(told[name]) for name in ("sessions", "replaces")}
+        lists: dict[str, Any] = {name: tuple(told[name]) for name in ("sessions", "replaces")}
+        lists |= {"subagent_logs": tuple(told.get("subagent_logs", ()))}
         entry = Entry(**{**told, **lists, "files": tuple(KeptFile(**file) for file in told["files"])})
         whole = all(type(file.bytes) is int and isinstance(file.path, str) for file in entry.files)
         names = (entry.source, entry.path, entry.version, entry.archived)

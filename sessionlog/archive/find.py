@@ -54,10 +54,11 @@ def open_session(
 
 
 def _subagents_of(entry: Entry, folder: str) -> Iterator[Entry]:
-    """Yield the entries of its sub-agents' logs, which are read with it: they are named by its session and a `/`."""
+    """Yield the entries of its sub-agents' logs, which are read with it: it names them, or its session and a `/` do."""
     prefixes = tuple(f"{session}/" for session in entry.sessions)
     for other in read_manifest(folder).values():
-        if other.source == entry.source and any(session.startswith(prefixes) for session in other.sessions):
+        is_named = other.path in entry.subagent_logs or any(session.startswith(prefixes) for session in other.sessions)
+        if other.source == entry.source and is_named:
             yield other
 
 

@@ -171,6 +171,7 @@ class _Keeper:
         entry = Entry(
             source=log.source.id, path=os.path.abspath(log.path), version="", sessions=_sessions(log),
             files=tuple(_looked_at(file) for file in seen), archived=self._moment,
+            subagent_logs=tuple(map(os.path.abspath, log.source.subagent_logs(log.path))),
         )  # fmt: skip
         if self._done.dry_run:
             sizes = (replace(file, bytes=file.size, sha256="?") for file in entry.files)

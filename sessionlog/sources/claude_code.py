@@ -26,7 +26,9 @@ Traps:
   fork's parent) included: what the sum grew by beyond the responses since the last one is the compaction's, as one
   request. It is not known where a sub-agent ran meanwhile, in a fork before its first `cost-state`, or after a kill.
 - `costUSD` and `durationMs` are logged until 1.0.9. Exporters space their JSON and write times as numbers.
-- A row of a sub-agent names its parent's session.
+- A row of a sub-agent names its parent's session. A sub-agent that warms up while a session is resumed begins with
+  another id (2.0.65).
+- Prompts wait in `queue-operation` rows (2.1.61 has their text): a session that is killed at once has nothing else.
 
 Seen: 1.0 to 2.1.330.
 """
@@ -235,6 +237,7 @@ class Row(Struct, rename="camel", gc=False):
     params: Params | None = None
     attachment: Attachment | None = None
     model_usage: Any = None
+    content: Any = None
 
 
 class State(Struct):
@@ -247,6 +250,7 @@ class State(Struct):
         kind: The kind of sub-agent, as the file beside the log has it.
         head: The facts of the last row; most rows of a log have the same.
         began: The time of the `queue-operation` that the log begins with, else 0: what is older is copied.
+        queued: The prompt in it, until a row of the session itself.
         is_old: The last row is older than that.
         is_copy: The last row was copied from another session.
         has_copies: Some row was.
@@ -270,6 +274,7 @@ class State(Struct):
     kind: str = ""
     head: tuple[Any, ...] = ()
     began: int | None = None
+    queued: str = ""
     is_old: bool = False
     is_copy: bool = False
     has_copies: bool = False
@@ -312,7 +317,7 @@ def steps(row: Row, state: State) -> Iterable[Step]:
     elif kind == "attachment" and row.attachment is not None and row.attachment.type == "model":
         state.model = name(mapping(row.attachment.identity).get("modelId")) or state.model
     elif kind == "queue-operation" and state.began is None:
-        state.began = read_time(row.timestamp)
+        state.began, state.queued = read_time(row.timestamp), text_of(row.content)
     return ()
 
 
@@ -325,7 +330,7 @@ def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
     is_old = time is not None and time < (state.began or 0)
     if head == state.head and is_old == state.is_old:
         return []
-    state.head, state.began, state.is_old = head, state.began or 0, is_old
+    state.head, state.began, state.queued, state.is_old = head, state.began or 0, "", is_old
     session = name(row.session_id) or state.session
     is_foreign = not state.is_part and state.is_id and session != state.session
     made_in = name(row.request_session_id) or session
@@ -397,7 +402,7 @@ def _response(
         key = f"{key}:{name(row.request_id)}"
     if model == _SYNTHETIC:
         model = state.model
-    elif model != state.model and rank >= _COPIED and model:
+    elif model != state.model and (state.is_part or rank >= _COPIED) and model:
         state.model = model
     usage, speed, tier = message.usage, "", ""
     if isinstance(usage, Usage):
@@ -605,14 +610,14 @@ def _subagent_logs(path: str) -> list[str]:
 
 
 def _parent_of(path: str) -> str:
-    """The session of a sub-agent's log: by its place, else by its first rows; "" if they name none."""
+    """The session of a sub-agent's log: by its place, else by its second row, or its only one; "" if it names none."""
     if "subagents" in path.split(os.sep)[1:]:
         return _session_of(path)
     try:
-        found = _SESSION_ID.search(read_head(path))
+        found = _SESSION_ID.findall(read_head(path))[:2]
     except (LogNotReadable, MissingExtra, OSError):
         return ""
-    return found[1].decode("utf-8", "replace") if found else ""
+    return found[-1].decode("utf-8", "replace") if found else ""
 
 
 def _log_names(path: str) -> tuple[str, ...]:
@@ -667,6 +672,8 @@ def _is_row(row: Mapping[str, Any]) -> bool:
         return "leafUuid" in row
     if kind == "file-history-snapshot":
         return "snapshot" in row
+    if kind == "queue-operation":
+        return "operation" in row
     if "parts" in message:
         return False  # Qwen Code writes rows with the same keys around Google's messages
     if isinstance(row.get("isSidechain"), bool):
@@ -708,12 +715,13 @@ SOURCE = source(
     list_logs=_list_logs,
     rows=json_lines(Row, row_start=b'{"parentUuid"'),
     steps=steps,
+    finish=lambda state: (Prompt(state.began, state.queued),) if state.queued else (),
     state=_begin,
     state_type=State,
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=2,
+    parser_version=3,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

@@ -60,10 +60,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),
     Deviation(
-        finding="D18", homes=("codex",), checks=("replay",),
-        reason="The replay of a review leaves out what it used.",
-    ),
-    Deviation(
         finding="", kind=NOT_LOGGED, homes=("kimi", "kimicode"), checks=("reasoning",),
         reason="The client does not log reasoning tokens.",
         absent=r'(reasoning|thinking|thought)\w*"\s*:\s*\d',

@@ -159,6 +159,21 @@ def test_failures_are_not_priced_and_keep_the_model():
     assert failed.model == "claude-sonnet-4-5-20250929"
 
 
+def test_failures_of_a_sub_agent_keep_its_model():
+    """Its own log names the model that answered before."""
+    answered, failed = sessions(log("refused-sub-agent", f"{ONE}/subagents/agent-a1"))[ONE].records
+    assert (failed.failed, failed.model) == (True, answered.model)
+
+
+def test_a_prompt_in_the_queue_is_read_where_no_row_has_it():
+    """Of a session that was killed at once; the others' rows repeat it."""
+    for session, prompts in ((ONE, ["first"]), (TWO, ["second"])):
+        asked = [
+            message for data in of_type(log("killed-at-once", session), "llm.request") for message in data["messages"]
+        ]
+        assert [message["content"] for message in asked] == prompts
+
+
 def test_each_response_keeps_its_own_surroundings():
     """Folder, branch and version are those of its row, not of the session."""
     records = sessions(log("moving-session"))[ONE].records
@@ -174,6 +189,13 @@ def test_a_sub_agents_file_is_part_of_its_parent():
     assert {record.agent for record in session.records} == {"Explore"}
     assert {record.copy_rank for record in session.records} == {CopyRank.SIDECHAIN}
     assert [record.active_ms for record in session.records] == [0, 0]
+
+
+def test_a_warm_up_is_read_with_the_session_that_is_resumed():
+    """The first row of its log has the id of a session that never was, the second one the resumed one's."""
+    answers = {data["content"]: data.get("agent") for data in of_type(log("warm-up"), "llm.response")}
+    assert answers == {"one": None, "ready": "sub-agent", "two": None}
+    assert list(SOURCE.name_sessions(log("warm-up", "agent-a1"))) == [f"{ONE}/agent-a1"]
 
 
 def test_tools_have_results():

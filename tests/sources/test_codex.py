@@ -281,6 +281,36 @@ def test_a_fork_reads_with_what_it_was_told_before(home):
     assert said == [("user", "Write a parser"), ("assistant", "Done."), ("user", "Now a printer")]
 
 
+@pytest.mark.parametrize("home", ["review"], indirect=True)
+def test_a_review_is_read_with_the_session_that_asked_for_it(home):
+    """What it used comes beside the conversation; read by its own name it is all there is."""
+    for thread, answers in ((A, [("review", 120)]), (B, [(None, 120)])):
+        events = [item for item in read(only(home, thread), thread) if isinstance(item, Event)]
+        found = [event.data for event in events if event.type == "llm.response"]
+        assert [(data.get("agent"), data["usage"]["total"]) for data in found] == answers
+
+
+def test_other_threads_that_a_log_names_are_not_its_sub_agents(tmp_path):
+    """A tool may print rows of any log, a fork's too; a sub-agent's first row names its session."""
+    output = json.dumps([{"thread_id": B}, {"agent_id": FORK}])
+    printed = row("10:00:01.000", "response_item", type="function_call_output", call_id="c", output=output)
+    path = write(tmp_path / "sessions" / "10" / f"rollout-a-{A}.jsonl", meta(session_id=A), printed)
+    write(tmp_path / "sessions" / "10" / f"rollout-b-{B}.jsonl", meta(B, session_id=B, forked_from_id=A), meta())
+    spawned = meta(FORK, source={"subagent": {"thread_spawn": {"parent_thread_id": A}}})
+    part = write(tmp_path / "sessions" / "11" / f"rollout-c-{FORK}.jsonl", spawned)
+    assert list(SOURCE.subagent_logs(path)) == [part]
+    assert list(SOURCE.subagent_logs(part)) == []
+
+
+@pytest.mark.parametrize("home", ["killed-in-a-tool"], indirect=True)
+def test_an_answers_text_is_read_from_the_event_before_its_count(home):
+    """Once, though an item with the same text may follow when the answer's tools have run."""
+    for thread, texts in ((A, ["I look.", "Again."]), (B, ["I look.", "Gone on."])):
+        events = [item for item in read(only(home, thread), thread) if isinstance(item, Event)]
+        assert [event.data["content"] for event in events if event.type == "llm.response"] == texts
+        assert not [event for event in events if event.type == "llm.delta" and event.data.get("content")]
+
+
 @pytest.mark.parametrize("home", ["old-header"], indirect=True)
 def test_what_was_never_counted_reads_as_begun(home):
     """Logs without counters have words, but no responses that anybody could add up."""

@@ -22,7 +22,8 @@ Traps:
   new times they are only the counter's start. Since 0.169 a fork's file holds only its own rows, and its counter
   begins at the parent's total.
 - The same thread may lie in `sessions` and in the archive, plain and packed: its id names it, keys hold no path.
-- A sub-agent with a parent is a part of its session; `review` and the like without one are sessions of their own.
+- A sub-agent with a parent is a part of its session, whose rows name the sub-agent's thread; `review` and the like
+  without one are sessions of their own.
 - A turn fails by `task_complete` with an error, or by an `error` row before it. Such a failure is one failed request,
   with no usage and no price, unless it is about something local (sandbox, rollback); `stream_error` rows are attempts
   of the same request. Where a turn ends in the middle of these, they are the failure. Some versions log a refused
@@ -59,6 +60,7 @@ _FIRST_ROW = re.compile(  # it may be longer than the bytes that are looked at
     rb'\s*\{\s*"timestamp"\s*:\s*"[^"]{0,40}"\s*,(?:\s*"ordinal"\s*:\s*\d{1,9}\s*,)?\s*"type"\s*:'
     rb'\s*"(session_meta|turn_context|response_item|event_msg)"\s*,\s*"payload"\s*:\s*\{'
 )
+_THREAD_ID = re.compile(rb'(?:session|thread|agent)_id\\*": ?\\*"([0-9a-f-]{36})')  # escaped in tools' outputs
 _ROLLOUT = "rollout-"
 _CLAWS = (
     "$OPENCLAW_DIR",
@@ -143,6 +145,28 @@ def _name_sessions(path: str) -> Iterator[str]:
         yield session.session_id
 
 
+def _subagent_logs(path: str) -> list[str]:
+    """The rollouts of a session's sub-agents: of younger threads that its rows name, and whose first row names it.
+
+    They are in the same folder of the home: threads are archived with their sub-agents.
+
+    Raises:
+        LogNotReadable: The log cannot be opened.
+        MissingExtra: A packed log without a decoder.
+    """
+    own = thread_of(path).encode()
+    with open_unpacked(path)[0] as file:
+        younger = {thread for line in file for thread in _THREAD_ID.findall(line) if thread > own}
+    above, folder, _ = path.rpartition("sessions")
+    return [
+        log
+        for log in walk_files([above + folder or os.path.dirname(path)] if younger else (), _is_candidate)
+        if isinstance(log, str)
+        and thread_of(log).encode() in younger
+        and own in _THREAD_ID.findall(_head(log).partition(b"\n")[0])
+    ]
+
+
 SOURCE = source(
     id="codex",
     title="Codex CLI",
@@ -164,5 +188,6 @@ SOURCE = source(
     finish=finish,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=3,
+    parser_version=4,
+    subagent_logs=_subagent_logs,
 )

@@ -116,6 +116,7 @@ class State(Struct):
         first: The total with which the process began that counts it.
         pending: What usage records since the last counter hold.
         echoes: Prompts that were logged as items and not yet as events; below 0 the other way round.
+        spoken: Texts of answers that were logged as events and not yet as items.
         prompted_ns: The last prompt.
         at_fault: The turn had an error, and no response since.
         trouble: The time and message of a broken stream that may yet be mended.
@@ -141,6 +142,7 @@ class State(Struct):
     first: Vector | None = None
     pending: Vector = NOTHING
     echoes: int = 0
+    spoken: int = 0
     prompted_ns: int = 0
     at_fault: bool = False
     trouble: tuple[int | None, str] | None = None
@@ -269,6 +271,7 @@ def _agent(meta: Payload, spawn: Mapping[str, Any]) -> str:
 
 
 def _turn_context(context: Payload, time: Time, state: State) -> Steps:
+    state.spoken = 0
     return (*_changes(context, state), Request(time))
 
 
@@ -336,10 +339,18 @@ def _stream_error(event: Payload, time: Time, state: State) -> Steps:
 
 def _message(item: Payload, time: Time, state: State) -> Steps:
     if item.role == "assistant":
-        return (Text(time, item.content),)
+        is_echo = state.spoken > 0
+        state.spoken -= is_echo
+        return (At(time) if is_echo else Text(time, item.content),)
     if item.role == "user" and _is_typed(item.content):
         return _prompt(item.content, time, 1, state)
     return (Prompt(time, item.content, role="system"),)
+
+
+def _agent_message(event: Payload, time: Time, state: State) -> Steps:
+    """The text of an answer; until 0.64 its item comes only when the answer's tools have run."""
+    state.spoken += 1
+    return (Text(time, event.message),)
 
 
 def _is_typed(content: Content) -> bool:
@@ -569,6 +580,7 @@ _ITEMS: dict[Any, _Meaning] = {
 _EVENTS: dict[Any, _Meaning] = {
     "token_count": _token_count,
     "user_message": _user_message,
+    "agent_message": _agent_message,
     "task_started": _turn_started,
     "turn_started": _turn_started,
     "task_complete": _turn_completed,
