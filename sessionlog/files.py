@@ -8,14 +8,16 @@ line, an unfinished line never glued to the next one.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, BinaryIO
 
 fcntl: Any
@@ -495,7 +497,8 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         buffer: Bytes to read at once; 0 reads what is asked for and no more.
 
     Raises:
-        LogNotReadable: Missing, not a regular file, a link to somebody else's file, or no permission.
+        LogNotReadable: Missing, not a regular file, a link to somebody else's file, or no permission. Reading the file
+            raises it too, where the system fails.
     """
     from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - 1 ms that a logger never needs
 
@@ -506,10 +509,36 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         raise LogNotReadable(f"{path}: {reason_of(error)}") from error
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and (not stat.S_ISLNK(link.st_mode) or status.st_uid == link.st_uid):
-        return os.fdopen(fd, "rb", buffer)
+        raw = _LogReader(path, opener=lambda *_: fd)
+        return io.BufferedReader(raw, buffer) if buffer else raw
     os.close(fd)
     regular = stat.S_ISREG(status.st_mode)
     raise LogNotReadable(f"{path}: {'a link to a file of another user' if regular else 'not a regular file'}")
+
+
+class _LogReader(io.FileIO):
+    """A file whose errors name it: one log that cannot be read must not look like a failure of the whole command."""
+
+    def readinto(self, buffer: Any, /) -> int:
+        with self._named():
+            return super().readinto(buffer)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        with self._named():
+            return super().read(size)
+
+    def readall(self) -> bytes:
+        with self._named():
+            return super().readall()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - as in `open_log`
+
+            raise LogNotReadable(f"{self.name}: {reason_of(error)}") from error
 
 
 def reason_of(error: Exception) -> str:
