@@ -12,7 +12,7 @@ import sys
 from time import time_ns
 
 from sessionlog._version import __version__
-from sessionlog.ledger.trust import is_ledger, owner_flaw, read_only
+from sessionlog.ledger.trust import file_flaw, is_ledger, owner_flaw, read_only
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def open_current(
         from sqlite3 import Error, connect  # noqa: PLC0415 - see above
     connection = None
     try:
-        if owner_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
+        if file_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
             return None
         connection = connect(read_only(path), uri=True, isolation_level=None)
         connection.execute("BEGIN")

@@ -15,7 +15,7 @@ from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import Book, make_tables
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.migrate import migrate
-from sessionlog.ledger.trust import has_tables, is_older, kind_flaw, owner_flaw, read_only
+from sessionlog.ledger.trust import file_flaw, foreign_code, has_tables, is_older, kind_flaw, owner_flaw, read_only
 from sessionlog.ledger.writer import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 
@@ -35,6 +35,8 @@ def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
     """
     try:
         connection = _connect(path, shared=shared)
+    except LedgerUnusable:
+        raise
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
     try:
@@ -64,7 +66,7 @@ def open_to_ask(path: str) -> sqlite3.Connection:
     """
     if files.stat_path(path) is None:
         raise LedgerUnusable(f"{path}: there is no ledger yet")
-    _check_owner(path)
+    _refuse(file_flaw(path))
     try:
         connection = sqlite3.connect(read_only(path), uri=True, isolation_level=None, timeout=WAIT_SECONDS)
     except sqlite3.Error as error:
@@ -94,22 +96,23 @@ def open_to_ask(path: str) -> sqlite3.Connection:
 def _connect(path: str, *, shared: bool) -> sqlite3.Connection:
     files.make_directories(os.path.dirname(os.path.abspath(path)))
     files.make_private(path)
-    _check_owner(path)
-    _check_owner(os.path.dirname(os.path.abspath(path)))
+    _refuse(file_flaw(path))
+    _refuse(owner_flaw(os.path.dirname(os.path.abspath(path))))
     return sqlite3.connect(path, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=not shared)
 
 
-def _check_owner(path: str) -> None:
-    flaw = owner_flaw(path)
+def _refuse(flaw: str | None) -> None:
     if flaw is not None:
         raise LedgerUnusable(flaw)
 
 
 def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether there are tables; they are a ledger's, of a version that we know."""
-    flaw = kind_flaw(connection, path)
-    if flaw is not None:
-        raise LedgerUnusable(flaw)
+    """Whether there are tables; they are a ledger's, of a version that we know, and nothing else runs with them."""
+    _refuse(kind_flaw(connection, path))
+    code = foreign_code(connection)
+    if code is not None:
+        flaw = f"{path}: {code} is not ours; `sessionlog ledger rebuild` makes a ledger without it"
+        raise LedgerUnusable(flaw) from sqlite3.DatabaseError(code)
     return has_tables(connection)
 
 

@@ -9,11 +9,38 @@ from __future__ import annotations
 import os
 import stat
 
-from sessionlog.ledger.schema import APPLICATION, VERSION
+from sessionlog.ledger.schema import APPLICATION, VERSION, VIEWS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     import sqlite3
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database; it would write through a link there."""
+
+_VIEWS = {sql.split(" ", 3)[2]: sql for sql in VIEWS}
+_OLD_VIEWS = {"records": "", "tools": ""}  # of version 1: they are dropped before anything asks them
+
+
+def file_flaw(path: str) -> str | None:
+    """Return why a file is no place for a ledger, None if it is one: a regular file of ours, as those beside it.
+
+    Raises:
+        OSError: It is not there.
+    """
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        return f"{path} is a link; name the file itself"
+    if not stat.S_ISREG(status.st_mode):
+        return f"{path} is not a regular file"
+    for suffix in _BESIDE:
+        try:
+            beside = os.lstat(path + suffix)
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(beside.st_mode) or beside.st_uid != status.st_uid:
+            return f"{path}{suffix} is not a regular file of yours; remove it"
+    return owner_flaw(path)
 
 
 def owner_flaw(path: str) -> str | None:
@@ -24,8 +51,6 @@ def owner_flaw(path: str) -> str | None:
     """
     status = os.lstat(path)
     user = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
-    if stat.S_ISLNK(status.st_mode) and not os.path.isdir(path):
-        return f"{path} is a link; name the file itself"
     if status.st_uid != user:
         return f"{path} belongs to another user"
     if os.name == "posix" and status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
@@ -44,6 +69,17 @@ def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
     return None
 
 
+def foreign_code(connection: sqlite3.Connection) -> str | None:
+    """Return a trigger or view in a ledger that we did not make, which would run with our statements; None without."""
+    views = _VIEWS if not is_older(connection) else _OLD_VIEWS
+    found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
+    for kind, name, sql in found:
+        known = views.get(name)
+        if kind == "trigger" or known is None or (known and sql != known):
+            return f"the {kind} {name}"
+    return None
+
+
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Whether there is anything in a file."""
     return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
@@ -51,7 +87,8 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
     """Whether an open file is a ledger that can be worked with, and has tables."""
-    return kind_flaw(connection, path) is None and has_tables(connection) and not is_older(connection)
+    is_known = kind_flaw(connection, path) is None and not is_older(connection)
+    return is_known and has_tables(connection) and foreign_code(connection) is None
 
 
 def is_older(connection: sqlite3.Connection) -> bool:

@@ -3,13 +3,16 @@
 import os
 import random
 import sqlite3
+import stat
 
 import pytest
 
 from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.freshness import open_current
 from sessionlog.ledger.schema import APPLICATION, VERSION
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.store import open_ledger, open_to_ask
+from sessionlog.ledger.upkeep import rebuild
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import NOW, PATHS
@@ -242,3 +245,72 @@ def test_a_ledger_that_is_fine_is_used(home):
     """Else the tests above would show nothing."""
     assert of_ledger(home, PRICES)["notes"] == []
     assert counted(of_ledger(home, PRICES)) == counted(of_scan(home, PRICES))
+
+
+@pytest.mark.parametrize("place", ["a pipe", "a device"])
+def test_what_is_no_regular_file_is_not_opened(home, place):
+    """Nobody waits for a writer that never comes."""
+    os.unlink(home.ledger)
+    if place == "a pipe":
+        os.mkfifo(home.ledger, 0o600)
+    else:
+        make_device(home.ledger)
+    report, notes = asked(home)
+    assert report == of_memory(home)
+    assert notes == (f"the ledger is not used: {home.ledger} is not a regular file",)
+    assert open_current(home.ledger, home.env) is None
+    with pytest.raises(LedgerUnusable, match="is not a regular file"):
+        open_to_ask(home.ledger)
+
+
+def make_device(path):
+    """The device that every system has."""
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    except OSError:
+        pytest.skip("devices are made by root")
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("what", ["a link", "a link to nowhere", "a pipe", "a folder"])
+def test_what_lies_beside_a_ledger_is_a_file_too(home, tmp_path, suffix, what):
+    """Nothing is written through a link there."""
+    victim, beside = tmp_path / "victim", home.ledger + suffix
+    if what == "a link":
+        victim.write_text("mine")
+    if "link" in what:
+        os.symlink(victim, beside)
+    elif what == "a pipe":
+        os.mkfifo(beside)
+    else:
+        os.mkdir(beside)
+    report, notes = asked(home)
+    assert report == of_memory(home)
+    assert notes == (f"the ledger is not used: {beside} is not a regular file of yours; remove it",)
+    assert open_current(home.ledger, home.env) is None
+    assert not victim.exists() or victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("CREATE TRIGGER later AFTER INSERT ON files BEGIN DELETE FROM log_sessions; END", "the trigger later"),
+        ("CREATE VIEW mine AS SELECT 1", "the view mine"),
+        ("DROP VIEW records; CREATE VIEW records AS SELECT * FROM responses WHERE 0", "the view records"),
+    ],
+)
+def test_code_in_a_ledger_is_not_run(home, code, name):
+    """A trigger or view that we did not make could change every number; a rebuilt ledger is without it."""
+    connection = sqlite3.connect(home.ledger)
+    connection.executescript(code)
+    connection.close()
+    report, notes = asked(home)
+    assert report == of_memory(home)
+    assert notes == (
+        f"the ledger is not used: {home.ledger}: {name} is not ours; `sessionlog ledger rebuild` makes a ledger without it",
+    )
+    assert open_current(home.ledger, home.env) is None
+    with pytest.raises(LedgerUnusable, match=name):
+        open_to_ask(home.ledger)
+    rebuild(home.ledger, PRICES, home.env)
+    assert asked(home) == (of_memory(home), ())
