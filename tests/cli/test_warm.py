@@ -286,7 +286,9 @@ UNNEEDED = {
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--csv"], ["--since", "2026-11-01..", "--json"], ["--source", "native"]], ids=" ".join
+    "words",
+    [[], ["--csv"], ["--since", "2026-11-01..", "--json"], ["--source", "native"], ["--since", "2027-01-01.."]],
+    ids=" ".join,
 )
 def test_without_news_the_report_is_that_of_a_scan(warmed, cli, words):
     """The book that is only read says what a book in memory says."""
