@@ -13,6 +13,7 @@ from sessionlog import files
 from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
+from sessionlog.ledger.cached import ask_current
 from sessionlog.render.line import settle
 from sessionlog.render.notes import archived_note, counted, damage_note, limit_note
 from sessionlog.render.stream import plain_width
@@ -243,13 +244,8 @@ def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, wh
     `narrowed` if a time or a filter may have left everything out; `unrecognised` how many files are no known log;
     `what` the report is about.
     """
-    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - see above
-    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - see above
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - see above
-
     places = "the logs found" if where.paths is None else ", ".join(where.paths)
-    listed = find_logs(where.paths, where.env) if where.paths is not None else discover(where.env, all_sources())
-    there = any(isinstance(item, Log) for item in listed)
+    there = (narrowed and _knows_logs(where)) or _finds_logs(where)
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if there and what != "sessions":
@@ -262,6 +258,24 @@ def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, wh
         f"no sessions in {where.settings.session_dir} yet, and no other agent's logs (`sessionlog sources` says where "
         "they would be). Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
     )
+
+
+def _knows_logs(where: Reporting) -> bool:
+    """Whether a ledger that is up to date has any log that is there: then none has to be looked for."""
+    has_logs = "SELECT 1 FROM files WHERE NOT missing LIMIT 1"
+    return where.ledger is not None and bool(
+        ask_current(where.ledger, where.env, lambda book: book.query(has_logs, {}))
+    )
+
+
+def _finds_logs(where: Reporting) -> bool:
+    """Whether there is any log where the report looked for some."""
+    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - all sources cost 65 ms
+    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - as above
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+
+    listed = find_logs(where.paths, where.env) if where.paths is not None else discover(where.env, all_sources())
+    return any(isinstance(item, Log) for item in listed)
 
 
 @contextmanager

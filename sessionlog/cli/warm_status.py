@@ -47,7 +47,10 @@ def answer_status(
         for name, function in FUNCTIONS.items():
             connection.create_function(name, 1, function, deterministic=True)
     now_ns = time_ns()
-    found = answer(query, now_ns=now_ns, target=session, fed=fed, everything=everything, rules=rules, place=place)
+    found = answer(
+        query, now_ns=now_ns, target=session, fed=fed, everything=everything, rules=rules, place=place,
+        with_typical=not as_line,
+    )  # fmt: skip
     if found is None:
         return None
     document = found[0].to_dict()

@@ -116,7 +116,9 @@ def changed_logs(
         except (OSError, ValueError):
             if mtime_ns != _ABSENT:
                 return None
-    if any(names != _names(folder, prefix) for folder, prefix, names in ask("SELECT * FROM listings")):
+    # Several sources look for the same names, some of them in the home folder, which may be large.
+    listings = ask("SELECT DISTINCT folder, prefix, names FROM listings")
+    if any(names != _names(folder, prefix) for folder, prefix, names in listings):
         return None
     if ask("SELECT 1 FROM files WHERE missing = 3 LIMIT 1").fetchone():
         return None

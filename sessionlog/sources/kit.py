@@ -6,14 +6,12 @@ means (`steps`); `source` makes a `Source` of it. Everything else is here and in
 
 from __future__ import annotations
 
-import heapq
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -22,13 +20,11 @@ from msgspec import Struct
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
-from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
-from sessionlog.sources.fold_events import EventFold
 from sessionlog.sources.fold_usage import FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
 from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit, ScannedSession
@@ -65,6 +61,10 @@ from sessionlog.sources.values import (
     text,
     tokens,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.events.envelope import Event
 
 __all__ = [
     "MAIN",
@@ -251,8 +251,7 @@ class _WholeReading(Generic[R]):
         """Nothing is held open."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogFormat(Generic[R]):
+class LogFormat(Struct, Generic[R], frozen=True):
     """How the rows of a log are read; mostly made by `json_lines` or `whole_log`.
 
     Attributes:
@@ -532,6 +531,10 @@ class _Driver(Generic[R]):
         A log that is one session may hold rows of others (those that it was forked from): read by another's id it gives
         those rows alone, else all of them.
         """
+        from heapq import merge  # noqa: PLC0415 - as below
+
+        from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - 2 ms, which scans save
+
         rows = self._rows
         if rows.of_session is not None:
             session_id = session_id or next(iter(self._name_sessions(path)), "")
@@ -554,7 +557,7 @@ class _Driver(Generic[R]):
             sessions = (*sessions, *self.scan(other, None).sessions)
         fold = EventFold(sessions, own_id=own, only=only)
         logs = [self._timed(one, number, rows) for number, one in enumerate((path, *beside))]
-        for _, number, place, step in heapq.merge(*logs, key=itemgetter(0)) if beside else logs[0]:
+        for _, number, place, step in merge(*logs, key=lambda one: one[0]) if beside else logs[0]:
             fold.place = place
             if isinstance(step, Problem):
                 if not number:

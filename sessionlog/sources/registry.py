@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
+
+from msgspec import Struct
 
 from sessionlog.errors import InvalidQuery, Problem
 from sessionlog.sources.protocol import Source
@@ -68,8 +69,7 @@ def entry_points(*, group: str) -> Iterable[EntryPoint]:
     return metadata.entry_points(group=group)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Struct, frozen=True, kw_only=True):
     """What there is.
 
     Attributes:

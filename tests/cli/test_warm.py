@@ -8,6 +8,7 @@ import pytest
 
 from sessionlog.cli import hot, warm
 from sessionlog.cli.options import COMMANDS, settings_of
+from sessionlog.sources.registry import OURS
 
 LONG_AGO = 1_700_000_000
 ALLOWED = {
@@ -240,6 +241,7 @@ HEAVY = {
         [], ["--wide"], ["--csv"], ["--markdown"], ["--json", "--since", "2026-11-01.."], ["--csv", "--by", "hour,model"],
         ["--since", "1mo", "--now", "2026-12-01T00:00:00Z"], ["--source", "native", "--model", "*"],
         ["--limit", "1", "--sort", "cost_usd"], ["--merge-worktrees", "--by", "project,meta.x"], ["--tz", "Asia/Tokyo"],
+        ["--since", "2027-01-01.."],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -258,8 +260,35 @@ def test_without_news_no_report_needs_sources_prices_or_parsers(warmed, words):
     assert rooms.isdisjoint({"sources", "pricing", "engine", "reader"})
 
 
+def test_a_log_that_has_grown_is_read_with_what_a_scan_needs(warmed):
+    """In a fresh interpreter: one source, and nothing that lists logs, replays sessions or starts processes."""
+    with open(warmed / "s-first.jsonl", "ab") as log:
+        log.write(_ANSWER)
+    code = (
+        "import sys; from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "usage", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    assert '"sessionlog.usage/1"' in ran.stdout
+    loaded = set(ran.stderr.split())
+    assert "sessionlog.sources.native" in loaded
+    modules = {f"sessionlog.sources.{module}" for module in OURS.values()}
+    assert loaded & modules == {"sessionlog.sources.native"}
+    assert loaded & (HEAVY - {"orjson"} | UNNEEDED) == set()
+
+
+UNNEEDED = {
+    "heapq", "sessionlog.engine", "sessionlog.sources.discover",
+    "sessionlog.sources.fold_events", "sessionlog.transcript",
+}  # fmt: skip
+"""What a scan has no use for; each of them costs 0.2 to 2 ms."""
+
+
 @pytest.mark.parametrize(
-    "words", [[], ["--csv"], ["--since", "2026-11-01..", "--json"], ["--source", "native"]], ids=" ".join
+    "words",
+    [[], ["--csv"], ["--since", "2026-11-01..", "--json"], ["--source", "native"], ["--since", "2027-01-01.."]],
+    ids=" ".join,
 )
 def test_without_news_the_report_is_that_of_a_scan(warmed, cli, words):
     """The book that is only read says what a book in memory says."""

@@ -125,6 +125,7 @@ def answer(
     rules: Sequence[Any] = (),
     mistake: str = "",
     place: Place | None = None,
+    with_typical: bool = True,
 ) -> tuple[Status, int | None] | None:
     """Return the status that is wanted and the session's number in the ledger; None if what was named is not there.
 
@@ -139,6 +140,7 @@ def answer(
         rules: The user's own budgets.
         mistake: Why they cannot be read; empty if they can.
         place: Where the ledger is; None if the answer is not the ledger's.
+        with_typical: See `document_of`.
 
     Raises:
         AmbiguousSession: Several sessions match.
@@ -155,6 +157,7 @@ def answer(
     document = document_of(
         query, found, now_ns=now_ns, zone=zone, rules=rules, mistake=mistake, everything=everything,
         alone=alone, missing=missing, fed=None if everything or target is not None else fed, place=place,
+        with_typical=with_typical,
     )  # fmt: skip
     return Status(document), None if found is None else found.id
 
