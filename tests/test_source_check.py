@@ -1,14 +1,15 @@
 """check_source: a source that keeps its promises passes, and each broken promise fails by name."""
 
+import dataclasses
 import hashlib
 import os
 import re
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.source_check import _OTHERS
@@ -163,7 +164,7 @@ def test_scan_and_events_must_agree_on_every_class(logs):
         for session in found.sessions:
             for record in session.records:
                 usage = record.usage
-                record.usage = replace(usage, input=usage.input - 1, cache_read=1)
+                record.usage = dataclasses.replace(usage, input=usage.input - 1, cache_read=1)
         return found
 
     fails(logs, r"scan and events differ: .*'cache_read': \(\d, 0\)", scan=scan)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from msgspec import structs
+
 from sessionlog import files
 from sessionlog.archive.entry import Entry, member_of
 from sessionlog.archive.manifest import archive_folder, read_manifest
@@ -120,7 +122,7 @@ def _as_it_was(source: Source, place: str) -> Source:
         for item in source.read(path, session_id):
             yield _renamed(item, place) if isinstance(item, Problem) else _in_its_folder(item, place)
 
-    return replace(source, read=read)
+    return structs.replace(source, read=read)
 
 
 def _in_its_folder(event: Event, place: str) -> Event:

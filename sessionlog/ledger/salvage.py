@@ -152,7 +152,7 @@ def _facts(text: Any) -> ScannedSession | None:
 def _session(row: Row) -> ScannedSession | None:
     """The facts of a session from all its logs together: they replace those of a log whose own are lost."""
     known = dict(zip(SESSION, row, strict=True))
-    fields = {name: known[name] for name in SESSION if name in ScannedSession.__slots__}
+    fields = {name: known[name] for name in SESSION if name in ScannedSession.__struct_fields__}
     try:
         fields["metadata"] = json.loads(known["metadata"])
         return ScannedSession(session_id=known["session"], status=known["end_status"], **fields)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sessionlog.ledger.storable import metadata_text, storable
 from sessionlog.sources.record import UNKNOWN, ScannedSession
 
-_FIELDS = tuple(name for name in ScannedSession.__slots__ if name not in {"metadata", "records", "tools"})
+_FIELDS = tuple(name for name in ScannedSession.__struct_fields__ if name not in {"metadata", "records", "tools"})
 
 
 def facts_text(session: ScannedSession) -> str:

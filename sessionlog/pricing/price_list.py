@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pkgutil import get_data
 from typing import Any
@@ -31,8 +30,7 @@ Listed = Mapping[str, Any]
 """A JSON object of the list: a provider, a model, a period or its prices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceList:
+class PriceList(Struct, frozen=True, kw_only=True):
     """The shipped list.
 
     Attributes:

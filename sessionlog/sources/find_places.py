@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from sessionlog.places import config_home, data_home, state_home, user_home
 
@@ -25,8 +26,7 @@ _XDG: Mapping[str, Callable[[Env], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A place that can be named in several ways.
 
     Attributes:

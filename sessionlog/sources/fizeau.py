@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sessionlog.sources import native
 from sessionlog.sources.fizeau_dialect import ID

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem

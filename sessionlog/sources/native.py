@@ -17,10 +17,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event

@@ -10,7 +10,8 @@ Other packages add sources by an entry point in the group `sessionlog.sources` t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -22,8 +23,7 @@ HEAD = 1 << 16
 Env = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resume:
+class Resume(Struct, frozen=True, kw_only=True):
     """Where a scan ended, and what the next one must know to go on.
 
     Attributes:
@@ -37,8 +37,7 @@ class Resume:
     state: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogScan:
+class LogScan(Struct, frozen=True, kw_only=True):
     """What one pass over a log, or over what was appended to it, gives.
 
     Attributes:
@@ -61,8 +60,7 @@ class LogScan:
     full_rescan: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(Struct, frozen=True, kw_only=True):
     """How long an agent keeps its logs.
 
     Attributes:
@@ -74,8 +72,7 @@ class Retention:
     setting: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """An agent whose logs we read.
 
     Attributes:
@@ -116,8 +113,7 @@ class Source:
     caveat: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class Log(Struct, frozen=True, kw_only=True):
     """A log and whose it is.
 
     Attributes:

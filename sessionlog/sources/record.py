@@ -7,9 +7,10 @@ billed once. A source therefore names each response with a `key`, and the book c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import TokenUsage
@@ -40,8 +41,7 @@ class CopyRank(IntEnum):
     """Where the response was made."""
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long to make, and a scan makes a million
-class Record:
+class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to an open response
     """One LLM response, or what a session used beyond them. A value: never changed once a scan has given it away.
 
     Attributes:
@@ -98,8 +98,7 @@ class Record:
     service_tier: str = ""
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: see Record
-class ToolUse:
+class ToolUse(Struct, kw_only=True):  # not frozen: the fold adds the result
     """One tool call, finished or not.
 
     Attributes:
@@ -130,8 +129,7 @@ class ToolUse:
     superseded_by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """What a provider said about a rate limit at one moment.
 
     Attributes:
@@ -151,8 +149,7 @@ class Limit:
     plan: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problems:
+class Problems(Struct, frozen=True, kw_only=True):
     """The damage of a log.
 
     Attributes:
@@ -167,8 +164,7 @@ class Problems:
 NO_PROBLEMS = Problems()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScannedSession:
+class ScannedSession(Struct, frozen=True, kw_only=True):
     """What one log holds of one session. Other logs may hold more of the same one: the book puts them together.
 
     Attributes:
@@ -210,7 +206,7 @@ class ScannedSession:
     duration_ms: int | None = None
     prompt: str = ""
     error: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     turns: int | None = None
     last_turn_ns: int | None = None
     counted: bool = True

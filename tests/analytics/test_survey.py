@@ -1,13 +1,13 @@
 """The survey: which agents have logs here, how long they stay, and what cannot be read — each said apart."""
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.analytics.survey import SCHEMA, survey_sources
 from sessionlog.errors import InvalidQuery, LogNotReadable

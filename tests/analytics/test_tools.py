@@ -1,12 +1,12 @@
 """Tools: every call once, at its own time; open calls are neither good nor bad; shares are of the selection."""
 
 import json
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.tools import KEYS, aggregate_tools

@@ -1,11 +1,11 @@
 """Usage: every record once, in its own time, under its own names; sessions and durations once in the totals."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sessionlog.events.tokens import MAX_COUNT
 from tests.analytics.week import DATA, check_golden, fold, usage, week_report

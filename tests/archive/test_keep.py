@@ -295,7 +295,7 @@ def test_one_bad_log_stops_no_other(env, log, tmp_path):
 
 def test_a_failing_source_is_a_problem(env, log):
     """Named with what it raised."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     def fails(path):
         raise RuntimeError("boom")

@@ -10,7 +10,6 @@ import sqlite3
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -18,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import ask as asking

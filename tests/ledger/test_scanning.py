@@ -3,9 +3,9 @@
 import gzip
 import os
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.ledger.identity import SETTLED_NS

@@ -2,10 +2,10 @@
 
 import sqlite3
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import ask as asking

@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.sources.check import check_foreign, check_sources

@@ -3,10 +3,10 @@
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import Problem
@@ -114,7 +114,7 @@ def test_places_that_overlap_give_each_log_once(home):
     """A source that is told of one folder on two ways."""
     (home / "again").symlink_to(home / ".scribe")
     both = (str(home / ".scribe"), str(home / ".scribe" / "deep"), str(home / "again"))
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     twice = replace(SOURCE, locate=lambda _: both)
     assert told(discover(env(home), [twice]), home) == SCROLLS

@@ -1,10 +1,10 @@
 """From what a person types to one log: a path, an id, or the beginning of an id."""
 
 import os
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.errors import AmbiguousSession, LogNotReadable

@@ -3,13 +3,13 @@
 import gzip
 import os
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Resume

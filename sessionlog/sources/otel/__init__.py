@@ -39,7 +39,6 @@ are those of Claude Code's documentation of its monitoring (versions up to 2.1.2
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, takewhile
@@ -557,7 +556,7 @@ def _session_names(path: str) -> Iterable[str]:
     return dict.fromkeys(row.session for row in _read(path) if isinstance(row, Call))
 
 
-SOURCE = dataclasses.replace(
+SOURCE = structs.replace(
     source(
         id="otel",
         title="OpenTelemetry",
