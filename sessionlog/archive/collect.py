@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from sessionlog import files
+from sessionlog.archive.entry import State
 from sessionlog.archive.pack import Content
 from sessionlog.errors import LogNotReadable
 from sessionlog.events.redact import redact_line
@@ -36,6 +37,7 @@ class Seen:
         path: Absolute.
         size: In bytes.
         mtime_ns: When it was written to.
+        ctime_ns: When anything of it was changed; it cannot be set.
         kind: `own` for the log itself, `watched` for a database's write-ahead log, `beside` for a file that the source
             reads, too, `part` for one in a folder of those.
     """
@@ -43,12 +45,13 @@ class Seen:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     kind: str
 
     @property
-    def state(self) -> tuple[str, int, int]:
+    def state(self) -> State:
         """What tells that it has changed."""
-        return self.path, self.size, self.mtime_ns
+        return self.path, self.size, self.mtime_ns, self.ctime_ns
 
 
 def look(log: Log) -> tuple[Seen, ...]:
@@ -87,7 +90,7 @@ def _look_at(path: str, kind: str) -> Iterator[Seen]:
 
 
 def _seen(path: str, status: os.stat_result, kind: str) -> Seen:
-    return Seen(path=path, size=status.st_size, mtime_ns=status.st_mtime_ns, kind=kind)
+    return Seen(path=path, size=status.st_size, mtime_ns=status.st_mtime_ns, ctime_ns=status.st_ctime_ns, kind=kind)
 
 
 def last_written_ns(seen: Iterable[Seen]) -> int:

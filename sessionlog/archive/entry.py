@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+State = tuple[str, int, int, int]
+"""(path, size, mtime_ns, ctime_ns)."""
+
 _WATCHED = ""
 """The hash of a file that was looked at, and not kept."""
 
@@ -25,6 +28,7 @@ class KeptFile:
         path: Where the original is, absolute.
         size: Its size when it was read.
         mtime_ns: Its time of modification then.
+        ctime_ns: Its time of change then; older entries do not have it.
         bytes: How much is kept: of a database a snapshot, of settings what is not secret.
         sha256: The hash of that; empty for a file of which only the state was looked at.
         beside: It is none of the log's own: it is kept for reading the log, and its changes are not the log's.
@@ -36,11 +40,12 @@ class KeptFile:
     bytes: int = 0
     sha256: str = _WATCHED
     beside: bool = False
+    ctime_ns: int = 0
 
     @property
-    def state(self) -> tuple[str, int, int]:
+    def state(self) -> State:
         """What tells that the original has changed."""
-        return self.path, self.size, self.mtime_ns
+        return self.path, self.size, self.mtime_ns, self.ctime_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +85,7 @@ class Entry:
         return tuple(file for file in self.files if file.sha256 != _WATCHED)
 
     @property
-    def states(self) -> list[tuple[str, int, int]]:
+    def states(self) -> list[State]:
         """What tells that the log has changed."""
         return [file.state for file in self.files if not file.beside]
 

@@ -212,7 +212,9 @@ def _sessions(log: Log) -> tuple[str, ...]:
 
 
 def _looked_at(file: Seen) -> KeptFile:
-    return KeptFile(path=file.path, size=file.size, mtime_ns=file.mtime_ns, beside=file.kind == "beside")
+    return KeptFile(
+        path=file.path, size=file.size, mtime_ns=file.mtime_ns, ctime_ns=file.ctime_ns, beside=file.kind == "beside"
+    )  # fmt: skip
 
 
 def _described(

@@ -35,7 +35,7 @@ _FACTS = """
 SELECT source, session, place, end_status, project, start_ns, duration_ms, prompt, turns, last_turn_ns FROM sessions
 """
 _LOGS = """
-SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.settled, s.source, s.session, s.place
+SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.ctime_ns, f.settled, s.source, s.session, s.place
 FROM log_sessions t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
 """
 _NAME = 3

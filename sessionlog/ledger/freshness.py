@@ -125,16 +125,17 @@ def changed_logs(
     changed: list[ChangedLog] = []
     new_bytes = 0
     try:
-        for path, device, inode, size, mtime_ns, beside, settled, source in ask(
-            "SELECT path, device, inode, size, mtime_ns, beside, settled, source FROM files WHERE NOT missing"
+        for path, *looks, beside, settled, source in ask(
+            "SELECT path, ctime_ns, mtime_ns, size, inode, device, beside, settled, source FROM files WHERE NOT missing"
         ):
             now = stat(path)
             if (
                 not settled
-                or (now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev) != (mtime_ns, size, inode, device)
+                or [now.st_ctime_ns, now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev] != looks
                 or (beside and not _is_beside(beside))
             ):
                 changed.append((path, source))
+                size = looks[2]
                 new_bytes += now.st_size - (size if now.st_size >= size else 0)
                 if len(changed) > most or (most_bytes is not None and new_bytes > most_bytes):
                     return None

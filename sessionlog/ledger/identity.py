@@ -1,8 +1,9 @@
 """Identity: what a log looks like from outside, so that an unchanged one costs one stat.
 
-Device, inode, size and mtime, and the same of what is read beside it (a database's write-ahead log, a description
-file). A log that is a folder of small files is known by all of them. What was written a moment ago is not settled: it
-may change without its mtime telling, and its last line may be in the writing.
+Device, inode, size, mtime and ctime, and the same of what is read beside it (a database's write-ahead log, a
+description file). The mtime can be set by anybody and an inode is used again, but the ctime cannot be set. A log that
+is a folder of small files is known by all of them. What was written a moment ago is not settled: it may change within
+one tick of the clock, and its last line may be in the writing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 SETTLED_NS = 2_100_000_000
 """Clocks of file systems tick coarsely, on FAT every two seconds."""
 
-Identity = tuple[int, int, int, int, str]
-"""(device, inode, size, mtime_ns, what is beside)."""
+Identity = tuple[int, int, int, int, int, str]
+"""(device, inode, size, mtime_ns, ctime_ns, what is beside)."""
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
@@ -33,7 +34,7 @@ def identify(path: str, beside: Iterable[str] = ()) -> Identity | None:
     if stat.S_ISDIR(status.st_mode):
         size, mtime_ns, inside = _folder(path)
         shown = f"{inside};{shown}"
-    return status.st_dev, status.st_ino, size, mtime_ns, shown
+    return status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns, shown
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -52,7 +53,7 @@ def _beside(path: str, beside: Iterable[str]) -> str:
 
 def _state(path: str) -> str:
     status = _status(path)
-    return "-" if status is None else f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}"
+    return "-" if status is None else f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
 
 
 def is_beside(shown: str) -> bool:
@@ -73,7 +74,7 @@ def _folder(path: str) -> tuple[int, int, str]:
             status = _status(os.path.join(folder, name))
             if status is not None:
                 size, newest, count = size + status.st_size, max(newest, status.st_mtime_ns), count + 1
-                mixed ^= hash((status.st_ino, status.st_size, status.st_mtime_ns))
+                mixed ^= hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return size, newest, f"{count}.{mixed}"
 
 

@@ -1,4 +1,4 @@
-"""Migrate: a ledger of version 1 becomes one of version 2 in its place, with all that only it remembers."""
+"""Migrate: a ledger of an older version becomes one of this version in its place, with all that only it remembers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ _FROM_1 = (
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
     "INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')",
 )
+_FROM_2 = (
+    "ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0",  # so every log is read again
+    "ALTER TABLE files ADD COLUMN prefix TEXT NOT NULL DEFAULT ''",
+)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -38,10 +42,10 @@ def migrate(connection: sqlite3.Connection) -> bool:
         return False
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _version(connection) == 1:  # no other process has done it meanwhile
-            for statement in _FROM_1:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        version = _version(connection)  # another process may have done it meanwhile
+        for statement in (*(_FROM_1 if version < 2 else ()), *(_FROM_2 if version < 3 else ())):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

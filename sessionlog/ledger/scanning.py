@@ -1,7 +1,7 @@
 """Scanning one log for the book: where a scan may go on, what it gave, and how the log is known again.
 
 A scan goes on from where the last one ended only if the log has grown since, is the same file, and has the same bytes
-at its beginning and before that place; anything doubtful is read from the start.
+before that place; anything doubtful is read from the start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.hashes import hash_bytes
+from sessionlog.hashes import blake2b, hash_bytes
 from sessionlog.ledger.identity import SETTLED_NS, Identity, identify
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.pricing.book import PriceBook
@@ -29,6 +29,14 @@ from sessionlog.sources.registry import OURS, all_sources, load_source
 PRINT = 4096
 """Bytes at the beginning, and as many before the end of what was read, by which a log is known."""
 
+SMALL_LOG = 64 << 10
+"""Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
+
+GROWS_NS = 86_400 * 10**9
+"""A log that nobody has written to for a day hardly ever grows: to hash it would be for nothing."""
+
+_HASHED_WHOLE = 16 << 20
+_BLOCKS = 64
 _PACKED = (".gz", ".zst")
 _FAILED = "source_failed"
 
@@ -42,8 +50,7 @@ class Job(Struct, frozen=True, kw_only=True):
         path: The log.
         size: Bytes to read, about.
         resume: Where a scan may go on.
-        head: What its first bytes must be for that, as `head_of` says it.
-        print: What the bytes before that place must be.
+        prefix: What the bytes before that place must be, as `Ends.prefix` returns it.
         again: The log will be looked at again, and has to be known then.
     """
 
@@ -52,8 +59,7 @@ class Job(Struct, frozen=True, kw_only=True):
     path: str
     size: int
     resume: Resume | None = None
-    head: str = ""
-    print: str = ""
+    prefix: str = ""
     again: bool = True
 
 
@@ -67,7 +73,9 @@ class Scanned(Struct, frozen=True, kw_only=True):
         identity: What it looked like before it was read; None if it was gone.
         settled: It had not been written to for a while.
         head: What its first bytes were.
-        print: What the bytes before `rows.resume.offset` were, or before the end of a log that is always read whole.
+        print: What the last bytes before `rows.resume.offset` were, or before the end of a log that is always read
+            whole.
+        prefix: What all bytes before `rows.resume.offset` were; "" where the next scan is to begin at the start.
     """
 
     number: int
@@ -77,6 +85,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
     settled: bool
     head: str = ""
     print: str = ""
+    prefix: str = ""
 
 
 def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scanned:
@@ -87,7 +96,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scann
     # Opened before the scan: were the log replaced meanwhile, its ends would not fit it any more.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():
         head = ends.head(PRINT)
-        resume = job.resume if _is_as_it_was(job, head, ends) else None
+        resume = job.resume if job.resume is not None and _is_as_it_was(job, job.resume, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
         if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
             resume = None
@@ -95,6 +104,8 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scann
         rows = to_rows(scan, prices, failed=failed)
         end = identity[2] if scan.resume is None and identity is not None else 0
         tail = ends.before(scan.resume.offset if scan.resume is not None else end)
+        may_grow = job.again and identity is not None and time.time_ns() - identity[3] < GROWS_NS
+        prefix = ends.prefix(scan.resume.offset) if scan.resume is not None and may_grow else ""
     return Scanned(
         number=job.number,
         rows=rows,
@@ -103,6 +114,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scann
         settled=settled,
         head=hash_bytes(head) if head is not None and job.again else "",
         print=tail if job.again else "",
+        prefix=prefix,
     )
 
 
@@ -144,12 +156,9 @@ def _explained(log: Log, kind: str, detail: str) -> LogScan:
     return LogScan(problems=Problems(count=1, first=(problem,)))
 
 
-def _is_as_it_was(job: Job, head: bytes | None, ends: Ends) -> bool:
-    """Whether a log begins as it did, and its bytes before the place where a scan would go on are the same."""
-    if job.resume is None or not head:
-        return False
-    count = int(job.head.partition(":")[0] or 0)
-    return count > 0 and hash_bytes(head[:count]) == job.head and ends.before(job.resume.offset) == job.print
+def _is_as_it_was(job: Job, resume: Resume, ends: Ends) -> bool:
+    """Whether a log's bytes before the place where a scan would go on are the same."""
+    return bool(job.prefix) and ends.prefix(resume.offset) == job.prefix
 
 
 class Ends:
@@ -189,6 +198,24 @@ class Ends:
             return ""
         data = self._read(max(0, offset - PRINT), min(PRINT, offset))
         return "" if data is None else hash_bytes(data)
+
+    def prefix(self, offset: int) -> str:
+        """Return a hash of the bytes before an offset: of all up to 16 MiB, else of 64 blocks spread over them.
+
+        Empty for what is packed or cannot be read, and for so little that it is sooner read again.
+        """
+        if offset < SMALL_LOG or self._is_packed:
+            return ""
+        pieces = [(start, min(files.BUFFER, offset - start)) for start in range(0, offset, files.BUFFER)]
+        if offset > _HASHED_WHOLE:
+            pieces = [((offset - PRINT) * number // (_BLOCKS - 1), PRINT) for number in range(_BLOCKS)]
+        hashed = blake2b(digest_size=16)
+        for start, count in pieces:
+            piece = self._read(start, count)
+            if piece is None or len(piece) < count:
+                return ""
+            hashed.update(piece)
+        return f"{offset}:{hashed.hexdigest()}"
 
     def _read(self, start: int, count: int) -> bytes | None:
         if self._file is None:

@@ -15,7 +15,7 @@ price (`priced = 0`). A label is a combination of names that many records have i
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 """`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -56,12 +56,14 @@ CREATE TABLE files (
     inode INTEGER NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL DEFAULT 0,
     beside TEXT NOT NULL,
     settled INTEGER NOT NULL,
     offset INTEGER NOT NULL,
     line INTEGER NOT NULL,
     head TEXT NOT NULL,
     print TEXT NOT NULL,
+    prefix TEXT NOT NULL DEFAULT '',
     missing INTEGER NOT NULL,
     stamp INTEGER NOT NULL,
     problems INTEGER NOT NULL,
@@ -258,8 +260,8 @@ CALL = (
 )  # fmt: skip
 LIMIT = ("file_id", "source", "name", "time_ns", "used_percent", "window_minutes", "resets_ns", "plan")
 FILE = (
-    "path", "source", "parser", "device", "inode", "size", "mtime_ns", "beside", "settled", "offset", "line", "head",
-    "print", "missing", "stamp", "problems", "named", "checksum",
+    "path", "source", "parser", "device", "inode", "size", "mtime_ns", "ctime_ns", "beside", "settled", "offset",
+    "line", "head", "print", "prefix", "missing", "stamp", "problems", "named", "checksum",
 )  # fmt: skip
 """Columns in the order in which rows are written."""
 

@@ -37,12 +37,10 @@ Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Sc
 BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
 
-SMALL_LOG = 64 << 10
-"""Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
-
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
 _INSERT = insert("files", ("id", *FILE))
 _AT = {name: index for index, name in enumerate(("id", *FILE))}
+_LOOKS = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
 
 
 class LedgerBusy(Exception):
@@ -178,8 +176,7 @@ class _Plan:
                 path=item.path,
                 size=0 if identity is None else identity[2] - (resume.offset if resume is not None else 0),
                 resume=resume,
-                head="" if row is None else row[_AT["head"]],
-                print="" if row is None else row[_AT["print"]],
+                prefix="" if row is None else row[_AT["prefix"]],
                 again=self._is_kept,
             )
         )
@@ -187,12 +184,12 @@ class _Plan:
     def _resume(self, row: tuple[Any, ...], log: Log, identity: Identity) -> Resume | None:
         """Where a scan may go on: in the same file, if it has grown and all that was wrong with it is known by name."""
         offset = row[_AT["offset"]]
-        old: Identity = tuple(row[_AT[name]] for name in ("device", "inode", "size", "mtime_ns", "beside"))
-        same = old[:2] == identity[:2] and old[4] == identity[4] and (row[_AT["source"]], row[_AT["parser"]]) == (
+        old: Identity = tuple(row[_AT[name]] for name in _LOOKS)
+        same = old[:2] == identity[:2] and old[5] == identity[5] and (row[_AT["source"]], row[_AT["parser"]]) == (
             log.source.id,
             log.source.parser_version,
         )  # fmt: skip
-        grown = identity[2] > old[2] or (identity[2:4] == old[2:4] and not row[_AT["settled"]])
+        grown = identity[2] > old[2] or (identity[2:5] == old[2:5] and not row[_AT["settled"]])
         if not (offset and same and grown) or row[_AT["missing"]] == UNREADABLE:
             return None
         named = problems_of(row[_AT["named"]])
@@ -305,7 +302,7 @@ class _Entry:
 
     def _keep_state(self, file_id: int, scanned: Scanned) -> None:
         resume = scanned.rows.resume
-        if resume is not None and resume.offset >= SMALL_LOG and isinstance(resume.state, bytes):
+        if resume is not None and scanned.prefix and isinstance(resume.state, bytes):
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
@@ -371,14 +368,14 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 
 
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    device, inode, size, mtime_ns, beside = scanned.identity or (0, 0, 0, 0, "")
+    looks = scanned.identity or (0, 0, 0, 0, 0, "")
     resume, problems = scanned.rows.resume, scanned.rows.problems
     offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
     if not scanned.anew and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
     return (
-        None if row is None else row[0], stored_path(job.path), job.source, parser, device, inode, size, mtime_ns,
-        beside, scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, HERE,
-        1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
+        None if row is None else row[0], stored_path(job.path), job.source, parser, *looks,
+        scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, scanned.prefix,
+        HERE, 1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

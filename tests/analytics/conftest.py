@@ -5,4 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _small_logs_go_on(monkeypatch):
-    monkeypatch.setattr("sessionlog.ledger.sync.SMALL_LOG", 0)
+    monkeypatch.setattr("sessionlog.ledger.scanning.SMALL_LOG", 1)
+    monkeypatch.setattr("sessionlog.ledger.scanning.GROWS_NS", 1 << 63)

@@ -45,7 +45,7 @@ def test_what_was_only_looked_at_is_not_kept():
     """Its state tells of changes."""
     assert [file.path for file in ENTRY.kept] == ["/logs/\udcff\n.jsonl"]
     assert ENTRY.bytes == 7
-    assert [file.state for file in ENTRY.files] == [("/logs/\udcff\n.jsonl", 7, 1), ("/logs/x.db-wal", 9, 2)]
+    assert [file.state for file in ENTRY.files] == [("/logs/\udcff\n.jsonl", 7, 1, 0), ("/logs/x.db-wal", 9, 2, 0)]
 
 
 def test_a_version_names_a_content():

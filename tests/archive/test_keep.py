@@ -151,6 +151,18 @@ def test_a_rewritten_log_is_kept_beside_the_older_version(env, log):
     assert read_manifest(archive_folder(env))["native", log] == done.kept[0]
 
 
+def test_a_rewrite_that_sets_size_and_mtime_back_is_kept_too(env, log):
+    """Such a log is not unchanged."""
+    status = os.stat(log)
+    assert len(archived(env).kept) == 1
+    with open(log, "r+b") as file:
+        file.seek(20)
+        file.write(b"X")
+    os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
+    done = archived(env)
+    assert (done.unchanged, len(done.kept), len(packs_in(env))) == (0, 1, 2)
+
+
 def test_a_touched_log_is_the_same_content(env, log):
     """It gets a new line in the manifest and no new file, and is unchanged from then on."""
     version = archived(env).kept[0].version

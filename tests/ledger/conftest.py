@@ -1,8 +1,9 @@
-"""Logs of tests are small: scans of them go on where they ended all the same."""
+"""Logs of tests are small and of long ago: scans of them go on where they ended all the same."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def _small_logs_go_on(monkeypatch):
-    monkeypatch.setattr("sessionlog.ledger.sync.SMALL_LOG", 0)
+    monkeypatch.setattr("sessionlog.ledger.scanning.SMALL_LOG", 1)
+    monkeypatch.setattr("sessionlog.ledger.scanning.GROWS_NS", 1 << 63)

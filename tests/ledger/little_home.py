@@ -14,8 +14,6 @@ from tests.ledger.little_logs import PATHS, SIDE_FILE, Pen, agent_of
 
 LONG_AGO = 1_700_000_000
 NEVER = 4_000_000_000
-KNOWN = 8192
-"""Bytes up to which a log is known to its last byte."""
 
 
 class LittleHome:
@@ -54,10 +52,6 @@ class LittleHome:
         """What a log says, unpacked."""
         content = self.at(path).read_bytes()
         return gzip.decompress(content) if path.endswith(".gz") else content
-
-    def is_known_by_its_ends(self, path):
-        """Whether no change of this log can hide between its first and last bytes."""
-        return self.at(path).stat().st_size < KNOWN
 
     def is_fresh(self, path):
         """Whether a log was written to a moment ago."""

@@ -31,7 +31,7 @@ def job(home, scanned=None, **fields):
     """A job for the log; going on from what a scan gave."""
     known = {"number": 7, "source": "claude-code", "path": str(home.at(CLAUDE)), "size": 1}
     if scanned is not None:
-        known |= {"resume": scanned.rows.resume, "head": scanned.head, "print": scanned.print}
+        known |= {"resume": scanned.rows.resume, "prefix": scanned.prefix}
     return Job(**known | fields)
 
 
@@ -73,9 +73,9 @@ def test_a_source_may_read_all_of_a_log_again(home):
     assert (scanned.anew, responses(scanned)) == (True, 30)
 
 
-@pytest.mark.parametrize("place", [100, 4000, -100, -4000])
-def test_other_bytes_at_either_end_are_read_from_the_start(home, place):
-    """Within 4 KiB of the beginning, and of the place where the scan would go on."""
+@pytest.mark.parametrize("place", [0, 100, 4100, 5000, -5000, -100, -1])
+def test_other_bytes_anywhere_are_read_from_the_start(home, place):
+    """Not only at the beginning, and where the scan would go on."""
     first = scan_job(job(home))
     content = bytearray(home.at(CLAUDE).read_bytes())
     content[place] ^= 1
@@ -87,8 +87,7 @@ def test_other_bytes_at_either_end_are_read_from_the_start(home, place):
 def test_a_log_of_which_nothing_is_known_is_read_from_the_start(home):
     """Not even its first bytes: it was empty, or could not be read."""
     first = scan_job(job(home))
-    assert scan_job(job(home, first, head="")).anew
-    assert scan_job(job(home, first, print="")).anew
+    assert scan_job(job(home, first, prefix="")).anew
 
 
 def test_a_log_written_a_moment_ago_is_not_settled(home):
@@ -117,7 +116,7 @@ def test_a_torn_last_line_is_read_again(home):
 def test_a_log_that_is_looked_at_once_is_not_made_known(home):
     """Its ends are not read for nothing."""
     scanned = scan_job(job(home, again=False))
-    assert (scanned.head, scanned.print, responses(scanned)) == ("", "", 30)
+    assert (scanned.head, scanned.print, scanned.prefix, responses(scanned)) == ("", "", "", 30)
 
 
 @pytest.mark.parametrize(

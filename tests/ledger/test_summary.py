@@ -6,6 +6,7 @@ import os
 import pytest
 
 from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.summary import summarise_ledger
 from tests.ledger.aged_home import AgedHome
 
@@ -45,7 +46,7 @@ def test_the_last_sync_has_a_time(home):
 def test_the_document_is_json(home):
     """`sessionlog.ledger/1`."""
     document = json.loads(json.dumps(summarise_ledger(home.ledger).to_dict()))
-    assert (document["schema"], document["version"], document["path"]) == ("sessionlog.ledger/1", 2, home.ledger)
+    assert (document["schema"], document["version"], document["path"]) == ("sessionlog.ledger/1", VERSION, home.ledger)
     assert document["files"] == sum(one["files"] for one in document["sources"])
     assert document["oldest"].endswith("Z")
     assert "source" not in document

@@ -1,5 +1,7 @@
 """What a sync does with each log: nothing, its new rows, all of it, or it lets go of it."""
 
+import os
+import re
 import sqlite3
 from contextlib import ExitStack, suppress
 from unittest.mock import patch
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import ask as asking
+from sessionlog.ledger import scanning
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
@@ -390,13 +393,24 @@ def test_the_damage_of_a_packed_log_is_named_once(home):
 
 def test_where_to_go_on_is_not_kept_of_small_logs(home, monkeypatch):
     """They are read whole again: that costs less."""
-    monkeypatch.setattr(syncing, "SMALL_LOG", 64 << 10)
+    monkeypatch.setattr(scanning, "SMALL_LOG", 64 << 10)
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
     connection = sqlite3.connect(home.ledger)
     assert connection.execute("SELECT COUNT(*) FROM resumes").fetchone() == (0,)
     connection.close()
     home.append(CLAUDE, [("answer", 2, 3)])
     assert jobs_of(home)[CLAUDE].resume is None
+
+
+def test_where_to_go_on_is_not_kept_of_logs_that_are_done(home, monkeypatch):
+    """Nobody has written to them for a day; one that grows after all is read whole, and is then known."""
+    monkeypatch.setattr(scanning, "GROWS_NS", 86_400 * 10**9)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    home.append(CLAUDE, [("answer", 2, 3)])
+    assert jobs_of(home)[CLAUDE].resume is None
+    for number, is_known in ((3, False), (4, True)):
+        home.append(CLAUDE, [("answer", number, 3)], fresh=True)
+        assert (jobs_of(home)[CLAUDE].resume is not None) is is_known
 
 
 def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fast(home):
@@ -418,3 +432,49 @@ def test_a_log_that_has_grown_while_it_was_elsewhere_counts_whole(home):
     of_ledger(home, PRICES, env={**home.env, "CLAUDE_CONFIG_DIR": str(home.folder / "none")})
     assert jobs_of(home)[CLAUDE].resume is not None
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+# --- doubt means reading again
+
+
+def rewritten(home, path, old, new):
+    """Other bytes of the same length in place, with the size and the mtime that there were."""
+    before = home.at(path).stat()
+    content = home.at(path).read_bytes()
+    assert content.count(old) == 1
+    assert len(old) == len(new)
+    with home.at(path).open("r+b") as file:
+        file.write(content.replace(old, new))
+    os.utime(home.at(path), ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def made_anew(home, path, old, new):
+    """Deleted and written again: the file system may give it the inode that there was."""
+    before = home.at(path).stat()
+    content = home.at(path).read_bytes().replace(old, new)
+    home.at(path).unlink()
+    home.at(path).write_bytes(content)
+    os.utime(home.at(path), ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def rewritten_in_the_middle(home, path, old, new):
+    """And then a row is appended: what was read before is not what is there."""
+    rewritten(home, path, old, new)
+    home.append(path, [("answer", 99, 1)])
+
+
+@pytest.mark.parametrize("change", [rewritten, made_anew, rewritten_in_the_middle])
+def test_a_log_that_was_rewritten_is_read_again(home, change):
+    """Whatever it looks like, the ledger says what a scan of the logs says."""
+    home.append(CLAUDE, [("answer", number, 7) for number in range(2, 60)])
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    line = [line for line in home.at(CLAUDE).read_bytes().splitlines() if b'"output_tokens"' in line][30]
+    digit = re.search(rb'"output_tokens": ?\d*(\d)', line).start(1)
+    change(home, CLAUDE, line, b"%b%d%b" % (line[:digit], 9 - int(line[digit : digit + 1]), line[digit + 1 :]))
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+def test_a_long_log_is_known_by_blocks_of_it(home, monkeypatch):
+    """Beyond 16 MiB: here beyond 4 KiB, so that every fourth kilobyte of this one is looked at."""
+    monkeypatch.setattr("sessionlog.ledger.scanning._HASHED_WHOLE", 4096)
+    test_a_log_that_was_rewritten_is_read_again(home, rewritten_in_the_middle)

@@ -27,7 +27,7 @@ from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.registry import all_sources
 
 _LOGS = """
-SELECT DISTINCT f.path, f.mtime_ns, f.size, f.inode
+SELECT DISTINCT f.path, f.mtime_ns, f.ctime_ns, f.size, f.inode
 FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
 """
 
@@ -84,13 +84,13 @@ def _which_of_several(book: Book, target: str, status: Status) -> list[str]:
     return [f"{target}: {status.session['id']} has the newest event of {sessions:,} sessions in it"]
 
 
-def look_at(path: str) -> tuple[int, int, int] | None:
+def look_at(path: str) -> tuple[int, int, int, int] | None:
     """What a file looks like from outside."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):
         return None
-    return now.st_mtime_ns, now.st_size, now.st_ino
+    return now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino
 
 
 class StatusBook:
