@@ -20,30 +20,33 @@ Known from the agent's public sources and from readers (until 0.66); not seen on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
 from sessionlog.errors import Problem
 from sessionlog.reader.walk import walk_files
-from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, read_sessions, roots_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     ToolCall,
     ToolResult,
     Totals,
     Typed,
     cost,
     first_of,
+    folder_of,
     mapping,
     name,
+    objects,
     read_object,
     read_time,
     source,
@@ -66,19 +69,10 @@ class Part(Struct):
     data: Any = None
 
 
-class Row(Struct):
-    """A session or one of its messages, by the names of the columns; `cost` marks the end of a session."""
-
-    kind: str
-    values: dict[str, Any]
-    root: str
-    project: str
-
-
 class State(Struct):
-    """The session whose rows came last."""
+    """The project, and who answered last."""
 
-    session: str = ""
+    project: str
     model: str = ""
     provider: str = ""
 
@@ -93,48 +87,50 @@ def _list_logs(place: str) -> Iterator[str | Problem]:
         yield from walk_files([place], lambda name: name == "crush.db")
         return
     yield registry
-    listed = read_object(registry).get("projects")
     databases: dict[str, str] = {}
-    for project in map(mapping, listed if isinstance(listed, list) else ()):
+    for project in objects(read_object(registry).get("projects")):
         path = os.path.join(text(project.get("path")), text(project.get("data_dir")) or ".crush", "crush.db")
         if os.path.isabs(path) and os.path.isfile(path):
             databases.setdefault(os.path.realpath(path), path)
     yield from databases.values()
 
 
-def _read(path: str) -> Iterator[Row | Problem]:
+def _read(path: str) -> Iterator[TableRow | Problem]:
     """Yield the sessions of a database, each with its messages; the list of projects has none."""
     if path.endswith(".json"):
         return
-    data = os.path.dirname(os.path.abspath(path))
-    project = os.path.dirname(data) if os.path.basename(data).startswith(".") else data
     with Database(path) as database:
-        rows = database.records("sessions", _SESSION, "ORDER BY created_at, rowid")
-        sessions = {str(session["id"]): session for session in rows}
-        parents = {session_id: name(session["parent_session_id"]) for session_id, session in sessions.items()}
-        for session_id, session in sessions.items():
-            root = root_of(session_id, parents)
-            yield Row("session", session, root, project)
+        for session in _sessions(database):
+            yield session
             order = "WHERE session_id = ? ORDER BY created_at, rowid"
-            for message in database.records("messages", _MESSAGE, order, session_id):
-                yield Row("message", message, root, project)
-            if root == session_id:
-                yield Row("cost", session, root, project)
+            for message in database.records("messages", _MESSAGE, order, str(session.values["id"])):
+                yield TableRow("messages", message, session.root)
+            if session.root == str(session.values["id"]):
+                yield TableRow("cost", session.values, session.root)
         yield from database.problems()
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def _sessions(database: Database) -> list[TableRow]:
+    return read_sessions(database, _SESSION, "ORDER BY created_at, rowid")
+
+
+def _begin(path: str) -> State:
+    data = folder_of(path)
+    return State(os.path.dirname(data) if os.path.basename(data).startswith(".") else data)
+
+
+def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
-    if row.kind == "session":
-        state.session = str(values["id"])
-        is_subagent = row.root != state.session
+    if row.table == "sessions":
+        session = str(values["id"])
+        is_subagent = row.root != session
         yield Session(
-            id=row.root, thread=state.session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
-            project=row.project, title="" if is_subagent else text(values["title"]),
+            id=row.root, thread=session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
+            project=state.project, title="" if is_subagent else text(values["title"]),
             time=read_time(values["created_at"]),
         )  # fmt: skip
-    elif row.kind == "message":
+    elif row.table == "messages":
         yield from _message(values, state)
     else:
         cost_nano, _ = cost(values["cost"])
@@ -142,9 +138,9 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         yield Totals(time=read_time(values["updated_at"]), tokens=None, cost_nano=cost_nano or None, quality="partial")
 
 
-def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _message(values: Json, state: State) -> Steps:
     time, parts = read_time(values["created_at"]), _PARTS(text(values["parts"])) or []
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Json]] = {}
     for part in parts:
         found.setdefault(text(part.type), []).append(mapping(part.data))
     words = "\n".join(text(data.get("text")) for data in found.get("text", ()) if data.get("hidden") is not True)
@@ -181,9 +177,7 @@ def _names(path: str) -> list[str]:
     if path.endswith(".json"):
         return []
     with Database(path) as database:
-        rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, rowid")
-        parents = {str(session_id): name(parent) for session_id, parent in rows}
-    return roots_of(parents)
+        return roots_of(_sessions(database))
 
 
 SOURCE = source(
@@ -194,7 +188,7 @@ SOURCE = source(
     list_logs=_list_logs,
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
+    state=_begin,
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,

@@ -8,15 +8,18 @@ raises. A database is opened as `reader.database` does it: read-only, without le
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from msgspec import Struct
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.reader.database import open_database
 from sessionlog.sources.typed import MISFITS, Typed
+from sessionlog.sources.values import name
 
 T = TypeVar("T")
 Cells = tuple[Any, ...]
@@ -62,7 +65,7 @@ class Database:
 
     def tables(self) -> frozenset[str]:
         """Return the names of its tables."""
-        return frozenset(str(name) for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        return frozenset(str(table) for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
     def columns(self, table: str) -> frozenset[str]:
         """Return the columns of a table; none where there is no such table."""
@@ -90,7 +93,7 @@ class Database:
         """Yield columns of a table, None for those that it lacks; `rest` is what follows the table in the query."""
         have = self.columns(table)
         if have:
-            cells = ", ".join(name if name in have else "NULL" for name in names)
+            cells = ", ".join(column if column in have else "NULL" for column in names)
             yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values, has_blobs=has_blobs)  # noqa: S608 - names of the source's own
 
     def records(self, table: str, names: Sequence[str], rest: str = "", *values: Any) -> Iterator[dict[str, Any]]:
@@ -155,6 +158,26 @@ def root_of(session_id: str, parents: Mapping[str, str]) -> str:
     return session_id
 
 
-def roots_of(parents: Mapping[str, str]) -> list[str]:
+class TableRow(Struct):
+    """A row of a table, by the names of its columns, and the session at the top of the one that it belongs to."""
+
+    table: str
+    values: dict[str, Any]
+    root: str
+
+
+def read_sessions(
+    database: Database,
+    columns: Sequence[str],
+    order: str,
+    parent_of: Callable[[dict[str, Any]], str] = lambda session: name(session["parent_session_id"]),
+) -> list[TableRow]:
+    """Return the rows of the table `sessions`; `parent_of` returns whose sub-agent's session one is, "" for others."""
+    sessions = {str(session["id"]): session for session in database.records("sessions", columns, order)}
+    parents = {session_id: parent_of(session) for session_id, session in sessions.items()}
+    return [TableRow("sessions", session, root_of(session_id, parents)) for session_id, session in sessions.items()]
+
+
+def roots_of(sessions: Iterable[TableRow]) -> list[str]:
     """Return the sessions at the top of these, each once, in their order."""
-    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+    return list(dict.fromkeys(session.root for session in sessions))
