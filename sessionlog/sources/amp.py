@@ -21,21 +21,19 @@ Known from readers of these files and from issues (until spring 2026); not seen 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
 from sessionlog.errors import Problem
 from sessionlog.sources.kit import (
-    UNKNOWN,
     At,
+    Json,
     Prompt,
     Response,
     Session,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     first_of,
     folder,
@@ -49,6 +47,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
     whole_log,
 )
 
@@ -59,8 +58,8 @@ _OUTPUTS = ("output", "content", "diff")
 class Row(Struct):
     """The thread without its messages first, then a message in each, with the ledger's event for it."""
 
-    message: Mapping[str, Any]
-    event: Mapping[str, Any] = {}
+    message: Json
+    event: Json = {}
     is_thread: bool = False
 
 
@@ -81,7 +80,7 @@ def _read(path: str) -> Iterator[Row | Problem]:
     if isinstance(thread, Problem):
         yield thread
         return
-    found = mapping(thread.get("usageLedger")).get("events")
+    found = mapping(thread, "usageLedger").get("events")
     events = [mapping(event) for event in found] if isinstance(found, list) else []
     by_message = {event["toMessageId"]: event for event in events if isinstance(event.get("toMessageId"), int)}
     yield Row(thread, is_thread=True)
@@ -94,7 +93,7 @@ def _read(path: str) -> Iterator[Row | Problem]:
             yield Row({"role": "assistant"}, event)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     message = row.message
     if row.is_thread:
@@ -103,17 +102,17 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     elif message.get("role") == "assistant":
         yield from _answer(message, row.event, state)
     else:
-        state.time = read_time(mapping(message.get("meta")).get("sentAt")) or state.time
+        state.time = read_time(mapping(message, "meta").get("sentAt")) or state.time
         yield from _given(message, state.time)
 
 
-def _session(thread: Mapping[str, Any], time: int | None) -> Session:
-    trees = mapping(mapping(thread.get("env")).get("initial")).get("trees")
+def _session(thread: Json, time: int | None) -> Session:
+    trees = mapping(thread, "env", "initial").get("trees")
     uri = text(mapping(trees[0]).get("uri")) if isinstance(trees, list) and trees else ""
     return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread.get("title")))
 
 
-def _given(message: Mapping[str, Any], time: int | None) -> Iterator[Step]:
+def _given(message: Json, time: int | None) -> Steps:
     """A user's message: a prompt, results of tools, or both."""
     for part in parts_of(message.get("content")):
         if part.get("type") == "tool_result":
@@ -124,9 +123,9 @@ def _given(message: Mapping[str, Any], time: int | None) -> Iterator[Step]:
     yield At(time)
 
 
-def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
-    run = mapping(part.get("run"))
-    result, error = run.get("result", part.get("content")), mapping(run.get("error"))
+def _result(time: int | None, part: Json) -> ToolResult:
+    run = mapping(part, "run")
+    result, error = run.get("result", part.get("content")), mapping(run, "error")
     value = mapping(result)
     has_failed = run.get("status") in ("error", "cancelled") or value.get("success") is False
     output = text(result) or next(filter(None, (text(value.get(key)) for key in _OUTPUTS)), "") or text_of(result)
@@ -138,7 +137,7 @@ def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
     )
 
 
-def _answer(message: Mapping[str, Any], event: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _answer(message: Json, event: Json, state: State) -> Steps:
     usage, content = message.get("usage"), message.get("content")
     model = name(mapping(usage).get("model")) or name(event.get("model"))
     state.time = read_time(mapping(usage).get("timestamp")) or read_time(event.get("timestamp")) or state.time
@@ -163,9 +162,7 @@ def _answer(message: Mapping[str, Any], event: Mapping[str, Any], state: State) 
         reasoning=content if isinstance(content, list) else "",
         final=counts is None,
     )
-    for part in parts_of(content):
-        if part.get("type") == "tool_use":
-            yield ToolCall(state.time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+    yield from tool_uses(state.time, content)
 
 
 def _recognises(path: str, head: bytes) -> bool:
@@ -180,7 +177,6 @@ SOURCE = source(
     logs="T-*.json",
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from glob import escape, glob
 from typing import Any
 
@@ -29,15 +29,14 @@ from msgspec import Struct
 
 from sessionlog.sources.kit import (
     SUB_AGENT,
-    UNKNOWN,
     At,
+    Json,
     Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     first_of,
     folder,
@@ -51,6 +50,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
     whole_log,
 )
 
@@ -61,7 +61,7 @@ _STATUS = {"completed": "success", "failed": "error", "cancelled": "cancelled", 
 class Row(Struct):
     """The document's own fields (`origin` and so on) in its first row, then a message in each."""
 
-    message: Mapping[str, Any]
+    message: Json
     is_document: bool = False
 
 
@@ -100,7 +100,7 @@ def _facts_file(path: str) -> str:
     return os.path.join(directory, f"{os.path.basename(directory)}.json")
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     if row.is_document:
         yield _session(row.message, state)
@@ -123,8 +123,8 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     yield At(time)
 
 
-def _session(document: Mapping[str, Any], state: State) -> Session:
-    origin, facts = mapping(document.get("origin")), state.facts
+def _session(document: Json, state: State) -> Session:
+    origin, facts = mapping(document, "origin"), state.facts
     parent = name(origin.get("parentThreadId"))
     return Session(
         id=parent or name(document.get("sessionId")) or state.session,
@@ -134,14 +134,14 @@ def _session(document: Mapping[str, Any], state: State) -> Session:
         project=folder(facts.get("cwd")),
         provider=name(facts.get("provider")),
         model=name(facts.get("model")),
-        title=text(mapping(facts.get("metadata")).get("title")),
+        title=text(mapping(facts, "metadata").get("title")),
         system_prompt=text(document.get("system_prompt")),
         time=read_time(facts.get("started_at")),
     )
 
 
-def _answer(message: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
-    model, content = mapping(message.get("modelInfo")), message.get("content")
+def _answer(message: Json, time: int | None, state: State) -> Steps:
+    model, content = mapping(message, "modelInfo"), message.get("content")
     counts = tokens(
         message.get("metrics"), input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
         cache_write="cacheWriteTokens", is_inclusive=True,
@@ -159,12 +159,10 @@ def _answer(message: Mapping[str, Any], time: int | None, state: State) -> Itera
         reasoning=content if isinstance(content, list) else "",
         final=counts is None,
     )
-    for part in parts_of(content):
-        if part.get("type") == "tool_use":
-            yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+    yield from tool_uses(time, content)
 
 
-def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
+def _result(time: int | None, part: Json) -> ToolResult:
     outputs, failed = [], part.get("is_error") is True
     for one in parts_of(part.get("content")):
         outputs.append(text(one.get("result")) or text(one.get("text")) or text(one.get("error")))
@@ -172,7 +170,7 @@ def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
     return ToolResult(time, name(part.get("tool_use_id")), "\n".join(filter(None, outputs)), failed=failed)
 
 
-def _finish(state: State) -> Iterator[Step]:
+def _finish(state: State) -> Steps:
     status = _STATUS.get(text(state.facts.get("status")))
     if status:
         yield Status(read_time(state.facts.get("ended_at")) or state.last_ns, status)

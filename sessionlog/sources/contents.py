@@ -14,7 +14,9 @@ import orjson
 from msgspec import Raw
 
 from sessionlog.events.damaged import without_surrogates
-from sessionlog.sources.steps import Content
+from sessionlog.sources.record import UNKNOWN
+from sessionlog.sources.steps import Content, ToolCall
+from sessionlog.sources.values import Json, name
 
 _PROMPT_LENGTH = 200
 _QUOTE = ord('"')
@@ -39,7 +41,7 @@ def _decoded(content: Content) -> Any:
     return read_json(content) if isinstance(content, Raw) else content
 
 
-def parts_of(content: Content) -> Iterator[Mapping[str, Any]]:
+def parts_of(content: Content) -> Iterator[Json]:
     """Yield the parts of a content; a text is one part."""
     content = _decoded(content)
     for part in content if isinstance(content, list) else [content]:
@@ -77,6 +79,13 @@ def reasoning_of(content: Content) -> str:
         if isinstance(text, str):
             texts.append(text)
     return "\n".join(texts)
+
+
+def tool_uses(time: int | None, content: Content) -> Iterator[ToolCall]:
+    """Yield the tool calls in a content of Anthropic's API, as made at this time."""
+    for part in parts_of(content):
+        if part.get("type") == "tool_use":
+            yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
 
 
 def first_words(content: Content) -> str:

@@ -23,7 +23,7 @@ Seen: 1.0.30 and 1.0.102 (November 2026).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -32,12 +32,13 @@ from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.kit import (
     SUB_AGENT,
     At,
+    Json,
     Prompt,
     Request,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
     ToolCall,
@@ -82,7 +83,7 @@ class State(Struct):
     used: dict[str, TokenUsage] = {}
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What an event means."""
     time, data, thread = read_time(row.timestamp), mapping(row.data), name(row.agent_id)
     if thread != state.thread:
@@ -90,7 +91,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         yield Session(thread=thread)
     match row.type:
         case "session.start" | "session.resume":
-            context = mapping(data.get("context"))
+            context = mapping(data, "context")
             yield Session(
                 time=time, project=folder(context.get("cwd")), branch=name(context.get("branch")),
                 version=name(data.get("copilotVersion")), model=name(data.get("selectedModel")), provider=_PROVIDER,
@@ -107,7 +108,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
             yield Request(time)
         case "session.usage_record":
             state.has_records = True
-            yield _response(time, mapping(data.get("usage")))
+            yield _response(time, mapping(data, "usage"))
         case "assistant.message":
             answer, thoughts, key = (text(data.get(field)) for field in ("content", "reasoningText", "apiCallId"))
             yield Response(time=time, key=key, text=answer, reasoning=thoughts) if key else Text(time, answer, thoughts)
@@ -118,27 +119,27 @@ def steps(row: Row, state: State) -> Iterator[Step]:
                 time, name(data.get("toolCallId")), tool, data.get("arguments"), name(data.get("mcpServerName"))
             )
         case "tool.execution_complete":
-            result = mapping(data.get("result")) or mapping(data.get("error"))
+            result = mapping(data, "result") or mapping(data, "error")
             output = text(result.get("content")) or text(result.get("message"))
             yield ToolResult(time, name(data.get("toolCallId")), output, failed=data.get("success") is False)
         case "session.error":
             yield Response(time=time, failed=True, error=text(data.get("message")) or "failed")
         case "session.shutdown" if not state.has_records:
             yield At(time)
-            yield from _totals(time, mapping(data.get("modelMetrics")), state)
+            yield from _totals(time, mapping(data, "modelMetrics"), state)
         case "abort":
             yield Status(time, "cancelled")
         case _:
             yield At(time)
 
 
-def _totals(time: int | None, metrics: Mapping[str, Any], state: State) -> Iterator[Totals]:
+def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Totals]:
     """What all processes up to now have used; each logs its own sums."""
     for model, sums in metrics.items():
         counts = _tokens(mapping(sums).get("usage"))
         if counts is None:
             continue
-        asked, _ = read_count(mapping(mapping(sums).get("requests")).get("count"))
+        asked, _ = read_count(mapping(sums, "requests").get("count"))
         used = state.used[model] = state.used.get(model, TokenUsage()) + counts.usage
         found = Tokens(used, counts.issues)
         yield Totals(time=time, tokens=found, model=model, requests=asked, scope=model)
@@ -151,11 +152,11 @@ def _tokens(usage: Any) -> Tokens | None:
     )  # fmt: skip
 
 
-def _response(time: int | None, usage: Mapping[str, Any]) -> Response:
+def _response(time: int | None, usage: Json) -> Response:
     provider = name(usage.get("modelProvider"))
     return Response(
         time=time,
-        key=name(usage.get("apiCallId")) or name(mapping(usage.get("accounting")).get("usageId")),
+        key=name(usage.get("apiCallId")) or name(mapping(usage, "accounting").get("usageId")),
         tokens=_tokens(usage),
         provider=provider if provider not in {"", "other"} else name(usage.get("providerType")),
         model=name(usage.get("model")),
@@ -170,8 +171,8 @@ def _session_of(path: str) -> str:
     return os.path.basename(os.path.dirname(os.path.abspath(path))) if is_in_place else stem_of(path)
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    data = mapping(row.get("data"))
+def _is_row(row: Json) -> bool:
+    data = mapping(row, "data")
     return row.get("type") == "session.start" and ("copilotVersion" in data or data.get("producer") == "copilot-agent")
 
 
@@ -182,7 +183,6 @@ SOURCE = source(
     logs=("events.jsonl",),
     rows=json_lines(Row),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     is_row=_is_row,
     has_totals=True,

@@ -21,20 +21,18 @@ Seen: session version 2 (November 2026).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from sessionlog.sources.kit import (
-    UNKNOWN,
     At,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     Totals,
     first_of,
@@ -48,6 +46,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
 )
 
 _REFUSED = "BYOK Error:"
@@ -89,7 +88,7 @@ class State(Struct):
     last_ns: int | None = None
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     time = read_time(row.timestamp)
     if row.type == "session_start":
@@ -114,7 +113,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         yield Status(state.last_ns, "success" if reason == "completed" else "error" if has_failed else "cancelled")
 
 
-def _copied(time: int | None, message: Message) -> Iterator[Step]:
+def _copied(time: int | None, message: Message) -> Steps:
     words = text_of(message.content)
     if message.role == "assistant":
         yield Prompt(time, words, "assistant", inherited=True)
@@ -126,7 +125,7 @@ def _is_typed(words: str) -> bool:
     return bool(words.strip()) and not words.startswith(("<system-reminder>", _REFUSED))
 
 
-def _message(time: int | None, message: Message) -> Iterator[Step]:
+def _message(time: int | None, message: Message) -> Steps:
     parts = list(parts_of(message.content))
     words = text_of(message.content)
     if words.startswith(_REFUSED):
@@ -139,9 +138,7 @@ def _message(time: int | None, message: Message) -> Iterator[Step]:
             reasoning=message.content,
             model=name(message.model_id).removeprefix("custom:"),
         )
-        for part in parts:
-            if part.get("type") == "tool_use":
-                yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+        yield from tool_uses(time, message.content)
         return
     for part in parts:
         if part.get("type") == "tool_result":
@@ -152,7 +149,7 @@ def _message(time: int | None, message: Message) -> Iterator[Step]:
     yield At(time)
 
 
-def _finish(state: State) -> Iterator[Step]:
+def _finish(state: State) -> Steps:
     counts = tokens(
         state.settings.get("tokenUsage"), input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
         cache_write="cacheCreationTokens", reasoning="thinkingTokens",
@@ -169,7 +166,7 @@ def _settings_file(path: str) -> str:
     return path.partition(".jsonl")[0] + ".settings.json"
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _is_row(row: Json) -> bool:
     return row.get("type") == "session_start" and "id" in row and ("owner" in row or "hostId" in row)
 
 

@@ -40,7 +40,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from glob import escape, glob
 from itertools import chain
 from typing import Any
@@ -53,20 +53,21 @@ from sessionlog.events.damaged import Flaw, find_objects, without_surrogates
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.walk import LOG_SUFFIXES
-from sessionlog.sources.google_parts import read_counts, results_of
+from sessionlog.sources.google_parts import results_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
     At,
     BadNumber,
     Compaction,
+    Json,
     Problem,
     Prompt,
     Request,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
     ToolCall,
@@ -77,6 +78,8 @@ from sessionlog.sources.kit import (
     folder,
     mapping,
     name,
+    objects,
+    read_counts,
     read_head,
     read_json,
     read_sidecar,
@@ -100,6 +103,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _FACTS = ("session_id", "run_session", "project_hash", "kind", "start_time", "stats", "response", "error")
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
+_SENT = ("totalRequests", "totalErrors")
 _FAILED = ("error", "cancelled")
 _DONE = ("success", *_FAILED)
 
@@ -210,7 +214,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
     for fact in _FACTS:
         if getattr(header, fact) is None:
             setattr(header, fact, getattr(row, fact))
-    for number, message in enumerate(map(_ROW.fit, _objects(row.messages)), 1):
+    for number, message in enumerate(map(_ROW.fit, objects(row.messages)), 1):
         if message is not None and isinstance(message.type, str):
             message.line = row.line or number
             _add(message, messages, is_history=is_history)
@@ -219,7 +223,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
 def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> None:
     """Add a message to what is known of it; what the history repeats may have been cut since."""
     row.id = name(row.id) or f"#{len(messages)}"
-    row.tool_calls = {text(call.get("id")) or str(number): call for number, call in enumerate(_objects(row.tool_calls))}
+    row.tool_calls = {text(call.get("id")) or str(number): call for number, call in enumerate(objects(row.tool_calls))}
     known = messages.setdefault(row.id, row)
     if isinstance(row.tokens, dict):
         known.tokens, known.model = row.tokens, row.model or known.model
@@ -230,11 +234,7 @@ def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> Non
             known.tool_calls[call_id] = call
 
 
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     time, words = read_time(row.timestamp), text_of(row.content)
     match row.type:
@@ -254,12 +254,12 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     yield At(time)
 
 
-def _stand(status: str | None, state: State, error: str = "") -> Iterator[Step]:
+def _stand(status: str | None, state: State, error: str = "") -> Steps:
     state.status = status
     yield Status(None, status, error)
 
 
-def _session(row: Row, state: State) -> Iterator[Step]:
+def _session(row: Row, state: State) -> Steps:
     """The header; `stats` are those of a finished run, which is named by its file: its session has its own chat."""
     known, is_run = name(row.session_id) or name(row.run_session), isinstance(row.stats, dict)
     state.own_id = known or stem_of(state.path)
@@ -277,12 +277,12 @@ def _session(row: Row, state: State) -> Iterator[Step]:
         yield from _sums(row, f"{_ID}:{known}" if known else "")
 
 
-def _sums(row: Row, superseded_by: str) -> Iterator[Step]:
+def _sums(row: Row, superseded_by: str) -> Steps:
     yield Text(None, text(row.response))
     room = _MAX_FAILED
-    for model, stats in mapping(row.stats.get("models")).items():
-        counts = _tokens(mapping(mapping(stats).get("tokens")), "prompt", "candidates")
-        (requests, errors), _ = read_counts(mapping(mapping(stats).get("api")), ("totalRequests", "totalErrors"))
+    for model, stats in mapping(row.stats, "models").items():
+        counts = _tokens(mapping(stats, "tokens"), "prompt", "candidates")
+        (requests, errors), _ = read_counts(_SENT, [*map(mapping(stats, "api").get, _SENT)])
         failed = min(errors, room)
         room -= failed
         if failed < errors:
@@ -299,7 +299,7 @@ def _sums(row: Row, superseded_by: str) -> Iterator[Step]:
     yield Status(None, "success" if row.error is None else "error", text(mapping(row.error).get("message")))
 
 
-def _prompt(time: int | None, words: str, state: State) -> Iterator[Step]:
+def _prompt(time: int | None, words: str, state: State) -> Steps:
     """A user's message: a prompt, tool results (without words), or what the agent program puts there."""
     if words.lstrip().startswith("<state_snapshot>"):
         yield Compaction(time, words)
@@ -311,7 +311,7 @@ def _prompt(time: int | None, words: str, state: State) -> Iterator[Step]:
     yield Prompt(time, words, role="system" if is_context else "user")
 
 
-def _answer(time: int | None, words: str, row: Row, state: State) -> Iterator[Step]:
+def _answer(time: int | None, words: str, row: Row, state: State) -> Steps:
     key, calls = f"{state.own_id}:{row.id}", mapping(row.tool_calls)
     yield Request(None)
     yield Response(
@@ -334,18 +334,18 @@ def _answer(time: int | None, words: str, row: Row, state: State) -> Iterator[St
     yield from _stand(status, state)
 
 
-def _is_done(call: Mapping[str, Any]) -> bool:
+def _is_done(call: Json) -> bool:
     return call.get("status") in _DONE or call.get("result") is not None
 
 
-def _output(call: Mapping[str, Any]) -> Any:
+def _output(call: Json) -> Any:
     given = call.get("result")
     found = next(iter(results_of(given)), None)
     return found.output if found else text_of(given) or text(call.get("resultDisplay"))
 
 
 def _thoughts(row: Row) -> str:
-    pairs = ((text(one.get("subject")), text(one.get("description"))) for one in _objects(row.thoughts))
+    pairs = ((text(one.get("subject")), text(one.get("description"))) for one in objects(row.thoughts))
     lines = "\n".join(": ".join(filter(None, pair)) for pair in pairs)
     return lines or ("" if isinstance(row.content, str) else reasoning_of(row.content))
 
@@ -361,9 +361,9 @@ def _tool_name(known: str) -> tuple[str, str]:
     return (tool, server) if server and tool else (known, "")
 
 
-def _tokens(data: Mapping[str, Any], given: str, answered: str) -> Tokens:
+def _tokens(data: Json, given: str, answered: str) -> Tokens:
     names = (given, answered, "cached", "thoughts", "tool", "total")
-    (input_, output, cached, thoughts, tool, total), issues = read_counts(data, names)
+    (input_, output, cached, thoughts, tool, total), issues = read_counts(names, [*map(data.get, names)])
     is_apart = cached > input_ or total >= input_ + output + thoughts + tool + cached
     fresh = (input_ if is_apart else input_ - cached) + tool
     usage = TokenUsage(input=fresh, output=output + thoughts, cache_read=cached, reasoning=thoughts)
@@ -418,8 +418,8 @@ def _agent_kind(path: str, agent_id: str) -> str:
         try:
             with Rows(log) as rows:
                 for row in rows.all(lambda line: b'"agentId"' in line):
-                    for call in _objects(mapping(row).get("toolCalls")):
-                        kind = name(mapping(call.get("args")).get("agent_name")) or name(call.get("name"))
+                    for call in objects(mapping(row).get("toolCalls")):
+                        kind = name(mapping(call, "args").get("agent_name")) or name(call.get("name"))
                         if call.get("agentId") == agent_id and kind:
                             return kind
         except (LogNotReadable, MissingExtra):

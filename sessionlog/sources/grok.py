@@ -22,7 +22,6 @@ machine, but for one row of usage.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -32,11 +31,12 @@ from sessionlog.sources.kit import (
     UNKNOWN,
     At,
     Compaction,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     ToolCall,
     ToolResult,
@@ -100,7 +100,7 @@ def _begin(path: str) -> State:
     return state
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What an update means."""
     if not state.is_begun:
         state.is_begun = True
@@ -111,7 +111,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     time = read_time(meta.get("agentTimestampMs")) or read_time(row.timestamp)
     kind = update.get("sessionUpdate")
     if kind == "user_message_chunk":
-        state.prompt += text_of([mapping(update.get("content"))])
+        state.prompt += text_of([mapping(update, "content")])
         state.prompt_ns = state.prompt_ns or time
         return
     yield from _prompt(state)
@@ -123,7 +123,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
 
 def _session(state: State) -> Session:
     summary = state.summary
-    info = mapping(summary.get("info"))
+    info = mapping(summary, "info")
     parent = name(summary.get("parent_session_id"))
     return Session(
         id=parent if state.is_subagent and parent else "",
@@ -139,7 +139,7 @@ def _session(state: State) -> Session:
     )
 
 
-def _prompt(state: State) -> Iterator[Step]:
+def _prompt(state: State) -> Steps:
     """The prompt whose pieces have come to their end."""
     words, time = state.prompt, state.prompt_ns
     state.prompt, state.prompt_ns = "", None
@@ -147,24 +147,24 @@ def _prompt(state: State) -> Iterator[Step]:
         yield Prompt(time, words, inherited=time is not None and time < state.forked_ns)
 
 
-def _inherited(time: int, kind: Any, update: Mapping[str, Any]) -> Iterator[Step]:
+def _inherited(time: int, kind: Any, update: Json) -> Steps:
     if kind == "agent_message_chunk":
-        yield Prompt(time, text_of([mapping(update.get("content"))]), "assistant", inherited=True)
+        yield Prompt(time, text_of([mapping(update, "content")]), "assistant", inherited=True)
 
 
-def _update(time: int | None, kind: Any, update: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
     match kind:
         case "agent_message_chunk":
-            yield Text(time, text_of([mapping(update.get("content"))]), is_piece=True)
+            yield Text(time, text_of([mapping(update, "content")]), is_piece=True)
         case "agent_thought_chunk":
-            yield Text(time, reasoning=text_of([mapping(update.get("content"))]), is_piece=True)
+            yield Text(time, reasoning=text_of([mapping(update, "content")]), is_piece=True)
         case "tool_call":
             yield ToolCall(
                 time, name(update.get("toolCallId")), name(update.get("title")) or UNKNOWN, update.get("rawInput")
             )
         case "tool_call_update" if update.get("status") in ("completed", "failed"):
             parts = update.get("content")
-            content = [mapping(mapping(part).get("content")) for part in parts] if isinstance(parts, list) else []
+            content = [mapping(part, "content") for part in parts] if isinstance(parts, list) else []
             yield ToolResult(
                 time, name(update.get("toolCallId")), text_of(content), failed=update.get("status") == "failed"
             )
@@ -176,10 +176,10 @@ def _update(time: int | None, kind: Any, update: Mapping[str, Any], state: State
             yield At(time)
 
 
-def _completed(time: int | None, update: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _completed(time: int | None, update: Json, state: State) -> Steps:
     """A prompt's end, with what it used, by model."""
-    usage = mapping(update.get("usage"))
-    by_model = mapping(usage.get("modelUsage")) or {"": usage}
+    usage = mapping(update, "usage")
+    by_model = mapping(usage, "modelUsage") or {"": usage}
     prompt = name(update.get("prompt_id"))
     for model, counts in by_model.items() if usage and not state.is_subagent else ():
         counts = mapping(counts)  # noqa: PLW2901 - the same, of a known type
@@ -204,9 +204,9 @@ def _completed(time: int | None, update: Mapping[str, Any], state: State) -> Ite
         yield Status(time, status, text(update.get("agent_result")) if status == "error" else "")
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _is_row(row: Json) -> bool:
     is_method = row.get("method") in ("session/update", "_x.ai/session/update")
-    return is_method and "sessionUpdate" in mapping(mapping(row.get("params")).get("update"))
+    return is_method and "sessionUpdate" in mapping(row, "params", "update")
 
 
 SOURCE = source(

@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from glob import escape, glob
 from typing import Any
 
@@ -39,13 +39,14 @@ from sessionlog.sources.kit import (
     At,
     Compaction,
     CopyRank,
+    Json,
     MoreInput,
     Prompt,
     Request,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
     ToolCall,
@@ -141,7 +142,7 @@ def _begin(path: str) -> State:
     return state
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     if not state.is_begun:
         state.is_begun = True
@@ -151,19 +152,19 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         )  # fmt: skip
     message = row.message
     if isinstance(message, dict) and isinstance(message.get("type"), str) and row.type is None:
-        yield from _cli(message["type"], mapping(message.get("payload")), read_time(row.timestamp), state)
+        yield from _cli(message["type"], mapping(message, "payload"), read_time(row.timestamp), state)
     elif isinstance(row.type, str):
         yield from _code(row.type, row, read_time(row.time), state)
 
 
-def _cli(kind: str, payload: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+def _cli(kind: str, payload: Json, time: int | None, state: State) -> Steps:
     match kind:
         case "SubagentEvent":
-            inner = mapping(payload.get("event"))
+            inner = mapping(payload, "event")
             called = payload.get("parent_tool_call_id", payload.get("task_tool_call_id"))
             outer, state.thread = state.thread, name(payload.get("agent_id")) or name(called) or SUB_AGENT
             yield Session(thread=state.thread, agent=name(payload.get("subagent_type")) or SUB_AGENT)
-            yield from _cli(text(inner.get("type")), mapping(inner.get("payload")), time, state)
+            yield from _cli(text(inner.get("type")), mapping(inner, "payload"), time, state)
             state.thread = outer
             yield Session(thread=outer)
         case "TurnBegin" | "SteerInput":
@@ -173,12 +174,12 @@ def _cli(kind: str, payload: Mapping[str, Any], time: int | None, state: State) 
         case "ContentPart":
             yield _part(time, payload)
         case "ToolCall":
-            function = mapping(payload.get("function"))
+            function = mapping(payload, "function")
             yield _call(time, payload.get("id"), function.get("name"), function.get("arguments"), state)
         case "ToolCallPart":
             yield MoreInput(time, text(payload.get("arguments_part")))
         case "ToolResult":
-            value = mapping(payload.get("return_value")) or mapping(payload.get("result"))
+            value = mapping(payload, "return_value") or mapping(payload, "result")
             output = text_of(value.get("output")) or text(value.get("message"))
             yield _result(time, payload.get("tool_call_id"), output, value.get("is_error"), state)
         case "StatusUpdate" if payload.get("token_usage") is not None:
@@ -195,7 +196,7 @@ def _cli(kind: str, payload: Mapping[str, Any], time: int | None, state: State) 
             yield At(time)
 
 
-def _code(kind: str, row: Row, time: int | None, state: State) -> Iterator[Step]:
+def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
     match kind:
         case "turn.prompt" | "turn.steer":
             yield _prompt(time, row.input)
@@ -227,16 +228,16 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Iterator[Step]
             yield At(time)
 
 
-def _loop(time: int | None, event: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _loop(time: int | None, event: Json, state: State) -> Steps:
     match event.get("type"):
         case "step.begin":
             yield from _begin_step(time, name(event.get("uuid")), state)
         case "content.part":
-            yield _part(time, mapping(event.get("part")))
+            yield _part(time, mapping(event, "part"))
         case "tool.call":
             yield _call(time, event.get("toolCallId"), event.get("name"), event.get("args"), state)
         case "tool.result":
-            result = mapping(event.get("result"))
+            result = mapping(event, "result")
             yield _result(time, event.get("toolCallId"), text_of(result.get("output")), result.get("isError"), state)
         case "step.end" if event.get("finishReason") in ("end_turn", "stop"):
             yield Status(time, "success")
@@ -254,12 +255,12 @@ def _prompt(time: int | None, content: Any) -> Prompt:
     return Prompt(time, words, role="user" if words.strip() else "system")
 
 
-def _piece(part: Mapping[str, Any]) -> str:
+def _piece(part: Json) -> str:
     kind = text(part.get("type"))
     return text(part.get("text")) if kind in {"text", ""} else f"[{kind.removesuffix('_url')}]"
 
 
-def _part(time: int | None, part: Mapping[str, Any]) -> Text:
+def _part(time: int | None, part: Json) -> Text:
     if part.get("type") == "think":
         return Text(time, reasoning=text(part.get("think")), is_piece=True)
     return Text(time, _piece(part), is_piece=True)
@@ -269,7 +270,7 @@ def _step(state: State) -> Step_:
     return state.steps.setdefault(state.thread or state.agent, Step_())
 
 
-def _begin_step(time: int | None, step_id: str, state: State) -> Iterator[Step]:
+def _begin_step(time: int | None, step_id: str, state: State) -> Steps:
     step = _step(state)
     whose = state.thread or state.agent
     step.number += 1
@@ -336,7 +337,7 @@ def _folders(path: str) -> tuple[str, str]:
     return own, os.path.dirname(os.path.dirname(os.path.dirname(own)))
 
 
-def _small(directory: str, file_name: str) -> Mapping[str, Any]:
+def _small(directory: str, file_name: str) -> Json:
     """A small JSON or TOML file; empty when it is missing or damaged."""
     raw = read_sidecar(os.path.join(directory, file_name))
     if not file_name.endswith(".toml"):
@@ -361,7 +362,7 @@ def _work_dir(path: str) -> str:
     state = _small(session, "state.json")
     project = os.path.basename(os.path.dirname(session))
     space = mapping(mapping(_small(share, "workspaces.json").get("workspaces")).get(project))
-    found = [state.get("workDir"), state.get("cwd"), mapping(state.get("custom")).get("cwd"), space.get("root")]
+    found = [state.get("workDir"), state.get("cwd"), mapping(state, "custom").get("cwd"), space.get("root")]
     known = _small(share, "kimi.json").get("work_dirs")
     for entry in known if isinstance(known, list) else ():
         work_dir = text(mapping(entry).get("path"))
@@ -374,29 +375,29 @@ def _parent(path: str) -> str:
     return name(_small(_folders(path)[0], "state.json").get("forkedFrom"))
 
 
-def _config(path: str) -> Mapping[str, Any]:
+def _config(path: str) -> Json:
     share = _folders(path)[1]
     return next(filter(None, (_small(share, one) for one in _CONFIGS)), {})
 
 
-def _default_model(path: str, config: Mapping[str, Any]) -> tuple[str, str]:
+def _default_model(path: str, config: Json) -> tuple[str, str]:
     """(provider, model) that Kimi CLI is set to use now, or that a sub-agent was launched with."""
     is_part = bool(_names(path)[1])
     launched = mapping(_small(os.path.dirname(path), "meta.json").get("launch_spec")) if is_part else {}
     alias = name(launched.get("effective_model")) or name(config.get("default_model"))
     if not alias:
         return _PROVIDER, UNKNOWN
-    model = name(mapping(mapping(config.get("models")).get(alias)).get("model"))
+    model = name(mapping(config, "models", alias).get("model"))
     return _aliases(config).get(alias, _PROVIDER), _model_name(model or alias) or UNKNOWN
 
 
-def _aliases(config: Mapping[str, Any]) -> dict[str, str]:
+def _aliases(config: Json) -> dict[str, str]:
     """Alias of a model → its provider, as the price list knows it."""
-    providers = mapping(config.get("providers"))
+    providers = mapping(config, "providers")
     found = {}
-    for alias, model in mapping(config.get("models")).items():
+    for alias, model in mapping(config, "models").items():
         provider = name(mapping(model).get("provider"))
-        kind = name(mapping(providers.get(provider)).get("type"))
+        kind = name(mapping(providers, provider).get("type"))
         is_own = kind == "kimi" or any(word in provider.lower() for word in _OWN)
         if provider:
             found[alias] = _PROVIDER if is_own else kind or provider
@@ -421,8 +422,8 @@ def _subagent_logs(path: str) -> list[str]:
     return [log for log in found if _names(log)[1]]
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    message = mapping(row.get("message"))
+def _is_row(row: Json) -> bool:
+    message = mapping(row, "message")
     if isinstance(message.get("payload"), dict) and "timestamp" in row:
         return name(message.get("type")) in _CLI_ROWS
     if row.get("type") == "metadata":

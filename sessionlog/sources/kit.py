@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -26,7 +26,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of
+from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_events import EventFold
 from sessionlog.sources.fold_usage import FoldState, UsageFold
@@ -54,12 +54,15 @@ from sessionlog.sources.steps import (
 )
 from sessionlog.sources.typed import Typed, TypedRows
 from sessionlog.sources.values import (
+    Json,
     cost,
     disjoint,
     fingerprint,
     folder,
     mapping,
     name,
+    objects,
+    read_counts,
     read_duration,
     read_time,
     text,
@@ -75,6 +78,7 @@ __all__ = [
     "Compaction",
     "Content",
     "CopyRank",
+    "Json",
     "Limit",
     "MoreInput",
     "Place",
@@ -88,6 +92,7 @@ __all__ = [
     "Source",
     "Status",
     "Step",
+    "Steps",
     "Text",
     "Tokens",
     "ToolCall",
@@ -101,12 +106,15 @@ __all__ = [
     "first_of",
     "first_words",
     "folder",
+    "folder_of",
     "head_rows",
     "json_lines",
     "mapping",
     "measure",
     "name",
+    "objects",
     "parts_of",
+    "read_counts",
     "read_document",
     "read_duration",
     "read_head",
@@ -120,12 +128,14 @@ __all__ = [
     "text",
     "text_of",
     "tokens",
+    "tool_uses",
     "whole_log",
 ]
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-S = TypeVar("S", bound=Struct)
+
+Steps = Iterator[Step]
 
 SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""
@@ -138,6 +148,11 @@ _LARGEST_DOCUMENT = 256 << 20
 
 class NoState(Struct):
     """The state of a source whose rows need none."""
+
+
+def folder_of(path: str) -> str:
+    """Return the absolute path of the folder that a log is in."""
+    return os.path.dirname(os.path.abspath(path))
 
 
 def stem_of(path: str) -> str:
@@ -159,7 +174,7 @@ def read_sidecar(path: str) -> bytes:
         return b""
 
 
-def read_object(path: str) -> Mapping[str, Any]:
+def read_object(path: str) -> Json:
     """Return the JSON object in a small file beside a log; an empty one when it is missing or cannot be read."""
     return mapping(read_json(read_sidecar(path)))
 
@@ -315,7 +330,7 @@ def source(
     complete: Callable[[ScannedSession, Any, int, bool], ScannedSession] = lambda session, *_: session,
     basis: Callable[[Any], Any] = lambda _: True,
     gives_last_again: bool = False,
-    is_row: Callable[[Mapping[str, Any]], bool] | None = None,
+    is_row: Callable[[Json], bool] | None = None,
     recognises: Callable[[str, bytes], bool] | None = None,
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
     not_logs: str = "",
@@ -339,7 +354,7 @@ def source(
         logs: The names of log files: patterns (`*.jsonl` includes packed ones), or a function of the name.
         rows: How a log's rows are read: `json_lines(Row)`, or `whole_log(function)`.
         steps: (row, state) → what the row means. The only place that knows the format. Never raises for bad data.
-        state: path → what `steps` remembers from row to row, at the log's beginning.
+        state: path → what `steps` remembers from row to row, at the log's beginning; None = `state_type()`.
         state_type: The type of that, a Struct.
         finish: state → what the end of the log means.
         complete: (session, state, milliseconds of activity after its last record, whether the log was read from its
@@ -371,21 +386,19 @@ def source(
     places = tuple(places)
     names = name_sessions or (lambda path: (session_of(path),))
     driver = _Driver(
-        id, rows, steps, state or _no_state, state_type, finish, complete, basis, gives_last_again, session_of, names,
-        subagent_logs, is_apart, harness, has_totals,
+        id, rows, steps, state or (lambda _: state_type()), state_type, finish, complete, basis, gives_last_again,
+        session_of, names, subagent_logs, is_apart, harness, has_totals,
     )  # fmt: skip
-    listed = list_logs or _lister(logs, not_logs)
-    known = recognises
-    if known is None:
+    if recognises is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
-        known = _recogniser(is_row)
+        recognises = _recogniser(is_row)
     return Source(
         id=id,
         title=title,
         parser_version=parser_version,
         locate=lambda env: expand_places(env, places),
-        list_logs=listed,
-        recognises=known,
+        list_logs=list_logs or _lister(logs, not_logs),
+        recognises=recognises,
         scan=driver.scan,
         read=driver.read,
         name_sessions=names,
@@ -395,10 +408,6 @@ def source(
         caveat=caveat,
         watched_prefixes=lambda env: watched_prefixes(env, places),
     )
-
-
-def _no_state(_: str) -> NoState:
-    return NoState()
 
 
 def _lister(
@@ -423,7 +432,7 @@ def _name_matcher(logs: str | tuple[str, ...]) -> Callable[[str], bool]:
     return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def head_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
+def head_rows(head: bytes) -> Iterator[Json]:
     """Yield the objects in the first lines of a log, whatever else is in them."""
     for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         for item in find_objects(line):
@@ -431,7 +440,7 @@ def head_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
                 yield item[0]
 
 
-def _recogniser(is_row: Callable[[Mapping[str, Any]], bool]) -> Callable[[str, bytes], bool]:
+def _recogniser(is_row: Callable[[Json], bool]) -> Callable[[str, bytes], bool]:
     """Look for a row of the agent's among the first lines."""
     return lambda _, head: any(map(is_row, head_rows(head)))
 

@@ -23,7 +23,7 @@ of 0.5 to 0.36.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -32,12 +32,13 @@ from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     UNKNOWN,
+    Json,
     Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
     ToolCall,
     ToolResult,
@@ -52,7 +53,6 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 
-Json = Mapping[str, Any]
 Messages = list[Json]
 
 _STORES = (("turns", "thread_id", "threads"), ("responses", "conversation_id", "conversations"))
@@ -114,7 +114,7 @@ class State(Struct):
     open_calls: dict[str, list[str]] = {}
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a call means."""
     if row.session != state.session:
         state.session, state.open_calls = row.session, {}
@@ -144,7 +144,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     yield Status(time, None if any(state.open_calls[call_id] for call_id, _ in calls) else "success")
 
 
-def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> Iterator[Step]:
+def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> Steps:
     yield from _results(message, time, state, is_inherited)
     words, role = _words([message], "text"), message["role"]
     if role not in {"user", "assistant"} or not first_words(words):
@@ -152,7 +152,7 @@ def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> 
     yield Prompt(time, words, role=role, inherited=is_inherited)
 
 
-def _results(message: Json, time: int | None, state: State, is_inherited: bool = False) -> Iterator[Step]:
+def _results(message: Json, time: int | None, state: State, is_inherited: bool = False) -> Steps:
     """The tool results in a message; those of calls that this session has not made are only words."""
     for call_id, part in tools_in([message], "tool_result"):
         keys = state.open_calls.get(call_id)
@@ -333,7 +333,6 @@ SOURCE = source(
     logs="logs.db",
     rows=whole_log(_read, _read),
     steps=steps,
-    state=lambda _: State(open_calls={}),
     state_type=State,
     recognises=_recognises,
     name_sessions=_name_sessions,

@@ -43,7 +43,7 @@ from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
     Session,
-    Step,
+    Steps,
     Typed,
     either,
     first_of,
@@ -123,7 +123,7 @@ class State(Struct):
 _row, _entry, _entries = Typed(Row), Typed(Entry), Typed(dict[str, Entry])
 
 
-def steps(row: Row | StoredRow, state: State) -> Iterator[Step]:
+def steps(row: Row | StoredRow, state: State) -> Steps:
     """What a row means, of a database or of a file."""
     place, stored = "", None
     if isinstance(row, StoredRow):
@@ -174,7 +174,7 @@ def _key(row: Row, message: Message, usage: TokenUsage) -> str:
 def _chat(session: str, session_key: Any, entry: Entry) -> Chat:
     found = {}
     for provider, source_id in _CLI.items():
-        bound = mapping(mapping(entry.cli_session_bindings).get(provider)).get("sessionId")
+        bound = mapping(entry.cli_session_bindings, provider).get("sessionId")
         plain = mapping(entry.cli_session_ids).get(provider)
         old = entry.claude_cli_session_id if provider == "claude-cli" else None
         its_session = next(filter(None, map(text, (bound, plain, old))), "")

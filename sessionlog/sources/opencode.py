@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,7 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Compaction,
+    Json,
     Problem,
     Prompt,
     Request,
@@ -52,7 +53,7 @@ from sessionlog.sources.kit import (
     Session,
     Source,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
     ToolCall,
@@ -86,7 +87,7 @@ class State(Struct):
     begun: set[str] = set()
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a message means."""
     yield _session(row, state)
     created = read_time(mapping(row.data.time).get("created"))
@@ -118,7 +119,7 @@ def _session(row: Row, state: State) -> Session:
     )
 
 
-def _prompts(row: Row, created: int | None) -> Iterator[Step]:
+def _prompts(row: Row, created: int | None) -> Steps:
     """A user's words, and what the agent has put beside them; or what a fork has copied of an answer."""
     is_copy = bool(row.copied_from)
     if not is_copy:
@@ -147,7 +148,7 @@ def _text(part: Part) -> str:
     return ""
 
 
-def _answer(row: Row, created: int | None) -> Iterator[Step]:
+def _answer(row: Row, created: int | None) -> Steps:
     data = row.data
     completed = read_time(mapping(data.time).get("completed"))
     model = mapping(data.model)
@@ -179,7 +180,7 @@ def _answer(row: Row, created: int | None) -> Iterator[Step]:
 
 def _tokens(row: Row) -> Tokens:
     counts = mapping(row.data.tokens)
-    cache = mapping(counts.get("cache"))
+    cache = mapping(counts, "cache")
     flat = {**counts, "cache.read": cache.get("read"), "cache.write": cache.get("write")}
     read = partial(
         tokens, flat, input="input", output="output", cache_read="cache.read", cache_write="cache.write",
@@ -200,17 +201,17 @@ def _cost(row: Row) -> tuple[int | None, tuple[str, ...]]:
 def _reason(fault: Any) -> str:
     """The words of an error: v1 has them in `data`, v2 beside the type."""
     fault = mapping(fault)
-    words = text(mapping(fault.get("data")).get("message")) or text(fault.get("message"))
+    words = text(mapping(fault, "data").get("message")) or text(fault.get("message"))
     return words or text(fault.get("name")) or text(fault.get("type")) or "failed"
 
 
-def _tools(parts: Iterable[Part], key: str) -> Iterator[Step]:
+def _tools(parts: Iterable[Part], key: str) -> Steps:
     results = []
     for number, part in enumerate(parts):
         if part.type != "tool":
             continue
         state = mapping(part.state)
-        time = mapping(state.get("time")) or mapping(part.time)
+        time = mapping(state, "time") or mapping(part.time)
         start = read_time(time.get("start", time.get("ran", time.get("created"))))
         call_id = text(part.callID) or text(part.id) or str(number)
         call = f"{key}:{call_id}"
@@ -222,10 +223,10 @@ def _tools(parts: Iterable[Part], key: str) -> Iterator[Step]:
     yield from results
 
 
-def _output(state: Mapping[str, Any], is_error: bool) -> str:
+def _output(state: Json, is_error: bool) -> str:
     given = state.get("error" if is_error else "output")
     if isinstance(given, dict):
-        given = given.get("message") or mapping(given.get("data")).get("message")
+        given = given.get("message") or mapping(given, "data").get("message")
     return text_of(state.get("content")) if given is None else text(given)
 
 
@@ -278,7 +279,6 @@ def opencode_source(id: str, title: str, own: str, data_dir: str, database: str)
         list_logs=partial(_list_logs, re.compile(rf"{own}(-[A-Za-z0-9._-]+)?\.db\Z")),
         rows=whole_log(read_rows, read_rows),
         steps=steps,
-        state=lambda _: State(),
         state_type=State,
         recognises=partial(_recognises, own),
         session_of=session_of,

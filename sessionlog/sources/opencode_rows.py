@@ -254,7 +254,7 @@ def _family_of(path: str, problems: list[Problem]) -> dict[str, SessionFacts]:
         found = (_load(_OBJECT, place, problems) for place in _places(path, wanted))
         data = next(filter(None, found), {})
         parent, directory, version = (text(data.get(name)) for name in ("parentID", "directory", "version"))
-        known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data.get("time")).get("created"))
+        known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data, "time").get("created"))
         wanted = known[wanted].parent
     return known
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -49,11 +49,12 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Compaction,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
     ToolCall,
     ToolResult,
@@ -188,7 +189,7 @@ def _begin(path: str) -> Conversation:
     return Conversation(session, agent=SUB_AGENT if is_part else MAIN)
 
 
-def steps(row: Row, state: Conversation) -> Iterator[Step]:
+def steps(row: Row, state: Conversation) -> Steps:
     """What a line means."""
     if not isinstance(row.type, str):
         return
@@ -200,7 +201,7 @@ def steps(row: Row, state: Conversation) -> Iterator[Step]:
 
 def message_steps(
     row: Row, chat: Conversation, key_of: KeyOf, *, stored: int | None = None, superseded_by: str = ""
-) -> Iterator[Step]:
+) -> Steps:
     """What a row of pi or OpenClaw means.
 
     Args:
@@ -241,7 +242,7 @@ def message_steps(
             yield At(time)
 
 
-def _header(row: Row, time: int | None, chat: Conversation) -> Iterator[Step]:
+def _header(row: Row, time: int | None, chat: Conversation) -> Steps:
     parent = text(row.parent_session)
     if parent:
         chat.forked = time
@@ -260,7 +261,7 @@ def _change_model(row: Row, time: int | None, chat: Conversation) -> Session:
 
 def _message(
     row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
-) -> Iterator[Step]:
+) -> Steps:
     match message.role:
         case "assistant":
             yield from _answer(row, message, time, chat, key_of, superseded_by)
@@ -283,7 +284,7 @@ def _message(
 
 def _answer(
     row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
-) -> Iterator[Step]:
+) -> Steps:
     counts, cost_nano = _counts({} if message.usage is None else message.usage, text(message.api))
     chat.provider, chat.model = name(message.provider) or chat.provider, name(message.model) or chat.model
     key = key_of(row, message, counts.usage)
@@ -320,7 +321,7 @@ def _answer(
         yield Status(time, _STATUSES[stop])
 
 
-def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, tool: str = "") -> Iterator[Step]:
+def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, tool: str = "") -> Steps:
     """What the writing of a summary used, or what a tool asked of models that no row names; not in the conversation."""
     if usage is None:
         return
@@ -357,7 +358,7 @@ def _counts(usage: Any, api: str = "") -> tuple[Tokens, int | None]:
     counts = read()
     if api.startswith("google") and counts and counts.usage.input + counts.usage.output == data.get("totalTokens"):
         counts = read(is_inclusive=True)
-    cost_nano, issues = cost(mapping(mapping(usage).get("cost")).get("total"))
+    cost_nano, issues = cost(mapping(usage, "cost").get("total"))
     assert counts is not None
     return Tokens(counts.usage, counts.issues + issues), cost_nano or None
 
@@ -422,13 +423,13 @@ def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
     return any(map(_is_header, rows)) and is_marked == is_openclaw
 
 
-def _is_header(row: Mapping[str, Any]) -> bool:
+def _is_header(row: Json) -> bool:
     is_named = isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str | int)
     return row.get("type") == "session" and is_named and ("cwd" in row or "version" in row)
 
 
-def _is_mark(row: Mapping[str, Any]) -> bool:
-    kind, version, message = text(row.get("customType")), row.get("version"), mapping(row.get("message"))
+def _is_mark(row: Json) -> bool:
+    kind, version, message = text(row.get("customType")), row.get("version"), mapping(row, "message")
     return (
         kind == "model-snapshot"
         or kind.startswith("openclaw")

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, glob
 from typing import Any
 
@@ -46,7 +46,7 @@ from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.sources.google_parts import calls_of, read_counts, results_of
+from sessionlog.sources.google_parts import calls_of, results_of
 from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
@@ -54,6 +54,7 @@ from sessionlog.sources.kit import (
     At,
     Compaction,
     CopyRank,
+    Json,
     Problem,
     Prompt,
     Request,
@@ -61,6 +62,7 @@ from sessionlog.sources.kit import (
     Session,
     Status,
     Step,
+    Steps,
     Tokens,
     ToolCall,
     ToolResult,
@@ -69,6 +71,7 @@ from sessionlog.sources.kit import (
     json_lines,
     mapping,
     name,
+    read_counts,
     read_duration,
     read_head,
     read_json,
@@ -166,17 +169,17 @@ class State(Struct):
 
 def _begin(path: str) -> State:
     meta = mapping(read_json(read_sidecar(_meta_path(path))))
-    model = name(mapping(meta.get("persistedCliFlags")).get("model")) or name(meta.get("model"))
+    model = name(mapping(meta, "persistedCliFlags").get("model")) or name(meta.get("model"))
     return State(_session_of(path), name(meta.get("agentType")) or SUB_AGENT, model)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     time, payload = read_time(row.timestamp), mapping(row.payload)
     yield from _facts(row, payload, state)
     yield At(time)
     content = mapping(row.message).get("parts")
-    event = mapping(payload.get("uiEvent"))
+    event = mapping(payload, "uiEvent")
     read_event = _EVENTS.get(text(event.get("event.name")).rpartition(".")[2])
     if read_event is not None:
         state.auth = name(event.get("auth_type")) or state.auth
@@ -190,14 +193,14 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     elif row.type == "tool_result":
         yield from _results(mapping(row.result), content, time, state)
     elif row.subtype == "turn_result" and text(payload.get("state")) in _STATES:
-        yield Status(time, _STATES[payload["state"]], text(mapping(payload.get("error")).get("message")))
+        yield Status(time, _STATES[payload["state"]], text(mapping(payload, "error").get("message")))
     elif row.subtype == "chat_compression":
-        info = mapping(payload.get("info"))
+        info = mapping(payload, "info")
         sizes = {"tokens_before": info.get("originalTokenCount"), "tokens_after": info.get("newTokenCount")}
         yield Compaction(time, facts=sizes)
 
 
-def _facts(row: Row, payload: Mapping[str, Any], state: State) -> Iterator[Session]:
+def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
     """Whose row it is, where that is not what it was."""
     is_side = row.is_side is True
     state.auth = name(payload.get("authType")) or state.auth
@@ -219,9 +222,9 @@ def _facts(row: Row, payload: Mapping[str, Any], state: State) -> Iterator[Sessi
         yield facts
 
 
-def _api_response(row: Row, event: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+def _api_response(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A sub-agent's call of the model; of the agent's own calls, which have rows besides, only the duration is new."""
-    numbers, issues = read_counts(event, _TELEMETRY_COUNTS)
+    numbers, issues = read_counts(_TELEMETRY_COUNTS, [*map(event.get, _TELEMETRY_COUNTS)])
     duration_ms = read_duration(event.get("duration_ms"))
     if _agent_of(event):
         response = _response(row, time, state)
@@ -235,7 +238,7 @@ def _api_response(row: Row, event: Mapping[str, Any], time: int | None, state: S
         state.latencies = dict(list(latencies.items())[-_REMEMBERED:])
 
 
-def _api_error(row: Row, event: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A failed call of the model, unless the user has stopped it."""
     kind = text(event.get("error_type"))
     if "abort" not in kind.lower():
@@ -247,7 +250,7 @@ def _api_error(row: Row, event: Mapping[str, Any], time: int | None, state: Stat
         yield Status(time, "cancelled")
 
 
-def _tool_call(row: Row, event: Mapping[str, Any], time: int | None, _: State) -> Iterator[Step]:
+def _tool_call(row: Row, event: Json, time: int | None, _: State) -> Steps:
     """A sub-agent's call of a tool, in versions without transcripts: they do not log its id here."""
     key, tool = name(row.uuid), name(event.get("function_name")) or UNKNOWN
     if key and _agent_of(event) and not event.get("call_id"):
@@ -260,14 +263,14 @@ def _tool_call(row: Row, event: Mapping[str, Any], time: int | None, _: State) -
 _EVENTS = {"api_response": _api_response, "api_error": _api_error, "tool_call": _tool_call}
 
 
-def _agent_of(event: Mapping[str, Any]) -> str:
+def _agent_of(event: Json) -> str:
     """The kind of sub-agent that an event is of; "" for the agent itself."""
     found = _SUB_AGENT_PROMPT.search(text(event.get("prompt_id")))
     kind = name(event.get("subagent_type")) or name(event.get("subagent_name")) or (found[1] if found else "")
     return "" if kind == MAIN else kind
 
 
-def _by_agent(event: Mapping[str, Any], *steps: Step) -> Iterator[Step]:
+def _by_agent(event: Json, *steps: Step) -> Steps:
     """Yield steps in the thread of the agent that an event is of."""
     agent = _agent_of(event)
     if agent:
@@ -287,14 +290,14 @@ def _response(row: Row, time: int | None, state: State) -> Response:
     )
 
 
-def _answer(row: Row, content: Any, time: int | None, state: State) -> Iterator[Step]:
+def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
     calls, is_side = list(calls_of(content)), bool(state.facts and state.facts.agent != MAIN)
     is_counted = isinstance(row.counts, dict)
     if is_counted or not is_side or text_of(content):
         response = _response(row, time, state)
         response.text, response.reasoning = text_of(content), reasoning_of(content)
         if is_counted:
-            numbers, issues = read_counts(row.counts, _COUNTS)
+            numbers, issues = read_counts(_COUNTS, [*map(row.counts.get, _COUNTS)])
             response.tokens, response.quality = _tokens(numbers, issues)
             response.latency_ms = state.latencies.pop(_fingerprint(numbers), None)
             response.family = _family(row, numbers, state) if is_side else ""
@@ -308,7 +311,7 @@ def _answer(row: Row, content: Any, time: int | None, state: State) -> Iterator[
         yield ToolCall(time, state.calls[call_id], name(call.get("name")) or UNKNOWN, call.get("args"), id=call_id)
 
 
-def _results(facts: Mapping[str, Any], content: Any, time: int | None, state: State) -> Iterator[Step]:
+def _results(facts: Json, content: Any, time: int | None, state: State) -> Steps:
     found = list(results_of(content))
     duration_ms = read_duration(facts.get("durationMs")) if len(found) == 1 else None
     status = text(facts.get("status"))
@@ -318,17 +321,17 @@ def _results(facts: Mapping[str, Any], content: Any, time: int | None, state: St
     yield Status(time, "cancelled" if status == "cancelled" else None)
 
 
-def _family(row: Row, numbers: list[int], state: State) -> str:
+def _family(row: Row, numbers: Sequence[int], state: State) -> str:
     """What a response in a transcript and the same one in the telemetry have in common."""
     return f"{name(mapping(row.origin).get('sessionId')) or state.session}:{_fingerprint(numbers)}"
 
 
-def _fingerprint(numbers: list[int]) -> str:
+def _fingerprint(numbers: Sequence[int]) -> str:
     prompt, cached, candidates, thoughts, _, total = numbers
     return f"{prompt}:{cached}:{candidates}:{thoughts}:{total}"
 
 
-def _tokens(numbers: list[int], issues: tuple[str, ...]) -> tuple[Tokens, Any]:
+def _tokens(numbers: Sequence[int], issues: tuple[str, ...]) -> tuple[Tokens, Any]:
     """Return the counts in disjoint classes, and how exact they are."""
     prompt, cached, candidates, thoughts, tool, total = numbers
     if total and not (prompt or candidates or cached or thoughts):

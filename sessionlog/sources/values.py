@@ -13,6 +13,9 @@ from sessionlog.hashes import blake2b
 from sessionlog.sources.record import LONGEST_NAME
 from sessionlog.sources.steps import Tokens
 
+Json = Mapping[str, Any]
+"""A JSON object."""
+
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
 
 
@@ -41,9 +44,16 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return an object; an empty one for anything else."""
+def mapping(value: Any, *names: str) -> Json:
+    """Return an object, or the one that is inside it under these names; an empty one for anything else."""
+    for name_ in names:
+        value = value.get(name_) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Json]:
+    """Return the objects of a list; none for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def folder(value: Any) -> str:
@@ -74,7 +84,7 @@ def tokens(
     """Return the token counts of an object that names them in its own words.
 
     Args:
-        data: A JSON object, or a Struct; None gives None, anything else no tokens and an issue.
+        data: A JSON object; None gives None, anything else no tokens and an issue.
         input: The field of the input tokens.
         output: The field of the output tokens.
         cache_read: The field of the tokens read from a cache; "" for none.
@@ -87,14 +97,10 @@ def tokens(
     """
     if data is None:
         return None
-    if isinstance(data, dict):
-        given = data.get
-    elif isinstance(data, str | int | float | list):
+    if not isinstance(data, dict):
         return Tokens(TokenUsage(), (f"{where}usage is a {type(data).__name__}",))
-    else:
-        given = lambda field, _data=data: getattr(_data, field, None)  # noqa: E731 - as dict.get
     names = (input, output, cache_read, cache_write, cache_write_1h, reasoning)
-    counts, issues = read_counts(names, [given(field) if field else 0 for field in names], where)
+    counts, issues = read_counts(names, [data.get(field) if field else 0 for field in names], where)
     return Tokens(disjoint(*counts, is_inclusive=is_inclusive, is_reasoning_apart=is_reasoning_apart), issues)
 
 
@@ -105,19 +111,9 @@ def read_counts(names: Sequence[str], values: Sequence[Any], where: str = "") ->
             break
     else:
         return values, ()
-    counts: list[int] = []
-    issues: tuple[str, ...] = ()
-    for value in values:
-        if value is None:
-            counts.append(0)
-        elif type(value) is int and 0 <= value <= MAX_COUNT:
-            counts.append(value)
-        else:
-            count, issue = read_count(value)
-            if issue:
-                issues = (*issues, f"{where}{names[len(counts)]}: {issue}")
-            counts.append(count)
-    return counts, issues
+    found = [read_count(value) for value in values]
+    issues = tuple(f"{where}{field}: {issue}" for field, (_, issue) in zip(names, found, strict=True) if issue)
+    return [count for count, _ in found], issues
 
 
 def disjoint(

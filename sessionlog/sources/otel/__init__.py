@@ -55,13 +55,14 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     CopyRank,
+    Json,
     Problem,
     Prompt,
     Request,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
     ToolCall,
     ToolResult,
@@ -79,7 +80,7 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
-from sessionlog.sources.otel.exported import AGENTS, Json, Place, Span, holds_spans, read_spans
+from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
 from sessionlog.sources.steps import Role
 
 _MS = 1_000_000
@@ -320,7 +321,7 @@ def _message(value: Any, role: str) -> Message:
     words, calls, results = list[Any](), list[tuple[str, str, Any]](), list[tuple[str, Any]]()
     for part in (*parts, *({**mapping(one), "type": "tool_call"} for one in _list(fields.get("tool_calls")))):
         kind, content = part.get("type"), part.get("content", part.get("text"))
-        function = mapping(part.get("function"))
+        function = mapping(part, "function")
         call_id = name(part.get("id") or fields.get("id") or fields.get("tool_call_id"))
         if kind in ("tool_call", "function_call"):
             tool = name(part.get("name") or function.get("name"))
@@ -421,7 +422,7 @@ def _is_same(first: Call, one: Call) -> bool:
     )
 
 
-def steps(row: Call, state: State) -> Iterator[Step]:
+def steps(row: Call, state: State) -> Steps:
     """What a row means."""
     fields = row.attributes
     is_first = state.session != row.session
@@ -448,7 +449,7 @@ def steps(row: Call, state: State) -> Iterator[Step]:
     yield Status(row.end, state.status, state.error)
 
 
-def _response(row: Call, state: State) -> Iterator[Step]:
+def _response(row: Call, state: State) -> Steps:
     """What is new in a call, and its answer."""
     is_call = row.kind == "call"
     yield Request(row.start)
@@ -482,7 +483,7 @@ def _response(row: Call, state: State) -> Iterator[Step]:
             yield ToolCall(row.end, key, tool, given, id=call_id)
 
 
-def _history(row: Call, state: State) -> Iterator[Step]:
+def _history(row: Call, state: State) -> Steps:
     """The messages of a call that no call before it held."""
     time, seen = row.start, dict[str, int]()
     for message in row.sent:
@@ -500,7 +501,7 @@ def _history(row: Call, state: State) -> Iterator[Step]:
             yield Prompt(time, message.parts, message.role)
 
 
-def _tool(row: Call, state: State) -> Iterator[Step]:
+def _tool(row: Call, state: State) -> Steps:
     """A tool's use; without an id it answers the first open call of that tool."""
     tool, fields = row.first("gen_ai.tool.name"), row.attributes
     known = row.first("gen_ai.tool.call.id")
@@ -513,7 +514,7 @@ def _tool(row: Call, state: State) -> Iterator[Step]:
     yield ToolResult(row.end, key, output, failed=bool(row.error), duration_ms=row.took_ms)
 
 
-def _log(row: Call, event: str, fields: Json) -> Iterator[Step]:
+def _log(row: Call, event: str, fields: Json) -> Steps:
     """What Claude Code or Codex has logged about itself."""
     time, agent, session = row.end, row.first("agent.name"), row.first(*_CONVERSATION)
     key = row.first("request_id", "tool_use_id", "call_id") or row.id
@@ -565,7 +566,6 @@ SOURCE = dataclasses.replace(
         logs=lambda log: log.endswith(_SUFFIXES),
         rows=whole_log(_read),
         steps=steps,
-        state=lambda _: State(),
         state_type=State,
         recognises=holds_spans,
         name_sessions=_session_names,

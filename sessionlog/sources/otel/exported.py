@@ -9,7 +9,7 @@ typed (`{"key", "value": {"intValue": "5"}}`), Go's (`{"Key", "Value": {"Type", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -18,9 +18,8 @@ from msgspec import Struct
 from sessionlog.events.times import SECOND
 from sessionlog.reader.rows import MAX_LINE, Rows
 from sessionlog.reader.stream import is_young
-from sessionlog.sources.kit import Problem, fingerprint, mapping, name, read_time, text
+from sessionlog.sources.kit import Json, Problem, fingerprint, mapping, name, read_time, text
 
-Json = Mapping[str, Any]
 Place = tuple[str, str]
 """A trace and a span."""
 
