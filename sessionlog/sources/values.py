@@ -6,6 +6,8 @@ import ntpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct, structs
+
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import SECOND, epoch_ns, parse_time
 from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
@@ -84,7 +86,7 @@ def tokens(
     """Return the token counts of an object that names them in its own words.
 
     Args:
-        data: A JSON object; None gives None, anything else no tokens and an issue.
+        data: A JSON object, or a Struct; None gives None, anything else no tokens and an issue.
         input: The field of the input tokens.
         output: The field of the output tokens.
         cache_read: The field of the tokens read from a cache; "" for none.
@@ -97,6 +99,8 @@ def tokens(
     """
     if data is None:
         return None
+    if isinstance(data, Struct):
+        data = structs.asdict(data)
     if not isinstance(data, dict):
         return Tokens(TokenUsage(), (f"{where}usage is a {type(data).__name__}",))
     names = (input, output, cache_read, cache_write, cache_write_1h, reasoning)
