@@ -54,11 +54,13 @@ from sessionlog.sources.kit import (
     fingerprint,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
+    objects,
     parts_of,
-    read_json,
+    read_object,
     read_sidecar,
     read_time,
     source,
@@ -69,9 +71,7 @@ from sessionlog.sources.kit import (
 
 _PROVIDER = "moonshotai"
 _OWN = ("kimi", "moonshot")
-_CONFIGS = ("config.toml", "config.json")
 _UNIQUE = 16  # characters from which a message's id is one of its provider's, not a counter
-_CLI_ROWS = frozenset({"TurnBegin", "SteerInput", "StepBegin", "StatusUpdate", "SubagentEvent", "ContentPart"})
 _CODE_ROWS = frozenset(
     {"context.append_loop_event", "usage.record", "turn.prompt", "config.update", "permission.set_mode"}
 )
@@ -107,8 +107,8 @@ class Row(
     error_message: Any = None
 
 
-class Step_(Struct):  # noqa: N801 - `Step` is the kit's
-    """A call of the model and the tools that it asks for."""
+class Call(Struct):
+    """A call of the model and the tools that it asks for: in Kimi's words, a step."""
 
     number: int = 0
     name: str = ""
@@ -128,17 +128,26 @@ class State(Struct):
     thread: str = ""
     asked: tuple[str, str] = ("", "")
     aliases: dict[str, str] = {}
-    steps: dict[str, Step_] = {}
+    steps: dict[str, Call] = {}
     calls: dict[str, str] = {}
+
+    @property
+    def speaker(self) -> str:
+        """Whose lines are read: a sub-agent's id, "" for the main agent."""
+        return self.thread or self.agent
 
 
 def _begin(path: str) -> State:
-    session, agent = _names(path)
-    config = _config(path)
-    provider, model = _default_model(path, config)
-    state = State(path, session, agent, provider=provider, model=model, aliases=_aliases(config))
+    directory, agent = _location(path)
+    config, meta = _config(directory), read_object(_meta(path)) if agent else {}
+    aliases = _aliases(config)
+    state = State(path, _session_of(path), agent, aliases=aliases)
+    alias = name(mapping(meta, "launch_spec").get("effective_model")) or name(config.get("default_model"))
+    if alias:
+        known = name(mapping(config, "models", alias).get("model"))
+        state.provider, state.model = aliases.get(alias, _PROVIDER), _model_name(known or alias) or UNKNOWN
     if agent:
-        state.kind = name(_small(os.path.dirname(path), "meta.json").get("subagent_type")) or SUB_AGENT
+        state.kind = name(meta.get("subagent_type")) or SUB_AGENT
     return state
 
 
@@ -146,9 +155,11 @@ def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     if not state.is_begun:
         state.is_begun = True
+        directory, _ = _location(state.path)
+        facts = read_object(os.path.join(directory, "state.json"))
         yield Session(
-            id=state.session, is_subagent_log=bool(state.agent), agent=state.kind, project=_work_dir(state.path),
-            parent=_parent(state.path), provider=state.provider, model=state.model,
+            id=state.session, is_subagent_log=bool(state.agent), agent=state.kind, project=_work_dir(directory, facts),
+            parent=name(facts.get("forkedFrom")), provider=state.provider, model=state.model,
         )  # fmt: skip
     message = row.message
     if isinstance(message, dict) and isinstance(message.get("type"), str) and row.type is None:
@@ -208,7 +219,7 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
             yield _failure(time, name(row.step_id), text(row.error_message), state)
         case "llm.request":
             alias = state.aliases.get(name(row.model_alias))
-            state.asked = (alias or _provider_name(name(row.provider)), name(row.model))
+            state.asked = (alias or _provider_name(name(row.provider), ""), name(row.model))
             yield Request(time)
         case "usage.record" if row.usage is not None:
             counts = tokens(
@@ -222,10 +233,8 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
             yield Session(agent=name(row.profile), time=time)
         case "context.append_loop_event":
             yield from _loop(time, mapping(row.event), state)
-        case "metadata":
-            yield At(time or read_time(row.created_at))
         case _:
-            yield At(time)
+            yield At(time or read_time(row.created_at))
 
 
 def _loop(time: int | None, event: Json, state: State) -> Steps:
@@ -244,7 +253,7 @@ def _loop(time: int | None, event: Json, state: State) -> Steps:
         case "step.end" if event.get("finishReason") == "error":
             yield _failure(time, name(event.get("uuid")), "", state)
         case "step.end" if event.get("finishReason") == "interrupted":
-            _step(state).is_cut = True
+            _call_of(state).is_cut = True
             yield At(time)
         case _:
             yield At(time)
@@ -266,45 +275,42 @@ def _part(time: int | None, part: Json) -> Text:
     return Text(time, _piece(part), is_piece=True)
 
 
-def _step(state: State) -> Step_:
-    return state.steps.setdefault(state.thread or state.agent, Step_())
+def _call_of(state: State) -> Call:
+    return state.steps.setdefault(state.speaker, Call())
 
 
 def _begin_step(time: int | None, step_id: str, state: State) -> Steps:
-    step = _step(state)
-    whose = state.thread or state.agent
-    step.number += 1
-    step.name, step.is_cut = step_id or f"{whose or time}:{step.number}", False
+    call = _call_of(state)
+    call.number += 1
+    call.name, call.is_cut = step_id or f"{state.speaker or time}:{call.number}", False
     yield Request(time)
 
 
 def _call(time: int | None, call_id: Any, tool: Any, arguments: Any, state: State) -> ToolCall:
     """A tool call; ids such as `Bash_0` come again and again, so the step is a part of its key."""
-    whose = state.thread or state.agent
-    key = f"{_step(state).name or state.session}:{text(call_id)}"
-    state.calls[f"{whose}/{text(call_id)}"] = key
+    key = f"{_call_of(state).name or state.session}:{text(call_id)}"
+    state.calls[f"{state.speaker}/{text(call_id)}"] = key
     return ToolCall(time, key, name(tool) or UNKNOWN, arguments or "", id=text(call_id))
 
 
 def _result(time: int | None, call_id: Any, output: str, is_error: Any, state: State) -> ToolResult:
-    key = state.calls.pop(f"{state.thread or state.agent}/{text(call_id)}", "")
+    key = state.calls.pop(f"{state.speaker}/{text(call_id)}", "")
     return ToolResult(time, key, output, failed=is_error is True)
 
 
 def _response(time: int | None, counts: Tokens | None, message_id: str, model: str, state: State) -> Response:
-    step = _step(state)
-    whose = state.thread or state.agent
+    call = _call_of(state)
     if len(message_id) >= _UNIQUE:
         key = message_id
     elif message_id:
-        key = f"{state.session}:{whose}:{message_id}"
-    elif step.name and time is not None:
-        key = fingerprint(step.name, time, model, counts and counts.usage)
+        key = f"{state.session}:{state.speaker}:{message_id}"
+    elif call.name and time is not None:
+        key = fingerprint(call.name, time, model, counts and counts.usage)
     else:
         key = ""  # its place in the log
     provider, asked = state.asked
     known = _model_name(asked) or _model_name(model)
-    is_whole = counts is not None and bool(counts.usage) and not step.is_cut
+    is_whole = counts is not None and bool(counts.usage) and not call.is_cut
     return Response(
         time=time, key=key, tokens=counts, provider=(provider or _PROVIDER) if known else "", model=known,
         rank=int(CopyRank.EMBEDDED if state.thread else CopyRank.ORIGINAL), quality="exact" if is_whole else "partial",
@@ -318,94 +324,69 @@ def _failure(time: int | None, step_id: str, error: str, state: State) -> Respon
     )
 
 
-def _names(path: str) -> tuple[str, str]:
-    """(session, sub-agent's id) of `…/<session>[/subagents/<id> | /agents/<id>]/wire.jsonl`."""
-    own = os.path.dirname(os.path.abspath(path))
-    above = os.path.basename(os.path.dirname(own))
-    if above not in {"subagents", "agents"}:
-        return os.path.basename(own) or UNKNOWN, ""
-    agent = os.path.basename(own)
-    session = os.path.basename(os.path.dirname(os.path.dirname(own)))
-    return session or UNKNOWN, "" if above == "agents" and agent == MAIN else agent
+def _location(path: str) -> tuple[str, str]:
+    """(session's folder, sub-agent's id) of `<folder>[/subagents/<id> | /agents/<id>]/wire.jsonl`."""
+    own = folder_of(path)
+    above, agent = os.path.split(own)
+    session, kind = os.path.split(above)
+    if kind not in {"subagents", "agents"}:
+        return own, ""
+    return session, "" if kind == "agents" and agent == MAIN else agent
 
 
-def _folders(path: str) -> tuple[str, str]:
-    """(the session's folder, the agent's own folder)."""
-    own = os.path.dirname(os.path.abspath(path))
-    if os.path.basename(os.path.dirname(own)) in {"subagents", "agents"}:
-        own = os.path.dirname(os.path.dirname(own))
-    return own, os.path.dirname(os.path.dirname(os.path.dirname(own)))
+def _meta(path: str) -> str:
+    return os.path.join(folder_of(path), "meta.json")
 
 
-def _small(directory: str, file_name: str) -> Json:
-    """A small JSON or TOML file; empty when it is missing or damaged."""
-    raw = read_sidecar(os.path.join(directory, file_name))
-    if not file_name.endswith(".toml"):
-        return mapping(read_json(raw))
-    try:
-        return mapping(tomllib.loads(raw.decode("utf-8", "replace")))
-    except (ValueError, RecursionError):
-        return {}
+def _shared(directory: str, file_name: str) -> str:
+    """A file in the agent's home, which is three folders above a session's."""
+    return os.path.normpath(os.path.join(directory, "..", "..", "..", file_name))
 
 
 def _sidecars(path: str) -> Iterator[str]:
-    session, share = _folders(path)
-    yield from (os.path.join(share, one) for one in ("kimi.json", "workspaces.json", *_CONFIGS))
-    yield os.path.join(session, "state.json")
-    if _names(path)[1]:
-        yield os.path.join(os.path.dirname(os.path.abspath(path)), "meta.json")
+    directory, agent = _location(path)
+    shared = ("kimi.json", "workspaces.json", "config.toml", "config.json")
+    yield from (_shared(directory, file_name) for file_name in shared)
+    yield os.path.join(directory, "state.json")
+    if agent:
+        yield _meta(path)
 
 
-def _work_dir(path: str) -> str:
+def _work_dir(directory: str, facts: Json) -> str:
     """The working folder, as far as some file knows it; Kimi CLI names a project's folder by the MD5 of its path."""
-    session, share = _folders(path)
-    state = _small(session, "state.json")
-    project = os.path.basename(os.path.dirname(session))
-    space = mapping(mapping(_small(share, "workspaces.json").get("workspaces")).get(project))
-    found = [state.get("workDir"), state.get("cwd"), mapping(state, "custom").get("cwd"), space.get("root")]
-    known = _small(share, "kimi.json").get("work_dirs")
-    for entry in known if isinstance(known, list) else ():
-        work_dir = text(mapping(entry).get("path"))
+    project = os.path.basename(os.path.dirname(directory))
+    space = mapping(read_object(_shared(directory, "workspaces.json")), "workspaces", project)
+    found = [facts.get("workDir"), facts.get("cwd"), mapping(facts, "custom").get("cwd"), space.get("root")]
+    for entry in objects(read_object(_shared(directory, "kimi.json")).get("work_dirs")):
+        work_dir = text(entry.get("path"))
         if hashlib.md5(work_dir.encode("utf-8", "replace"), usedforsecurity=False).hexdigest() in project:
             found.append(work_dir)
     return next(filter(None, map(folder, found)), "")
 
 
-def _parent(path: str) -> str:
-    return name(_small(_folders(path)[0], "state.json").get("forkedFrom"))
-
-
-def _config(path: str) -> Json:
-    share = _folders(path)[1]
-    return next(filter(None, (_small(share, one) for one in _CONFIGS)), {})
-
-
-def _default_model(path: str, config: Json) -> tuple[str, str]:
-    """(provider, model) that Kimi CLI is set to use now, or that a sub-agent was launched with."""
-    is_part = bool(_names(path)[1])
-    launched = mapping(_small(os.path.dirname(path), "meta.json").get("launch_spec")) if is_part else {}
-    alias = name(launched.get("effective_model")) or name(config.get("default_model"))
-    if not alias:
-        return _PROVIDER, UNKNOWN
-    model = name(mapping(config, "models", alias).get("model"))
-    return _aliases(config).get(alias, _PROVIDER), _model_name(model or alias) or UNKNOWN
+def _config(directory: str) -> Json:
+    """The settings, of which older versions have another file; none when they are missing or damaged."""
+    try:
+        found = tomllib.loads(read_sidecar(_shared(directory, "config.toml")).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        found = {}
+    return found or read_object(_shared(directory, "config.json"))
 
 
 def _aliases(config: Json) -> dict[str, str]:
     """Alias of a model → its provider, as the price list knows it."""
-    providers = mapping(config, "providers")
     found = {}
     for alias, model in mapping(config, "models").items():
         provider = name(mapping(model).get("provider"))
-        kind = name(mapping(providers, provider).get("type"))
-        is_own = kind == "kimi" or any(word in provider.lower() for word in _OWN)
         if provider:
-            found[alias] = _PROVIDER if is_own else kind or provider
+            found[alias] = _provider_name(provider, name(mapping(config, "providers", provider).get("type")))
     return found
 
 
-def _provider_name(provider: str) -> str:
-    return _PROVIDER if not provider or any(word in provider.lower() for word in _OWN) else provider
+def _provider_name(provider: str, kind: str) -> str:
+    """A provider of some kind of protocol, as the price list knows it."""
+    is_own = not provider or any(word in f"{provider} {kind}".lower() for word in _OWN)
+    return _PROVIDER if is_own else kind or provider
 
 
 def _model_name(alias: str) -> str:
@@ -416,24 +397,25 @@ def _model_name(alias: str) -> str:
 
 def _subagent_logs(path: str) -> list[str]:
     """The logs of a session's sub-agents; none for those of a sub-agent."""
-    if _names(path)[1]:
-        return []
-    found = sorted(glob(os.path.join(escape(_folders(path)[0]), "*agents", "*", "wire.jsonl")))
-    return [log for log in found if _names(log)[1]]
+    directory, agent = _location(path)
+    found = sorted(glob(os.path.join(escape(directory), "*agents", "*", "wire.jsonl"))) if not agent else ()
+    return [log for log in found if _location(log)[1]]
 
 
 def _is_row(row: Json) -> bool:
-    message = mapping(row, "message")
-    if isinstance(message.get("payload"), dict) and "timestamp" in row:
-        return name(message.get("type")) in _CLI_ROWS
+    if isinstance(mapping(row, "message").get("payload"), dict):
+        return "timestamp" in row
     if row.get("type") == "metadata":
         return isinstance(row.get("protocol_version"), str)
     return name(row.get("type")) in _CODE_ROWS
 
 
+def _session_of(path: str) -> str:
+    return os.path.basename(_location(path)[0]) or UNKNOWN
+
+
 def _log_names(path: str) -> Iterable[str]:
-    session, agent = _names(path)
-    return (f"{session}/{agent}" if agent else session,)
+    return ("/".join(filter(None, (_session_of(path), _location(path)[1]))),)
 
 
 SOURCE = source(
@@ -449,7 +431,7 @@ SOURCE = source(
     state=_begin,
     state_type=State,
     is_row=_is_row,
-    session_of=lambda path: _names(path)[0],
+    session_of=_session_of,
     name_sessions=_log_names,
     sidecars=_sidecars,
     subagent_logs=_subagent_logs,
