@@ -403,8 +403,9 @@ def _subagent_logs(path: str) -> list[str]:
 
 
 def _is_row(row: Json) -> bool:
-    if isinstance(mapping(row, "message").get("payload"), dict):
-        return "timestamp" in row
+    message = mapping(row, "message")
+    if isinstance(message.get("payload"), dict):
+        return "timestamp" in row and isinstance(message.get("type"), str)
     if row.get("type") == "metadata":
         return isinstance(row.get("protocol_version"), str)
     return name(row.get("type")) in _CODE_ROWS
