@@ -42,7 +42,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import orjson
@@ -113,9 +113,8 @@ _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.vendor")
 _ANSWERED = ("gen_ai.response.model", "llm.response.model")
 _MODEL = ("gen_ai.request.model", "llm.request.model", *_ANSWERED)
 _APART = ("gen_ai.tool.name", "gen_ai.agent.name", "traceloop.span.kind")
-_HEAVY = _SYSTEM, _SENT, _ANSWER = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+_HEAVY = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages")
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
-_DETAILS = "gen_ai.client.inference.operation.details"
 _PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
 _RESPONSES, _COMPLETED = ("api_request", "api_error", "sse_event"), "response.completed"
 _CLAUDE_CODE: dict[str, Any] = {
@@ -283,20 +282,16 @@ def _tokens(fields: Json) -> Tokens | None:
 
 def _messages(span: Span, known: _Messages) -> tuple[list[Message], list[Message]]:
     """Return what a call was sent, the system's words first, and what it answered: attributes, before 1.37 events."""
-    fields = dict(span.attributes)
-    for event, details in span.events:
-        if event == _DETAILS:
-            fields = {**details, **fields}
-    system = _list(fields.get(_SYSTEM))
-    sent: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
-    sent += [(one, "user") for one in _list(fields.get(_SENT))]
-    answered: list[tuple[Any, str]] = [(one, "assistant") for one in _list(fields.get(_ANSWER))]
+    system, sent, answered = (_list(span.attributes.get(field)) for field in _HEAVY)
+    found: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
+    found += [(one, "user") for one in sent]
+    answers: list[tuple[Any, str]] = [(one, "assistant") for one in answered]
     for event, details in span.events:
         if event in _MESSAGES:
-            sent.append((details, _MESSAGES[event]))
+            found.append((details, _MESSAGES[event]))
         elif event == "gen_ai.choice":
-            answered.append(({**details, **mapping(_structured(details.get("message")))}, "assistant"))
-    return [_once(*one, known) for one in sent], [_once(*one, known) for one in answered]
+            answers.append(({**details, **mapping(_structured(details.get("message")))}, "assistant"))
+    return [_once(*one, known) for one in found], [_once(*one, known) for one in answers]
 
 
 def _once(value: Any, role: str, known: _Messages) -> Message:
@@ -305,9 +300,7 @@ def _once(value: Any, role: str, known: _Messages) -> Message:
         key = role, orjson.dumps(value)
     except TypeError:  # nested too deep to be written
         return _message(value, role)
-    if key not in known:
-        known[key] = _message(value, role)
-    return known[key]
+    return known.get(key) or known.setdefault(key, _message(value, role))
 
 
 def _message(value: Any, role: str) -> Message:
@@ -362,13 +355,14 @@ def _name_requests(found: Mapping[Place, Call], parents: Mapping[Place, str]) ->
                 yield found[place]
             place = place[0], parents.get(place, "")
 
-    calls = [one for one in found.values() if one.kind == "call"]
-    wrappers = {other.place for one in calls for other in islice(around(one), 1) if other.kind == "call"}
+    calls = sorted((one for one in found.values() if one.kind == "call"), key=_begin)
+    wrappers = {one.place: [*takewhile(lambda other: other.kind == "call", around(one))] for one in calls}
+    wrapping = {other.place for others in wrappers.values() for other in others}
     requests: list[list[Call]] = []
     known: dict[Any, list[Call]] = {}
     inner: dict[Place, list[list[Call]]] = {}
-    for one in sorted(calls, key=_begin):
-        if one.place in wrappers:
+    for one in calls:
+        if one.place in wrapping:
             continue
         names = [(one.trace, part) for part in (one.response_id, one.usage) if part]
         near = (known[part] for part in names if part in known)
@@ -377,7 +371,7 @@ def _name_requests(found: Mapping[Place, Call], parents: Mapping[Place, str]) ->
             requests.append(request)
         request.append(one)
         known.update(dict.fromkeys(names, request))
-        for other in takewhile(lambda other: other.kind == "call", around(one)):
+        for other in wrappers[one.place]:
             inner.setdefault(other.place, []).append(request)
     for place, within in inner.items():
         outer = found[place]
@@ -454,9 +448,9 @@ def _response(row: Call, state: State) -> Steps:
     is_call = row.kind == "call"
     yield Request(row.start)
     yield from _history(row, state)
-    reasons = row.attributes.get("gen_ai.response.finish_reasons")
     parts = [part for message in row.answered for part in message.parts]
-    finish = [*(reasons if isinstance(reasons, list) else []), *(message.finish for message in row.answered)]
+    reasons = _list(row.attributes.get("gen_ai.response.finish_reasons"))
+    finish = [*reasons, *(message.finish for message in row.answered)]
     yield Response(
         time=row.end,
         key=row.key,

@@ -18,7 +18,7 @@ from msgspec import Struct
 from sessionlog.events.times import SECOND
 from sessionlog.reader.rows import MAX_LINE, Rows
 from sessionlog.reader.stream import is_young
-from sessionlog.sources.kit import Json, Problem, fingerprint, mapping, name, read_time, text
+from sessionlog.sources.kit import Json, Problem, fingerprint, mapping, name, objects, read_time, text
 
 Place = tuple[str, str]
 """A trace and a span."""
@@ -106,15 +106,11 @@ def read_spans(path: str) -> Iterator[Span | Problem]:
 
 def _lines(rows: Rows) -> Iterator[bytes | Problem]:
     """Yield all lines, the last one too if it is whole."""
-    tails: list[bytes] = []
-
-    def keep(tail: bytes) -> bool:
-        tails.append(tail)
-        return False
-
     yield from rows.lines()
-    yield from (item for item in rows.last(keep) if isinstance(item, Problem))
-    yield from filter(_is_whole, tails)
+    tail = rows.tail
+    yield from (item for item in rows.last(lambda _: False) if isinstance(item, Problem))
+    if _is_whole(tail):
+        yield tail
 
 
 class _Torn(Struct):
@@ -231,7 +227,7 @@ def _plain(value: Any) -> Json:
 
 
 def _plain_list(value: Any) -> list[Json]:
-    return [_plain(one) for one in value] if isinstance(value, list) else []
+    return [*map(_plain, objects(value))]
 
 
 def _id(value: Any) -> str:
@@ -262,10 +258,9 @@ def _value(value: Any) -> Any:
 
 def read_instant(value: Any) -> int | None:
     """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number in a unit that its magnitude tells."""
-    if isinstance(value, list):
-        parts = [part for part in value if type(part) is int]
-        fits = len(parts) == len(value) == 2 and 0 <= parts[0] < _SECONDS and 0 <= parts[1] < SECOND
-        return parts[0] * SECOND + parts[1] if fits else None
+    match value:
+        case [int(seconds), int(rest)] if 0 <= seconds < _SECONDS and 0 <= rest < SECOND:
+            return seconds * SECOND + rest
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     return read_time(value)
