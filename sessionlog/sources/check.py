@@ -69,10 +69,10 @@ def check_foreign(log: Log) -> FileCheck:
                     events += 1
     except (LogNotReadable, MissingExtra) as error:
         detail = str(error).removeprefix(f"{log.path}: ")
-        problems = [Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)]
+        problems = [Problem(path=log.path, kind="unreadable", detail=detail)]
     except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the check of all others
         detail = f"{log.source.id}: {type(error).__name__}: {error}"
-        problems = [Problem(path=log.path, line=0, offset=0, kind="source_failed", detail=detail)]
+        problems = [Problem(path=log.path, kind="source_failed", detail=detail)]
     for problem in problems:
         key = (problem.line, problem.offset, problem.kind, problem.detail)
         if key not in found:

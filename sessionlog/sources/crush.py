@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from sessionlog.errors import Problem
 from sessionlog.reader.walk import walk_files
-from sessionlog.sources.databases import Database, TableRow, has_columns, read_sessions, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -173,13 +173,6 @@ def _recognises(path: str, head: bytes) -> bool:
     return has_columns(path, head, _KNOWN_BY)
 
 
-def _names(path: str) -> list[str]:
-    if path.endswith(".json"):
-        return []
-    with Database(path) as database:
-        return roots_of(_sessions(database))
-
-
 SOURCE = source(
     id="crush",
     title="Crush",
@@ -192,7 +185,7 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
-    name_sessions=_names,
+    name_sessions=lambda path: () if path.endswith(".json") else name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
     caveat="the costs of sessions are kept, but of their tokens only the last request's",

@@ -56,7 +56,7 @@ class Database:
         """Note a problem of the database, once: each query may meet the same damage."""
         if (kind, detail) not in self._noted:
             self._noted.add((kind, detail))
-            self._problems.append(Problem(path=self.path, line=0, offset=0, kind=kind, detail=detail))
+            self._problems.append(Problem(path=self.path, kind=kind, detail=detail))
 
     def problems(self) -> Iterator[Problem]:
         """Yield what has been noted since this was last asked."""
@@ -178,6 +178,7 @@ def read_sessions(
     return [TableRow("sessions", session, root_of(session_id, parents)) for session_id, session in sessions.items()]
 
 
-def roots_of(sessions: Iterable[TableRow]) -> list[str]:
-    """Return the sessions at the top of these, each once, in their order."""
-    return list(dict.fromkeys(session.root for session in sessions))
+def name_roots(path: str, sessions_of: Callable[[Database], list[TableRow]]) -> list[str]:
+    """Return the sessions at the top of those in a database, each once, in their order."""
+    with Database(path) as database:
+        return list(dict.fromkeys(session.root for session in sessions_of(database)))

@@ -188,7 +188,7 @@ def _document(path: str) -> Iterator[Any]:
     value = read_json(data)
     if value is None:
         value, detail = _mend(data)
-        yield Problem(path=path, line=0, offset=0, kind="torn_json", detail=detail)
+        yield Problem(path=path, kind="torn_json", detail=detail)
     yield value
 
 

@@ -29,7 +29,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog.errors import Problem
-from sessionlog.sources.databases import Database, TableRow, has_columns, read_sessions, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
@@ -204,11 +204,6 @@ def _totals(values: Json) -> Steps:
         yield Totals(time=time, tokens=counts)
 
 
-def _names(path: str) -> list[str]:
-    with Database(path) as database:
-        return roots_of(_sessions(database))
-
-
 def _time(value: Any) -> int | None:
     """An instant: seconds or milliseconds, or SQLite's text in UTC."""
     if isinstance(value, str) and len(value) == len("2026-11-10 10:00:00"):
@@ -230,7 +225,7 @@ SOURCE = source(
     steps=steps,
     state_type=State,
     recognises=lambda path, head: has_columns(path, head, _KNOWN_BY),
-    name_sessions=_names,
+    name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
 )

@@ -191,7 +191,7 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     document = read_json(content)
     if isinstance(document, dict):
         return document
-    return Problem(path=path, line=0, offset=0, kind="not_json", detail="the file is no JSON object")
+    return Problem(path=path, kind="not_json", detail="the file is no JSON object")
 
 
 class Lines(Protocol):

@@ -296,5 +296,5 @@ def _load(typed: Typed[T], path: str, problems: list[Problem]) -> T | None:
         detail = loaded[1]
     except (LogNotReadable, OSError) as error:
         kind, detail = "unreadable", str(error)
-    problems.append(Problem(path=path, line=0, offset=0, kind=kind, detail=detail))
+    problems.append(Problem(path=path, kind=kind, detail=detail))
     return None

@@ -92,9 +92,7 @@ def registry() -> Registry:
             known[added.id] = added
             continue
         detail = f"there is a source {added.id!r} already" if isinstance(added, Source) else added
-        problems.append(
-            Problem(path=f"plug-in {point.name} ({point.value})", line=0, offset=0, kind="unreadable", detail=detail)
-        )
+        problems.append(Problem(path=f"plug-in {point.name} ({point.value})", kind="unreadable", detail=detail))
     return Registry(sources=tuple(known.values()), problems=tuple(problems))
 
 

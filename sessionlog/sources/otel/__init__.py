@@ -234,7 +234,7 @@ def _read(path: str) -> Iterator[Call | Problem]:
         if one.kind in ("call", "sum"):
             one.tokens = _tokens(one.attributes)
             for issue in one.tokens.issues if one.tokens else ():
-                yield Problem(path=path, line=one.line, offset=0, kind="bad_number", detail=issue)
+                yield Problem(path=path, line=one.line, kind="bad_number", detail=issue)
             one.sent, one.answered = _messages(one, messages)
             one.attributes = {key: value for key, value in one.attributes.items() if key not in _HEAVY}
             one.events = []
