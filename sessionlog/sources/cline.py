@@ -40,6 +40,7 @@ from sessionlog.sources.kit import (
     ToolResult,
     first_of,
     folder,
+    folder_of,
     mapping,
     name,
     parts_of,
@@ -91,12 +92,12 @@ def _read(path: str) -> Iterator[Row | Problem]:
 
 
 def _begin(path: str) -> State:
-    session = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    session = os.path.basename(folder_of(path))
     return State(path, session, dict(read_object(_facts_file(path))))
 
 
 def _facts_file(path: str) -> str:
-    directory = os.path.dirname(os.path.abspath(path))
+    directory = folder_of(path)
     return os.path.join(directory, f"{os.path.basename(directory)}.json")
 
 

@@ -46,6 +46,7 @@ from sessionlog.sources.kit import (
     Totals,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
@@ -167,8 +168,8 @@ def _response(time: int | None, usage: Json) -> Response:
 
 def _session_of(path: str) -> str:
     """The session's folder bears its id; a file that was copied elsewhere is named by itself."""
-    is_in_place = os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(path)))) == "session-state"
-    return os.path.basename(os.path.dirname(os.path.abspath(path))) if is_in_place else stem_of(path)
+    is_in_place = os.path.basename(os.path.dirname(folder_of(path))) == "session-state"
+    return os.path.basename(folder_of(path)) if is_in_place else stem_of(path)
 
 
 def _is_row(row: Json) -> bool:

@@ -16,9 +16,9 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.reader.database import open_database
-from sessionlog.sources.typed import MISFITS, Typed
+from sessionlog.sources.kit import decode_object
+from sessionlog.sources.typed import Typed
 from sessionlog.sources.values import name
 
 T = TypeVar("T")
@@ -111,20 +111,6 @@ class Database:
 
 def _as_texts(cells: Cells) -> Cells:
     return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells)
-
-
-def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
-    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
-    try:
-        return typed.decode(value), ""
-    except (*MISFITS, TypeError):
-        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-    flaw = "no JSON object"
-    for item in find_objects(data):
-        if not isinstance(item, Flaw):
-            return typed.fit(item[0]), ""
-        flaw = item.detail
-    return None, flaw
 
 
 def tables_of(path: str, head: bytes) -> frozenset[str]:

@@ -76,6 +76,7 @@ from sessionlog.sources.kit import (
     Typed,
     first_of,
     folder,
+    folder_of,
     mapping,
     name,
     objects,
@@ -266,7 +267,7 @@ def _session(row: Row, state: State) -> Steps:
     is_part = bool(_parent(state.path)) or row.kind == "subagent"
     yield Session(
         id=_session_of(state.path),
-        place=os.path.dirname(os.path.abspath(state.path)) if is_run else "",
+        place=folder_of(state.path) if is_run else "",
         is_subagent_log=is_part,
         agent=_agent_kind(state.path, state.own_id) if is_part else "",
         project=_project(state.path, row.project_hash),
@@ -372,13 +373,13 @@ def _tokens(data: Json, given: str, answered: str) -> Tokens:
 
 def _parent(path: str) -> str:
     """The session whose sub-agent wrote a log, by the folder it lies in; "" for a main log."""
-    above, last = os.path.split(os.path.dirname(os.path.abspath(path)))
+    above, last = os.path.split(folder_of(path))
     return last if os.path.basename(above) == "chats" else ""
 
 
 def _chats(path: str) -> str:
     """The folder of the main logs."""
-    own = os.path.dirname(os.path.abspath(path))
+    own = folder_of(path)
     return os.path.dirname(own) if _parent(path) else own
 
 

@@ -42,6 +42,7 @@ from sessionlog.sources.kit import (
     ToolResult,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
@@ -93,7 +94,7 @@ class State(Struct):
 
 
 def _begin(path: str) -> State:
-    directory = os.path.dirname(os.path.abspath(path))
+    directory = folder_of(path)
     summary = dict(read_object(os.path.join(directory, "summary.json")))
     state = State(os.path.basename(directory), summary, read_time(summary.get("forked_at")) or 0)
     state.is_subagent = text(summary.get("session_kind")).startswith("subagent")
@@ -220,6 +221,6 @@ SOURCE = source(
     state_type=State,
     finish=_prompt,
     is_row=_is_row,
-    session_of=lambda path: os.path.basename(os.path.dirname(os.path.abspath(path))),
-    sidecars=lambda path: (os.path.join(os.path.dirname(os.path.abspath(path)), "summary.json"),),
+    session_of=lambda path: os.path.basename(folder_of(path)),
+    sidecars=lambda path: (os.path.join(folder_of(path), "summary.json"),),
 )

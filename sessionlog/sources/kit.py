@@ -52,7 +52,7 @@ from sessionlog.sources.steps import (
     ToolResult,
     Totals,
 )
-from sessionlog.sources.typed import Typed, TypedRows
+from sessionlog.sources.typed import MISFITS, Typed, TypedRows
 from sessionlog.sources.values import (
     Json,
     cost,
@@ -100,6 +100,7 @@ __all__ = [
     "Totals",
     "Typed",
     "cost",
+    "decode_object",
     "disjoint",
     "either",
     "fingerprint",
@@ -133,6 +134,7 @@ __all__ = [
 ]
 
 R = TypeVar("R")
+T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 
 Steps = Iterator[Step]
@@ -141,8 +143,9 @@ SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""
 
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
+_OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
-_LARGEST_SIDECAR = 1 << 24
+_LARGEST_SIDECAR = 1 << 26
 _LARGEST_DOCUMENT = 256 << 20
 
 
@@ -179,6 +182,20 @@ def read_object(path: str) -> Json:
     return mapping(read_json(read_sidecar(path)))
 
 
+def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
+    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
+    try:
+        return typed.decode(value), ""
+    except (*MISFITS, TypeError):
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    flaw = "no JSON object"
+    for item in find_objects(data):
+        if not isinstance(item, Flaw):
+            return typed.fit(item[0]), ""
+        flaw = item.detail
+    return None, flaw
+
+
 def read_document(path: str) -> dict[str, Any] | Problem:
     """Return the JSON object that a log is as a whole, or what is wrong with it.
 
@@ -188,10 +205,8 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     content = files.read_small(path, _LARGEST_DOCUMENT)
     if content is None:
         raise LogNotReadable(f"{path}: no such file")
-    document = read_json(content)
-    if isinstance(document, dict):
-        return document
-    return Problem(path=path, kind="not_json", detail="the file is no JSON object")
+    found = decode_object(_OBJECT, content)
+    return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
 
 
 class Lines(Protocol):

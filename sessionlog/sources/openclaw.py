@@ -33,23 +33,28 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.errors import Problem
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.rows import MAX_LINE, Rows
+from sessionlog.reader.rows import MAX_LINE
 from sessionlog.reader.unpack import unpack_zstd
 from sessionlog.reader.walk import LOG_SUFFIXES
-from sessionlog.sources.databases import Database, decode_object, tables_of
+from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
     Session,
     Steps,
     Typed,
+    decode_object,
     either,
     first_of,
+    folder_of,
+    head_rows,
     json_lines,
     mapping,
     name,
+    read_head,
+    read_sidecar,
     read_time,
     source,
     text,
@@ -72,7 +77,6 @@ _NO_LOGS = re.compile(
 )
 _MAGIC = b"SQLite format 3\x00"
 _MAX_ARCHIVE = 1 << 30
-_MAX_INDEX = 64 << 20
 _EVENTS = "transcript_events"
 _ARCHIVES = ("session_transcript_cold_archives", "session_transcript_archives")
 _MIRRORED = re.compile(r"codex-app-server:([^:]+):")
@@ -186,7 +190,7 @@ def _chat(session: str, session_key: Any, entry: Entry) -> Chat:
 
 def _indexes(path: str) -> list[str]:
     """Where the index of a file's session may be; the first that is there is it."""
-    own = os.path.dirname(os.path.abspath(path))
+    own = folder_of(path)
     above = os.path.dirname(own)
     return [os.path.join(one, "sessions.json") for one in dict.fromkeys((own, above, os.path.join(above, "sessions")))]
 
@@ -202,12 +206,8 @@ def _indexed(path: str, session: str) -> Chat:
 
 
 @lru_cache(maxsize=8)  # a folder has one index for all its logs
-def _index(path: str, size: int, _mtime_ns: int) -> Mapping[str, tuple[str, Entry]]:
-    try:
-        data = files.read_small(path, _MAX_INDEX) if size <= _MAX_INDEX else None
-    except LogNotReadable:
-        return {}
-    return {text(entry.session_id): (key, entry) for key, entry in (_entries(data or b"") or {}).items()}
+def _index(path: str, _size: int, _mtime_ns: int) -> Mapping[str, tuple[str, Entry]]:
+    return {text(entry.session_id): (key, entry) for key, entry in (_entries(read_sidecar(path)) or {}).items()}
 
 
 def _read_database(path: str, session: str = "") -> Iterator[StoredRow | Problem]:
@@ -285,8 +285,7 @@ def _log_names(path: str) -> list[str]:
         with Database(path) as database:
             tables = (database.select(table, ("session_id",), "GROUP BY 1") for table in (_EVENTS, *_ARCHIVES))
             return sorted({session for rows in tables for (session,) in rows if isinstance(session, str)})
-    with Rows(path) as rows:
-        first = next((row for row in rows.all() if not isinstance(row, Problem)), {})
+    first = next(head_rows(read_head(path)), {})
     return [_session_id(path, first.get("type"), first.get("id"))]
 
 

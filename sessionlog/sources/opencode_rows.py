@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from glob import escape, glob
+from typing import Any
 
 from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.sources.databases import Database, decode_object, root_of
-from sessionlog.sources.kit import UNKNOWN, Typed, mapping, text
-
-T = TypeVar("T")
+from sessionlog.sources.databases import Database, root_of
+from sessionlog.sources.kit import UNKNOWN, Typed, mapping, read_document, text
 
 _EXPECTED = "message(id, session_id, data) or session_message(id, session_id, type, data)"
-_LARGEST = 64 << 20
 
 
 class SessionFacts(Struct):
@@ -229,10 +227,10 @@ def _read_folder(path: str) -> Iterator[Row | Problem]:
     own = known[session_of(path)]
     root = root_of(own.id, _parents(known))
     for file_name in _names(path):
-        message = _load(_MESSAGE, os.path.join(path, file_name), problems)
+        message = _MESSAGE.fit(_load(os.path.join(path, file_name), problems))
         if message is not None:
             id_, folder = file_name.removesuffix(".json"), _part_folder(path, file_name)
-            parts = [_load(_PART, os.path.join(folder, part), problems) for part in _names(folder)]
+            parts = (_PART.fit(_load(os.path.join(folder, part), problems)) for part in _names(folder))
             pieces = [part for part in parts if part is not None]
             yield Row(id_, text(message.role), message, pieces, own, root, is_subagent_log=root != own.id)
         yield from problems
@@ -242,7 +240,7 @@ def _read_folder(path: str) -> Iterator[Row | Problem]:
 def sidecars(path: str) -> Iterator[str]:
     """Yield what is read beside a session's folder: the session itself, those above it, the folders of its parts."""
     if os.path.isdir(path):
-        yield from (place for id_ in _family_of(path, []) for place in _places(path, id_) if os.path.exists(place))
+        yield from (place for id_ in _family_of(path, []) for place in _places(path, id_))
         yield from (_part_folder(path, file_name) for file_name in _names(path))
 
 
@@ -251,7 +249,7 @@ def _family_of(path: str, problems: list[Problem]) -> dict[str, SessionFacts]:
     known: dict[str, SessionFacts] = {}
     wanted = session_of(path)
     while wanted and wanted not in known and os.path.basename(wanted) == wanted:
-        found = (_load(_OBJECT, place, problems) for place in _places(path, wanted))
+        found = (_load(place, problems) for place in _places(path, wanted))
         data = next(filter(None, found), {})
         parent, directory, version = (text(data.get(name)) for name in ("parentID", "directory", "version"))
         known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data, "time").get("created"))
@@ -268,10 +266,9 @@ def _part_folder(path: str, file_name: str) -> str:
 
 
 def _places(path: str, session_id: str) -> list[str]:
-    """Where a session may be described: in the folder of one of the projects."""
+    """The files that describe a session, in the folder of one of the projects."""
     root = os.path.join(_storage(path), "session")
-    folders = sorted(os.listdir(root)) if os.path.isdir(root) else ()
-    return [os.path.join(root, folder, f"{session_id}.json") for folder in folders]
+    return sorted(glob(os.path.join(escape(root), "*", f"{escape(session_id)}.json")))
 
 
 def _names(folder: str) -> list[str]:
@@ -283,18 +280,13 @@ def _names(folder: str) -> list[str]:
         raise LogNotReadable(f"{folder}: {files.reason_of(error)}") from error
 
 
-def _load(typed: Typed[T], path: str, problems: list[Problem]) -> T | None:
-    """A small file's object; None for one that is missing, or damaged, which is noted."""
-    kind = "not_json"
+def _load(path: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """A small file's object; None for one that is damaged, which is noted."""
     try:
-        raw = files.read_small(path, _LARGEST)
-        if raw is None:
-            return None
-        loaded = decode_object(typed, raw)
-        if loaded[0] is not None:
-            return loaded[0]
-        detail = loaded[1]
+        found = read_document(path)
     except (LogNotReadable, OSError) as error:
-        kind, detail = "unreadable", str(error)
-    problems.append(Problem(path=path, kind=kind, detail=detail))
+        found = Problem(path=path, kind="unreadable", detail=str(error))
+    if not isinstance(found, Problem):
+        return found
+    problems.append(found)
     return None

@@ -45,7 +45,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.google_parts import calls_of, results_of
 from sessionlog.sources.kit import (
     MAIN,
@@ -55,7 +55,6 @@ from sessionlog.sources.kit import (
     Compaction,
     CopyRank,
     Json,
-    Problem,
     Prompt,
     Request,
     Response,
@@ -68,6 +67,7 @@ from sessionlog.sources.kit import (
     ToolResult,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
@@ -106,7 +106,6 @@ _TYPED = ("", "mid_turn_user_message", "realtime_message")
 _REMEMBERED = 8  # telemetry comes just before its answer
 _HEADER_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _SUB_AGENT_PROMPT = re.compile(r"#([^#]+)-[^#-]+#\d+\Z")
-_OURS = re.compile(r"[/\\](chats|subagents)[/\\]")
 
 
 class Row(
@@ -350,11 +349,11 @@ def _tokens(numbers: Sequence[int], issues: tuple[str, ...]) -> tuple[Tokens, An
 
 def _session_of(path: str) -> str:
     """The session by the path of a log: a transcript lies in a folder named for it."""
-    return os.path.basename(os.path.dirname(os.path.abspath(path))) if _is_transcript(path) else stem_of(path)
+    return os.path.basename(folder_of(path)) if _is_transcript(path) else stem_of(path)
 
 
 def _is_transcript(path: str) -> bool:
-    return os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(path)))) == "subagents"
+    return os.path.basename(os.path.dirname(folder_of(path))) == "subagents"
 
 
 def _meta_path(path: str) -> str:
@@ -363,17 +362,9 @@ def _meta_path(path: str) -> str:
 
 def _subagent_logs(path: str) -> list[str]:
     """The transcripts of a session's sub-agents; none for those of a sub-agent."""
-    chats = os.path.dirname(os.path.abspath(path))
+    chats = folder_of(path)
     folder = os.path.join(os.path.dirname(chats), "subagents", stem_of(path))
     return sorted(glob(os.path.join(escape(folder), "*.jsonl*"))) if os.path.basename(chats) == "chats" else []
-
-
-def _list_logs(place: str) -> Iterator[str | Problem]:
-    """The chats, and the transcripts of sub-agents after them."""
-    for path in walk_files([place], lambda name: name.endswith(LOG_SUFFIXES)):
-        is_given = path == place or (isinstance(path, str) and os.path.dirname(path) == place.rstrip("/\\"))
-        if isinstance(path, Problem) or is_given or _OURS.search(path):
-            yield path
 
 
 def _recognises(path: str, head: bytes) -> bool:
@@ -400,7 +391,7 @@ SOURCE = source(
         ),
     ),
     logs="*.jsonl",
-    list_logs=_list_logs,
+    not_logs=r"\A(?!.*[/\\](?:chats|subagents)[/\\])[/\\].*[/\\]",  # what is in other folders
     rows=json_lines(Row),
     steps=steps,
     state=_begin,
