@@ -24,6 +24,10 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.sources.databases import Database, root_of
 from sessionlog.sources.kit import UNKNOWN, Typed, mapping, read_document, text
 
+_STORES = {
+    "message": ("id", "session_id", "data"),
+    "session_message": ("id", "session_id", "type", "data"),
+}
 _EXPECTED = "message(id, session_id, data) or session_message(id, session_id, type, data)"
 
 
@@ -100,7 +104,7 @@ class Row(Struct):
     copied_from: str = ""
 
 
-_MESSAGE, _PART, _ANY_PART, _OBJECT = Typed(Message), Typed(Part), Typed(list[Part]), Typed(dict[str, Any])
+_MESSAGE, _PART, _PARTS = Typed(Message), Typed(Part), Typed(list[Part])
 
 
 def read_rows(path: str, only: str | None = None) -> Iterator[Row | Problem]:
@@ -116,7 +120,7 @@ def name_roots(path: str) -> Iterable[str]:
     with Database(path) as database:
         known, foreign = _sessions(database), _foreign(database)
         ids, parents = dict.fromkeys(known), _parents(known)
-        for table, _ in _stores(database):
+        for table in _stores(database):
             rows = database.rows(f"SELECT DISTINCT session_id FROM {table}")  # noqa: S608 - a name of ours
             ids.update(dict.fromkeys(str(id_ or UNKNOWN) for (id_,) in rows))
         return tuple(dict.fromkeys(root_of(id_, parents) for id_ in ids if id_ not in foreign))
@@ -134,7 +138,7 @@ def _parents(known: Mapping[str, SessionFacts]) -> dict[str, str]:
 def _message_parts(data: Message) -> list[Part]:
     """The parts that v2 stores with a message."""
     parts = data.content if isinstance(data.content, list) else [{"type": "text", "text": data.text}]
-    return _ANY_PART.fit(parts) or []
+    return _PARTS.fit(parts) or []
 
 
 # --- databases ---
@@ -147,7 +151,8 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
         family = [only, *(id_ for id_ in known if root_of(id_, parents) == only)]
         where = f"WHERE session_id IN ({', '.join('?' * len(family))})" if only and only != UNKNOWN else ""
         seen: set[tuple[Any, ...]] = set()
-        for table, has_parts in stores:
+        for table in stores:
+            has_parts = table == "message"
             copies = _copies(database, table, known)
             names = ("id", "session_id", "time_created", "data", "NULL" if has_parts else "type")
             for id_, owner, created, data, type_ in database.select(
@@ -171,24 +176,18 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
         yield from database.problems()
 
 
-def _stores(database: Database) -> list[tuple[str, bool]]:
-    """(table of messages, whether its parts are in a table of their own)."""
-    needed = {"id", "session_id", "data"}
-    stores = (("message", needed), ("session_message", {*needed, "type"}))
-    return [(table, table == "message") for table, columns in stores if database.columns(table) >= columns]
+def _stores(database: Database) -> list[str]:
+    """The tables of messages; the parts of those in `message` are in a table of their own."""
+    return [table for table, columns in _STORES.items() if database.columns(table).issuperset(columns)]
 
 
 def _sessions(database: Database) -> dict[str, SessionFacts]:
-    known = {}
-    for table in ("session", "session_v2"):
-        names = ("id", "parent_id", "directory", "version", "time_created", "data")
-        for id_, parent, directory, version, created, raw in database.select(table, names):
-            data = mapping(raw and database.decode(_OBJECT, raw, f"session {id_}"))
-            known[str(id_)] = SessionFacts(
-                str(id_), text(parent or data.get("parentID")), text(directory or data.get("directory")),
-                text(version or data.get("version")), created,
-            )  # fmt: skip
-    return known
+    names = ("id", "parent_id", "directory", "version", "time_created")
+    rows = (cells for table in ("session", "session_v2") for cells in database.select(table, names))
+    return {
+        str(id_): SessionFacts(str(id_), text(parent), text(directory), text(version), created)
+        for id_, parent, directory, version, created in rows
+    }
 
 
 def _foreign(database: Database) -> set[Any]:
@@ -198,16 +197,13 @@ def _foreign(database: Database) -> set[Any]:
 
 def _copies(database: Database, table: str, known: Mapping[str, SessionFacts]) -> dict[tuple[Any, Any], str]:
     """(session, time) of the messages that are older than their session → the session that this was forked from."""
-
-    def times(is_older: bool) -> Iterator[tuple[Any, Any]]:
-        for owner, time in database.select(table, ("session_id", "time_created")):
-            began = known[owner].created if owner in known else None
-            if isinstance(time, int) and (isinstance(began, int) and time < began) == is_older:
-                yield owner, time
-
-    copies = set(times(True))
-    wanted = {time for _, time in copies}
-    made_in = {time: owner for owner, time in times(False) if time in wanted} if wanted else {}
+    copies, made_in = set(), {}
+    for owner, time in database.select(table, ("session_id", "time_created")):
+        began = known[owner].created if owner in known else None
+        if isinstance(time, int) and isinstance(began, int) and time < began:
+            copies.add((owner, time))
+        elif isinstance(time, int):
+            made_in[time] = owner
     forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # the last copy tells
     return {(owner, time): forked_from[owner] for owner, time in copies if time in made_in}
 
