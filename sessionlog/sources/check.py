@@ -56,8 +56,6 @@ def check_foreign(log: Log) -> FileCheck:
     What a report skips is damage here too: the log is scanned as well as read.
     """
     events = counted = 0
-    found: dict[tuple[int, int, str, str], Problem] = {}
-    counts: Counter[str] = Counter()
     try:
         scanned = log.source.scan(log.path, None).problems
         counted, problems = scanned.count, list(scanned.first)
@@ -73,18 +71,14 @@ def check_foreign(log: Log) -> FileCheck:
     except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the check of all others
         detail = f"{log.source.id}: {type(error).__name__}: {error}"
         problems = [Problem(path=log.path, kind="source_failed", detail=detail)]
-    for problem in problems:
-        key = (problem.line, problem.offset, problem.kind, problem.detail)
-        if key not in found:
-            found[key] = problem
-            counts[problem.kind] += 1
-    damage = [problem for problem in found.values() if problem.severity == "damage"]
-    notes = [problem for problem in found.values() if problem.severity != "damage"]
+    found = dict.fromkeys(problems)  # a scan and a reading meet the same ones
+    damage = [problem for problem in found if problem.severity == "damage"]
+    notes = [problem for problem in found if problem.severity != "damage"]
     return FileCheck(
         path=log.path,
         events=events,
         damaged=max(counted, len(damage)),  # a scan names only the first
         damage=tuple(damage[:_MAX_KEPT]),
         notes=tuple(notes[:_MAX_KEPT]),
-        counts=dict(counts),
+        counts=dict(Counter(problem.kind for problem in found)),
     )

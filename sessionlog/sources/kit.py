@@ -400,8 +400,9 @@ def source(
         raise TypeError(f"{id}: `state` needs `state_type`, the Struct that it returns: it is stored between scans")
     places = tuple(places)
     names = name_sessions or (lambda path: (session_of(path),))
+    decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
     driver = _Driver(
-        id, rows, steps, state or (lambda _: state_type()), state_type, finish, complete, basis, gives_last_again,
+        id, rows, steps, state or (lambda _: state_type()), decode, finish, complete, basis, gives_last_again,
         session_of, names, subagent_logs, is_apart, harness, has_totals,
     )  # fmt: skip
     if recognises is None:
@@ -460,33 +461,25 @@ def _recogniser(is_row: Callable[[Json], bool]) -> Callable[[str, bytes], bool]:
     return lambda _, head: any(map(is_row, head_rows(head)))
 
 
+@dataclass(frozen=True, slots=True)
 class _Driver(Generic[R]):
-    """Reads one source's logs."""
+    """Reads one source's logs; the fields are the arguments of `source`."""
 
-    def __init__(
-        self,
-        source_id: str,
-        rows: LogFormat[R],
-        steps: Callable[[R, Any], Iterable[Step]],
-        new_state: Callable[[str], Any],
-        state_type: type[Any],
-        finish: Callable[[Any], Iterable[Step]],
-        complete: Callable[[ScannedSession, Any, int, bool], ScannedSession],
-        basis: Callable[[Any], Any],
-        gives_last_again: bool,
-        session_of: Callable[[str], str],
-        name_sessions: Callable[[str], Iterable[str]],
-        subagent_logs: Callable[[str], Iterable[str]],
-        is_apart: bool,
-        harness: str,
-        has_totals: bool,
-    ) -> None:
-        self._id, self._rows, self._steps, self._new_state = source_id, rows, steps, new_state
-        self._complete, self._basis, self._gives_last_again = complete, basis, gives_last_again
-        self._finish, self._session_of, self._is_apart = finish, session_of, is_apart
-        self._name_sessions, self._subagent_logs = name_sessions, subagent_logs
-        self._harness, self._has_totals = harness, has_totals
-        self._decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
+    _id: str
+    _rows: LogFormat[R]
+    _steps: Callable[[R, Any], Iterable[Step]]
+    _new_state: Callable[[str], Any]
+    _decode: Callable[[bytes], tuple[FoldState, Any]]
+    _finish: Callable[[Any], Iterable[Step]]
+    _complete: Callable[[ScannedSession, Any, int, bool], ScannedSession]
+    _basis: Callable[[Any], Any]
+    _gives_last_again: bool
+    _session_of: Callable[[str], str]
+    _name_sessions: Callable[[str], Iterable[str]]
+    _subagent_logs: Callable[[str], Iterable[str]]
+    _is_apart: bool
+    _harness: str
+    _has_totals: bool
 
     def scan(self, path: str, resume: Resume | None) -> LogScan:
         """Scan a log for reports, or what was appended to it.
