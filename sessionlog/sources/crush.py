@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec import Struct
 
@@ -40,18 +39,19 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     Totals,
-    Typed,
     cost,
     first_of,
     folder_of,
     mapping,
     name,
     objects,
+    read_json,
     read_object,
     read_time,
     source,
     stem_of,
     text,
+    text_of,
     whole_log,
 )
 
@@ -62,22 +62,12 @@ _KNOWN_BY = {"sessions": ("prompt_tokens", "completion_tokens", "cost"), "messag
 _STATUS = {"end_turn": "success", "stop": "success", "canceled": "cancelled", "error": "error"}
 
 
-class Part(Struct):
-    """A part of a message."""
-
-    type: Any = None
-    data: Any = None
-
-
 class State(Struct):
     """The project, and who answered last."""
 
     project: str
     model: str = ""
     provider: str = ""
-
-
-_PARTS = Typed(list[Part])
 
 
 def _list_logs(place: str) -> Iterator[str | Problem]:
@@ -139,32 +129,29 @@ def steps(row: TableRow, state: State) -> Steps:
 
 
 def _message(values: Json, state: State) -> Steps:
-    time, parts = read_time(values["created_at"]), _PARTS(text(values["parts"])) or []
-    found: dict[str, list[Json]] = {}
-    for part in parts:
-        found.setdefault(text(part.type), []).append(mapping(part.data))
-    words = "\n".join(text(data.get("text")) for data in found.get("text", ()) if data.get("hidden") is not True)
-    if values["role"] == "tool":
-        for data in found.get("tool_result", ()):
-            failed = data.get("is_error") is True
-            yield ToolResult(time, name(data.get("tool_call_id")), text(data.get("content")), failed=failed)
-    elif values["role"] != "assistant" or values["is_summary_message"]:
+    time, role = read_time(values["created_at"]), values["role"]
+    stored = objects(read_json(text(values["parts"])))
+    parts = [{**mapping(part, "data"), "type": part.get("type")} for part in stored]
+    words = text_of([part for part in parts if part.get("hidden") is not True])
+    if role == "tool":
+        for part in parts:
+            if part["type"] == "tool_result":
+                failed = part.get("is_error") is True
+                yield ToolResult(time, name(part.get("tool_call_id")), text(part.get("content")), failed=failed)
+    elif role != "assistant" or values["is_summary_message"]:
         if words:
-            yield Prompt(time, words, "user" if values["role"] == "user" else "system")
+            yield Prompt(time, words, "user" if role == "user" else "system")
     else:
         state.model = name(values["model"]) or state.model
         state.provider = name(values["provider"]) or state.provider
-        finish = next(iter(found.get("finish", ())), {})
-        reasoning = "\n".join(text(data.get("thinking")) for data in found.get("reasoning", ()))
-        ended = read_time(values["finished_at"]) or time
-        yield Response(
-            time=ended, text=words, reasoning=reasoning, model=state.model, finish=text(finish.get("reason"))
-        )
-        for data in found.get("tool_call", ()):
-            yield ToolCall(ended, name(data.get("id")), name(data.get("name")) or UNKNOWN, text(data.get("input")))
-        status = _STATUS.get(text(finish.get("reason")))
-        if status:
-            yield Status(ended, status, text(finish.get("details")) or text(finish.get("message")))
+        end: Json = next((part for part in parts if part["type"] == "finish"), {})
+        ended, finish = read_time(values["finished_at"]) or time, text(end.get("reason"))
+        yield Response(time=ended, text=words, reasoning=parts, model=state.model, finish=finish)
+        for part in parts:
+            if part["type"] == "tool_call":
+                yield ToolCall(ended, name(part.get("id")), name(part.get("name")) or UNKNOWN, text(part.get("input")))
+        if finish in _STATUS:
+            yield Status(ended, _STATUS[finish], text(end.get("details")) or text(end.get("message")))
 
 
 def _recognises(path: str, head: bytes) -> bool:

@@ -149,20 +149,18 @@ def _message(values: Json, state: State) -> Steps:
     time, role = _time(values["created_timestamp"]), values["role"]
     parts = objects(read_json(text(values["content_json"])))
     is_copied = time is not None and state.began is not None and time < state.began
-    words = "\n".join(text(part.get("text")) for part in parts if part.get("type") == "text")
     if role == "assistant" and not is_copied:
-        thoughts = "\n".join(text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
-        yield Text(time, words, thoughts)
+        yield Text(time, parts, parts)
         for part in parts:
             if part.get("type") in ("toolRequest", "frontendToolRequest"):
                 call = mapping(part, "toolCall", "value")
                 server, _, tool = name(call.get("name")).rpartition("__")
                 yield ToolCall(time, name(part.get("id")), tool or UNKNOWN, call.get("arguments"), server)
         return
-    if words:
+    if text_of(parts):
         is_typed = _json(values["metadata_json"]).get("userVisible") is not False
         speaker: Role = "assistant" if role == "assistant" else "user"
-        yield Prompt(time, words, speaker if is_typed else "system", is_copied)
+        yield Prompt(time, parts, speaker if is_typed else "system", is_copied)
     if not is_copied:
         yield from (_result(time, part) for part in parts if part.get("type") == "toolResponse")
 

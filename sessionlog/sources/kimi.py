@@ -59,7 +59,6 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     objects,
-    parts_of,
     read_object,
     read_sidecar,
     read_time,
@@ -260,19 +259,14 @@ def _loop(time: int | None, event: Json, state: State) -> Steps:
 
 
 def _prompt(time: int | None, content: Any) -> Prompt:
-    words = "\n".join(filter(None, map(_piece, parts_of(content))))
+    words = text_of(content)
     return Prompt(time, words, role="user" if words.strip() else "system")
-
-
-def _piece(part: Json) -> str:
-    kind = text(part.get("type"))
-    return text(part.get("text")) if kind in {"text", ""} else f"[{kind.removesuffix('_url')}]"
 
 
 def _part(time: int | None, part: Json) -> Text:
     if part.get("type") == "think":
         return Text(time, reasoning=text(part.get("think")), is_piece=True)
-    return Text(time, _piece(part), is_piece=True)
+    return Text(time, [part], is_piece=True)
 
 
 def _call_of(state: State) -> Call:
