@@ -28,7 +28,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     UNKNOWN,
@@ -46,6 +46,8 @@ from sessionlog.sources.kit import (
     first_words,
     mapping,
     name,
+    objects,
+    read_counts,
     read_duration,
     read_json,
     read_time,
@@ -58,6 +60,11 @@ Messages = list[Json]
 _STORES = (("turns", "thread_id", "threads"), ("responses", "conversation_id", "conversations"))
 """The newer one first: (calls, their column with the session's id, sessions)."""
 
+_COUNTS = (
+    "input_tokens", "output_tokens", "cached_tokens", "cachedContentTokenCount", "cache_write_tokens",
+    "thoughtsTokenCount", "reasoning_tokens", "thinking_tokens", "cache_read_input_tokens",
+    "cache_creation_input_tokens", "ephemeral_1h_input_tokens",
+)  # fmt: skip
 _TOOL = ("response_id", "name", "arguments", "output", "exception", "tool_call_id")
 _PLUGINS = {"anthropic": "anthropic", "gemini": "google", "mistral": "mistral", "openrouter": "openrouter"}
 _FAMILIES = ((r"gpt-(?!oss)|chatgpt-|o\d(-|$)", "openai"), (r"claude-", "anthropic"), (r"gemini-", "google"))
@@ -172,33 +179,26 @@ def provider_and_model(model: str) -> tuple[str, str]:
 
 def tokens_of(row: Row) -> Tokens:
     """Return the counts of a call."""
-    issues: list[str] = []
-
-    def count(table: Any, *fields: str) -> int:
-        counts = [(field, *read_count(mapping(table).get(field))) for field in fields]
-        issues.extend(f"{row.id}: {field}: {issue}" for field, _, issue in counts if issue)
-        return sum(number for _, number, _ in counts)
-
     details = mapping(read_json(row.token_details))
     prompt = details.get("prompt_tokens_details") or details.get("input_tokens_details")
     answer = details.get("completion_tokens_details") or details.get("output_tokens_details")
-    totals = {"input_tokens": row.input_tokens, "output_tokens": row.output_tokens}
-    whole, output = count(totals, "input_tokens"), count(totals, "output_tokens")
-    read = min(whole, count(prompt, "cached_tokens") + count(details, "cachedContentTokenCount"))
-    written = min(whole - read, count(prompt, "cache_write_tokens"))
-    thoughts = count(details, "thoughtsTokenCount")
+    given = {**details, **mapping(details, "cache_creation"), **mapping(prompt), **mapping(answer)}
+    given |= {"input_tokens": row.input_tokens, "output_tokens": row.output_tokens}
+    counts, issues = read_counts(_COUNTS, [*map(given.get, _COUNTS)], f"{row.id}: ")
+    whole, output, cached, cached_content, written, thoughts, reasoning, thinking, read, created, created_1h = counts
+    inside = min(whole, cached + cached_content)
+    written = min(whole - inside, written)
     if "candidatesTokenCount" not in details and output != thoughts:
         output += thoughts
-    beside = count(details, "cache_creation_input_tokens")
     usage = TokenUsage(
-        input=whole - read - written,
+        input=whole - inside - written,
         output=output,
-        cache_read=read + count(details, "cache_read_input_tokens"),
-        cache_write=written + beside,
-        cache_write_1h=min(beside, count(details.get("cache_creation"), "ephemeral_1h_input_tokens")),
-        reasoning=min(output, thoughts + count(answer, "reasoning_tokens", "thinking_tokens")),
+        cache_read=inside + read,
+        cache_write=written + created,
+        cache_write_1h=min(created, created_1h),
+        reasoning=min(output, thoughts + reasoning + thinking),
     )
-    return Tokens(usage, tuple(issues))
+    return Tokens(usage, issues)
 
 
 def tools_in(messages: Messages, type_: str) -> Iterator[tuple[str, Json]]:
@@ -270,8 +270,7 @@ def _parts(database: Database, message: Any) -> Iterator[Json]:
     for type_, text, payload in database.select("parts", columns, "WHERE message_hash = ? ORDER BY position", message):
         data = mapping(read_json(payload))
         words = _word(text or data.get("text"))
-        pieces = data.get("text_ref")
-        for piece in map(mapping, pieces if isinstance(pieces, list) else ()):
+        for piece in objects(data.get("text_ref")):
             rows = database.select("fragments", ("content",), "WHERE id = ?", _word(piece.get("fragment")))
             words += _word(next((content for (content,) in rows), piece.get("literal")))
         yield {**data, "type": type_, "text": words}
