@@ -97,7 +97,7 @@ def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     message = row.message
     if row.is_thread:
-        state.thread, state.time = name(message.get("id")), read_time(message.get("created"))
+        state.thread, state.time = name(message, "id"), read_time(message.get("created"))
         yield _session(message, state.time)
     elif message.get("role") == "assistant":
         yield from _answer(message, row.event, state)
@@ -108,8 +108,8 @@ def steps(row: Row, state: State) -> Steps:
 
 def _session(thread: Json, time: int | None) -> Session:
     trees = mapping(thread, "env", "initial").get("trees")
-    uri = text(mapping(trees[0]).get("uri")) if isinstance(trees, list) and trees else ""
-    return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread.get("title")))
+    uri = text(trees[0], "uri") if isinstance(trees, list) and trees else ""
+    return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread, "title"))
 
 
 def _given(message: Json, time: int | None) -> Steps:
@@ -128,18 +128,18 @@ def _result(time: int | None, part: Json) -> ToolResult:
     result, error = run.get("result", part.get("content")), mapping(run, "error")
     value = mapping(result)
     has_failed = run.get("status") in ("error", "cancelled") or value.get("success") is False
-    output = text(result) or next(filter(None, (text(value.get(key)) for key in _OUTPUTS)), "") or text_of(result)
+    output = text(result) or next(filter(None, (text(value, key) for key in _OUTPUTS)), "") or text_of(result)
     return ToolResult(
         time,
-        name(part.get("toolUseID")) or name(part.get("tool_use_id")),
-        output or text(error.get("message")),
+        name(part, "toolUseID") or name(part, "tool_use_id"),
+        output or text(error, "message"),
         failed=has_failed or value.get("exitCode") not in (0, None) or part.get("is_error") is True,
     )
 
 
 def _answer(message: Json, event: Json, state: State) -> Steps:
     usage, content = message.get("usage"), message.get("content")
-    model = name(mapping(usage).get("model")) or name(event.get("model"))
+    model = name(usage, "model") or name(event, "model")
     state.time = read_time(mapping(usage).get("timestamp")) or read_time(event.get("timestamp")) or state.time
     number = message.get("messageId")
     is_openai = model.startswith("gpt-")
@@ -153,7 +153,7 @@ def _answer(message: Json, event: Json, state: State) -> Steps:
         counts = tokens(event.get("tokens") if usage is None else usage, input="input", output="output")
     yield Response(
         time=state.time,
-        key=f"{state.thread}:{number}" if isinstance(number, int) else name(event.get("id")),
+        key=f"{state.thread}:{number}" if isinstance(number, int) else name(event, "id"),
         tokens=counts,
         model=model,
         provider=next((maker for begin, maker in _MAKERS if model.startswith(begin)), ""),

@@ -115,7 +115,7 @@ def steps(row: Row, state: State) -> Steps:
     for part in parts_of(message.get("content")):
         if part.get("type") == "tool_result":
             yield _result(time, part)
-        elif text(part.get("text")):
+        elif text(part, "text"):
             words.append(text(part["text"]))
     if words:
         given = "\n".join(words)
@@ -126,17 +126,17 @@ def steps(row: Row, state: State) -> Steps:
 
 def _session(document: Json, state: State) -> Session:
     origin, facts = mapping(document, "origin"), state.facts
-    parent = name(origin.get("parentThreadId"))
+    parent = name(origin, "parentThreadId")
     return Session(
-        id=parent or name(document.get("sessionId")) or state.session,
+        id=parent or name(document, "sessionId") or state.session,
         is_subagent_log=bool(parent),
         agent=SUB_AGENT if parent else "",
-        version=name(origin.get("version")),
-        project=folder(facts.get("cwd")),
-        provider=name(facts.get("provider")),
-        model=name(facts.get("model")),
-        title=text(mapping(facts, "metadata").get("title")),
-        system_prompt=text(document.get("system_prompt")),
+        version=name(origin, "version"),
+        project=folder(facts, "cwd"),
+        provider=name(facts, "provider"),
+        model=name(facts, "model"),
+        title=text(facts, "metadata", "title"),
+        system_prompt=text(document, "system_prompt"),
         time=read_time(facts.get("started_at")),
     )
 
@@ -154,8 +154,8 @@ def _answer(message: Json, time: int | None, state: State) -> Steps:
         tokens=counts,
         failed=has_failed,
         error=text_of(content) if has_failed else "",
-        model=name(model.get("id")),
-        provider=name(model.get("provider")),
+        model=name(model, "id"),
+        provider=name(model, "provider"),
         text="" if has_failed else content,
         reasoning=content if isinstance(content, list) else "",
         final=counts is None,
@@ -166,9 +166,9 @@ def _answer(message: Json, time: int | None, state: State) -> Steps:
 def _result(time: int | None, part: Json) -> ToolResult:
     outputs, failed = [], part.get("is_error") is True
     for one in parts_of(part.get("content")):
-        outputs.append(text(one.get("result")) or text(one.get("text")) or text(one.get("error")))
+        outputs.append(text(one, "result") or text(one, "text") or text(one, "error"))
         failed = failed or one.get("success") is False
-    return ToolResult(time, name(part.get("tool_use_id")), "\n".join(filter(None, outputs)), failed=failed)
+    return ToolResult(time, name(part, "tool_use_id"), "\n".join(filter(None, outputs)), failed=failed)
 
 
 def _finish(state: State) -> Steps:

@@ -85,7 +85,7 @@ def tool_uses(time: int | None, content: Content) -> Iterator[ToolCall]:
     """Yield the tool calls in a content of Anthropic's API, as made at this time."""
     for part in parts_of(content):
         if part.get("type") == "tool_use":
-            yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+            yield ToolCall(time, name(part, "id"), name(part, "name") or UNKNOWN, part.get("input"))
 
 
 def first_words(content: Content) -> str:

@@ -94,37 +94,35 @@ def steps(row: Row, state: State) -> Steps:
         case "session.start" | "session.resume":
             context = mapping(data, "context")
             yield Session(
-                time=time, project=folder(context.get("cwd")), branch=name(context.get("branch")),
-                version=name(data.get("copilotVersion")), model=name(data.get("selectedModel")), provider=_PROVIDER,
+                time=time, project=folder(context, "cwd"), branch=name(context, "branch"),
+                version=name(data, "copilotVersion"), model=name(data, "selectedModel"), provider=_PROVIDER,
             )  # fmt: skip
         case "session.model_change" if not thread:
-            yield Session(time=time, model=name(data.get("newModel")))
+            yield Session(time=time, model=name(data, "newModel"))
         case "subagent.started":
-            yield Session(time=time, agent=name(data.get("agentName")) or SUB_AGENT)
+            yield Session(time=time, agent=name(data, "agentName") or SUB_AGENT)
         case "system.message":
-            yield Session(time=time, system_prompt=text(data.get("content")))
+            yield Session(time=time, system_prompt=text(data, "content"))
         case "user.message":
-            yield Prompt(time, text(data.get("content")), role="system" if thread else "user")
+            yield Prompt(time, text(data, "content"), role="system" if thread else "user")
         case "assistant.turn_start":
             yield Request(time)
         case "session.usage_record":
             state.has_records = True
             yield _response(time, mapping(data, "usage"))
         case "assistant.message":
-            answer, thoughts, key = (text(data.get(field)) for field in ("content", "reasoningText", "apiCallId"))
+            answer, thoughts, key = (text(data, field) for field in ("content", "reasoningText", "apiCallId"))
             yield Response(time=time, key=key, text=answer, reasoning=thoughts) if key else Text(time, answer, thoughts)
             yield Status(time, None if data.get("toolRequests") else "success")
         case "tool.execution_start":
-            tool = name(data.get("mcpToolName")) or name(data.get("toolName"))
-            yield ToolCall(
-                time, name(data.get("toolCallId")), tool, data.get("arguments"), name(data.get("mcpServerName"))
-            )
+            tool = name(data, "mcpToolName") or name(data, "toolName")
+            yield ToolCall(time, name(data, "toolCallId"), tool, data.get("arguments"), name(data, "mcpServerName"))
         case "tool.execution_complete":
             result = mapping(data, "result") or mapping(data, "error")
-            output = text(result.get("content")) or text(result.get("message"))
-            yield ToolResult(time, name(data.get("toolCallId")), output, failed=data.get("success") is False)
+            output = text(result, "content") or text(result, "message")
+            yield ToolResult(time, name(data, "toolCallId"), output, failed=data.get("success") is False)
         case "session.error":
-            yield Response(time=time, failed=True, error=text(data.get("message")) or "failed")
+            yield Response(time=time, failed=True, error=text(data, "message") or "failed")
         case "session.shutdown" if not state.has_records:
             yield At(time)
             yield from _totals(time, mapping(data, "modelMetrics"), state)
@@ -154,15 +152,15 @@ def _tokens(usage: Any) -> Tokens | None:
 
 
 def _response(time: int | None, usage: Json) -> Response:
-    provider = name(usage.get("modelProvider"))
+    provider = name(usage, "modelProvider")
     return Response(
         time=time,
-        key=name(usage.get("apiCallId")) or name(mapping(usage, "accounting").get("usageId")),
+        key=name(usage, "apiCallId") or name(usage, "accounting", "usageId"),
         tokens=_tokens(usage),
-        provider=provider if provider not in {"", "other"} else name(usage.get("providerType")),
-        model=name(usage.get("model")),
+        provider=provider if provider not in {"", "other"} else name(usage, "providerType"),
+        model=name(usage, "model"),
         latency_ms=read_duration(usage.get("duration")),
-        finish=name(usage.get("finishReason")),
+        finish=name(usage, "finishReason"),
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def _list_logs(place: str) -> Iterator[str | Problem]:
     yield registry
     databases: dict[str, str] = {}
     for project in objects(read_object(registry).get("projects")):
-        path = os.path.join(text(project.get("path")), text(project.get("data_dir")) or ".crush", "crush.db")
+        path = os.path.join(text(project, "path"), text(project, "data_dir") or ".crush", "crush.db")
         if os.path.isabs(path) and os.path.isfile(path):
             databases.setdefault(os.path.realpath(path), path)
     yield from databases.values()
@@ -137,7 +137,7 @@ def _message(values: Json, state: State) -> Steps:
         for part in parts:
             if part["type"] == "tool_result":
                 failed = part.get("is_error") is True
-                yield ToolResult(time, name(part.get("tool_call_id")), text(part.get("content")), failed=failed)
+                yield ToolResult(time, name(part, "tool_call_id"), text(part, "content"), failed=failed)
     elif role != "assistant" or values["is_summary_message"]:
         if words:
             yield Prompt(time, words, "user" if role == "user" else "system")
@@ -145,13 +145,13 @@ def _message(values: Json, state: State) -> Steps:
         state.model = name(values["model"]) or state.model
         state.provider = name(values["provider"]) or state.provider
         end: Json = next((part for part in parts if part["type"] == "finish"), {})
-        ended, finish = read_time(values["finished_at"]) or time, text(end.get("reason"))
+        ended, finish = read_time(values["finished_at"]) or time, text(end, "reason")
         yield Response(time=ended, text=words, reasoning=parts, model=state.model, finish=finish)
         for part in parts:
             if part["type"] == "tool_call":
-                yield ToolCall(ended, name(part.get("id")), name(part.get("name")) or UNKNOWN, text(part.get("input")))
+                yield ToolCall(ended, name(part, "id"), name(part, "name") or UNKNOWN, text(part, "input"))
         if finish in _STATUS:
-            yield Status(ended, _STATUS[finish], text(end.get("details")) or text(end.get("message")))
+            yield Status(ended, _STATUS[finish], text(end, "details") or text(end, "message"))
 
 
 def _recognises(path: str, head: bytes) -> bool:

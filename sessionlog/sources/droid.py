@@ -143,7 +143,7 @@ def _message(time: int | None, message: Message) -> Steps:
     for part in parts:
         if part.get("type") == "tool_result":
             output = part.get("content")
-            yield ToolResult(time, name(part.get("tool_use_id")), output, failed=part.get("is_error") is True)
+            yield ToolResult(time, name(part, "tool_use_id"), output, failed=part.get("is_error") is True)
     if words:
         yield Prompt(time, words, "user" if _is_typed(words) else "system")
     yield At(time)

@@ -224,7 +224,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
 def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> None:
     """Add a message to what is known of it; what the history repeats may have been cut since."""
     row.id = name(row.id) or f"#{len(messages)}"
-    row.tool_calls = {text(call.get("id")) or str(number): call for number, call in enumerate(objects(row.tool_calls))}
+    row.tool_calls = {text(call, "id") or str(number): call for number, call in enumerate(objects(row.tool_calls))}
     known = messages.setdefault(row.id, row)
     if isinstance(row.tokens, dict):
         known.tokens, known.model = row.tokens, row.model or known.model
@@ -297,7 +297,7 @@ def _sums(row: Row, superseded_by: str) -> Steps:
             failed_requests=failed,
             superseded_by=superseded_by,
         )
-    yield Status(None, "success" if row.error is None else "error", text(mapping(row.error).get("message")))
+    yield Status(None, "success" if row.error is None else "error", text(row.error, "message"))
 
 
 def _prompt(time: int | None, words: str, state: State) -> Steps:
@@ -324,7 +324,7 @@ def _answer(time: int | None, words: str, row: Row, state: State) -> Steps:
         reasoning=_thoughts(row),
     )
     for call_id, call in calls.items():
-        tool, server = _tool_name(name(call.get("name")) or UNKNOWN)
+        tool, server = _tool_name(name(call, "name") or UNKNOWN)
         yield ToolCall(time, f"{key}:{call_id}", tool, call.get("args"), server, id=call_id)
         if _is_done(call):
             failed = call.get("status") in _FAILED
@@ -342,11 +342,11 @@ def _is_done(call: Json) -> bool:
 def _output(call: Json) -> Any:
     given = call.get("result")
     found = next(iter(results_of(given)), None)
-    return found.output if found else text_of(given) or text(call.get("resultDisplay"))
+    return found.output if found else text_of(given) or text(call, "resultDisplay")
 
 
 def _thoughts(row: Row) -> str:
-    pairs = ((text(one.get("subject")), text(one.get("description"))) for one in objects(row.thoughts))
+    pairs = ((text(one, "subject"), text(one, "description")) for one in objects(row.thoughts))
     lines = "\n".join(": ".join(filter(None, pair)) for pair in pairs)
     return lines or ("" if isinstance(row.content, str) else reasoning_of(row.content))
 
@@ -420,7 +420,7 @@ def _agent_kind(path: str, agent_id: str) -> str:
             with Rows(log) as rows:
                 for row in rows.all(lambda line: b'"agentId"' in line):
                     for call in objects(mapping(row).get("toolCalls")):
-                        kind = name(mapping(call, "args").get("agent_name")) or name(call.get("name"))
+                        kind = name(call, "args", "agent_name") or name(call, "name")
                         if call.get("agentId") == agent_id and kind:
                             return kind
         except (LogNotReadable, MissingExtra):

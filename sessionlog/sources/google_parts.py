@@ -39,4 +39,4 @@ def results_of(content: Any) -> Iterator[Result]:
         response = given.get("response")
         error = mapping(response).get("error")
         output = mapping(response).get("output", response) if error is None else error
-        yield Result(text(given.get("id")), output, error is not None)
+        yield Result(text(given, "id"), output, error is not None)

@@ -154,8 +154,8 @@ def _message(values: Json, state: State) -> Steps:
         for part in parts:
             if part.get("type") in ("toolRequest", "frontendToolRequest"):
                 call = mapping(part, "toolCall", "value")
-                server, _, tool = name(call.get("name")).rpartition("__")
-                yield ToolCall(time, name(part.get("id")), tool or UNKNOWN, call.get("arguments"), server)
+                server, _, tool = name(call, "name").rpartition("__")
+                yield ToolCall(time, name(part, "id"), tool or UNKNOWN, call.get("arguments"), server)
         return
     if text_of(parts):
         is_typed = _json(values["metadata_json"]).get("userVisible") is not False
@@ -174,7 +174,7 @@ def _result(time: int | None, part: Json) -> ToolResult:
     value = result.get("value")
     content = value.get("content") if isinstance(value, dict) else value
     failed = result.get("status") == "error" or mapping(value).get("isError") is True
-    return ToolResult(time, name(part.get("id")), text_of(content) or text(result.get("error")), failed=failed)
+    return ToolResult(time, name(part, "id"), text_of(content) or text(result, "error"), failed=failed)
 
 
 def _call(values: Json, session_id: str) -> Steps:

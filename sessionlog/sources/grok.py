@@ -97,7 +97,7 @@ def _begin(path: str) -> State:
     directory = folder_of(path)
     summary = dict(read_object(os.path.join(directory, "summary.json")))
     state = State(os.path.basename(directory), summary, read_time(summary.get("forked_at")) or 0)
-    state.is_subagent = text(summary.get("session_kind")).startswith("subagent")
+    state.is_subagent = text(summary, "session_kind").startswith("subagent")
     return state
 
 
@@ -125,17 +125,17 @@ def steps(row: Row, state: State) -> Steps:
 def _session(state: State) -> Session:
     summary = state.summary
     info = mapping(summary, "info")
-    parent = name(summary.get("parent_session_id"))
+    parent = name(summary, "parent_session_id")
     return Session(
         id=parent if state.is_subagent and parent else "",
         is_subagent_log=state.is_subagent,
-        agent=name(summary.get("agent_name")) or SUB_AGENT if state.is_subagent else "",
+        agent=name(summary, "agent_name") or SUB_AGENT if state.is_subagent else "",
         parent="" if state.is_subagent else parent,
-        project=folder(summary.get("source_workspace_dir")) or folder(info.get("cwd")),
-        branch=name(summary.get("head_branch")),
+        project=folder(summary, "source_workspace_dir") or folder(info, "cwd"),
+        branch=name(summary, "head_branch"),
         provider="xai",
-        model=name(summary.get("current_model_id")),
-        title=text(summary.get("generated_title")) or text(summary.get("session_summary")),
+        model=name(summary, "current_model_id"),
+        title=text(summary, "generated_title") or text(summary, "session_summary"),
         time=read_time(summary.get("created_at")),
     )
 
@@ -160,14 +160,12 @@ def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
         case "agent_thought_chunk":
             yield Text(time, reasoning=text_of([mapping(update, "content")]), is_piece=True)
         case "tool_call":
-            yield ToolCall(
-                time, name(update.get("toolCallId")), name(update.get("title")) or UNKNOWN, update.get("rawInput")
-            )
+            yield ToolCall(time, name(update, "toolCallId"), name(update, "title") or UNKNOWN, update.get("rawInput"))
         case "tool_call_update" if update.get("status") in ("completed", "failed"):
             parts = update.get("content")
             content = [mapping(part, "content") for part in parts] if isinstance(parts, list) else []
             yield ToolResult(
-                time, name(update.get("toolCallId")), text_of(content), failed=update.get("status") == "failed"
+                time, name(update, "toolCallId"), text_of(content), failed=update.get("status") == "failed"
             )
         case "compaction_checkpoint":
             yield Compaction(time)
@@ -181,7 +179,7 @@ def _completed(time: int | None, update: Json, state: State) -> Steps:
     """A prompt's end, with what it used, by model."""
     usage = mapping(update, "usage")
     by_model = mapping(usage, "modelUsage") or {"": usage}
-    prompt = name(update.get("prompt_id"))
+    prompt = name(update, "prompt_id")
     for model, counts in by_model.items() if usage and not state.is_subagent else ():
         counts = mapping(counts)  # noqa: PLW2901 - the same, of a known type
         ticks = counts.get("costUsdTicks")
@@ -196,13 +194,13 @@ def _completed(time: int | None, update: Json, state: State) -> Steps:
             model=name(model),
             cost_nano=ticks // _NANO_PER_TICK if type(ticks) is int and ticks >= 0 else None,
             latency_ms=read_duration(counts.get("apiDurationMs")),
-            finish=name(update.get("stop_reason")),
+            finish=name(update, "stop_reason"),
             quality="partial" if usage.get("usageIsIncomplete") is True else "exact",
             final=True,
         )  # fmt: skip
-    status = _STATUS.get(text(update.get("stop_reason")))
+    status = _STATUS.get(text(update, "stop_reason"))
     if status:
-        yield Status(time, status, text(update.get("agent_result")) if status == "error" else "")
+        yield Status(time, status, text(update, "agent_result") if status == "error" else "")
 
 
 def _is_row(row: Json) -> bool:

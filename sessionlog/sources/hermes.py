@@ -172,7 +172,7 @@ def _answer(values: Json, time: int | None, content: Content) -> Steps:
     yield Response(time=time, text=content, reasoning=text(values["reasoning"]), finish=finish)
     for call in objects(read_json(text(values["tool_calls"]))):
         function = mapping(call, "function")
-        yield ToolCall(time, name(call.get("id")), name(function.get("name")) or UNKNOWN, function.get("arguments"))
+        yield ToolCall(time, name(call, "id"), name(function, "name") or UNKNOWN, function.get("arguments"))
     if finish == "stop":
         yield Status(time, "success")
     elif finish in _ERRORS:

@@ -141,12 +141,12 @@ def _begin(path: str) -> State:
     config, meta = _config(directory), read_object(_meta(path)) if agent else {}
     aliases = _aliases(config)
     state = State(path, _session_of(path), agent, aliases=aliases)
-    alias = name(mapping(meta, "launch_spec").get("effective_model")) or name(config.get("default_model"))
+    alias = name(meta, "launch_spec", "effective_model") or name(config, "default_model")
     if alias:
-        known = name(mapping(config, "models", alias).get("model"))
+        known = name(config, "models", alias, "model")
         state.provider, state.model = aliases.get(alias, _PROVIDER), _model_name(known or alias) or UNKNOWN
     if agent:
-        state.kind = name(meta.get("subagent_type")) or SUB_AGENT
+        state.kind = name(meta, "subagent_type") or SUB_AGENT
     return state
 
 
@@ -158,7 +158,7 @@ def steps(row: Row, state: State) -> Steps:
         facts = read_object(os.path.join(directory, "state.json"))
         yield Session(
             id=state.session, is_subagent_log=bool(state.agent), agent=state.kind, project=_work_dir(directory, facts),
-            parent=name(facts.get("forkedFrom")), provider=state.provider, model=state.model,
+            parent=name(facts, "forkedFrom"), provider=state.provider, model=state.model,
         )  # fmt: skip
     message = row.message
     if isinstance(message, dict) and isinstance(message.get("type"), str) and row.type is None:
@@ -172,9 +172,9 @@ def _cli(kind: str, payload: Json, time: int | None, state: State) -> Steps:
         case "SubagentEvent":
             inner = mapping(payload, "event")
             called = payload.get("parent_tool_call_id", payload.get("task_tool_call_id"))
-            outer, state.thread = state.thread, name(payload.get("agent_id")) or name(called) or SUB_AGENT
-            yield Session(thread=state.thread, agent=name(payload.get("subagent_type")) or SUB_AGENT)
-            yield from _cli(text(inner.get("type")), mapping(inner, "payload"), time, state)
+            outer, state.thread = state.thread, name(payload, "agent_id") or name(called) or SUB_AGENT
+            yield Session(thread=state.thread, agent=name(payload, "subagent_type") or SUB_AGENT)
+            yield from _cli(text(inner, "type"), mapping(inner, "payload"), time, state)
             state.thread = outer
             yield Session(thread=outer)
         case "TurnBegin" | "SteerInput":
@@ -187,17 +187,17 @@ def _cli(kind: str, payload: Json, time: int | None, state: State) -> Steps:
             function = mapping(payload, "function")
             yield _call(time, payload.get("id"), function.get("name"), function.get("arguments"), state)
         case "ToolCallPart":
-            yield MoreInput(time, text(payload.get("arguments_part")))
+            yield MoreInput(time, text(payload, "arguments_part"))
         case "ToolResult":
             value = mapping(payload, "return_value") or mapping(payload, "result")
-            output = text_of(value.get("output")) or text(value.get("message"))
+            output = text_of(value.get("output")) or text(value, "message")
             yield _result(time, payload.get("tool_call_id"), output, value.get("is_error"), state)
         case "StatusUpdate" if payload.get("token_usage") is not None:
             counts = tokens(
                 payload["token_usage"], input="input_other", output="output", cache_read="input_cache_read",
                 cache_write="input_cache_creation",
             )  # fmt: skip
-            yield _response(time, counts, name(payload.get("message_id")), "", state)
+            yield _response(time, counts, name(payload, "message_id"), "", state)
         case "CompactionEnd":
             yield Compaction(time)
         case "TurnEnd":
@@ -213,7 +213,7 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
         case "turn.cancel":
             yield Status(time, "cancelled")
         case "turn.ended" if row.reason == "failed":
-            yield Status(time, "error", text(mapping(row.error).get("message")))
+            yield Status(time, "error", text(row.error, "message"))
         case "turn.step.retrying":
             yield _failure(time, name(row.step_id), text(row.error_message), state)
         case "llm.request":
@@ -239,7 +239,7 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
 def _loop(time: int | None, event: Json, state: State) -> Steps:
     match event.get("type"):
         case "step.begin":
-            yield from _begin_step(time, name(event.get("uuid")), state)
+            yield from _begin_step(time, name(event, "uuid"), state)
         case "content.part":
             yield _part(time, mapping(event, "part"))
         case "tool.call":
@@ -250,7 +250,7 @@ def _loop(time: int | None, event: Json, state: State) -> Steps:
         case "step.end" if event.get("finishReason") in ("end_turn", "stop"):
             yield Status(time, "success")
         case "step.end" if event.get("finishReason") == "error":
-            yield _failure(time, name(event.get("uuid")), "", state)
+            yield _failure(time, name(event, "uuid"), "", state)
         case "step.end" if event.get("finishReason") == "interrupted":
             _call_of(state).is_cut = True
             yield At(time)
@@ -265,7 +265,7 @@ def _prompt(time: int | None, content: Any) -> Prompt:
 
 def _part(time: int | None, part: Json) -> Text:
     if part.get("type") == "think":
-        return Text(time, reasoning=text(part.get("think")), is_piece=True)
+        return Text(time, reasoning=text(part, "think"), is_piece=True)
     return Text(time, [part], is_piece=True)
 
 
@@ -352,7 +352,7 @@ def _work_dir(directory: str, facts: Json) -> str:
     space = mapping(read_object(_shared(directory, "workspaces.json")), "workspaces", project)
     found = [facts.get("workDir"), facts.get("cwd"), mapping(facts, "custom").get("cwd"), space.get("root")]
     for entry in objects(read_object(_shared(directory, "kimi.json")).get("work_dirs")):
-        work_dir = text(entry.get("path"))
+        work_dir = text(entry, "path")
         if hashlib.md5(work_dir.encode("utf-8", "replace"), usedforsecurity=False).hexdigest() in project:
             found.append(work_dir)
     return next(filter(None, map(folder, found)), "")
@@ -371,9 +371,9 @@ def _aliases(config: Json) -> dict[str, str]:
     """Alias of a model → its provider, as the price list knows it."""
     found = {}
     for alias, model in mapping(config, "models").items():
-        provider = name(mapping(model).get("provider"))
+        provider = name(model, "provider")
         if provider:
-            found[alias] = _provider_name(provider, name(mapping(config, "providers", provider).get("type")))
+            found[alias] = _provider_name(provider, name(config, "providers", provider, "type"))
     return found
 
 
@@ -402,7 +402,7 @@ def _is_row(row: Json) -> bool:
         return "timestamp" in row and isinstance(message.get("type"), str)
     if row.get("type") == "metadata":
         return isinstance(row.get("protocol_version"), str)
-    return name(row.get("type")) in _CODE_ROWS
+    return name(row, "type") in _CODE_ROWS
 
 
 def _session_of(path: str) -> str:

@@ -145,7 +145,7 @@ def steps(row: Row, state: State) -> Steps:
     for number, (call_id, part) in enumerate(calls):
         key = f"{row.id}:{number}"
         state.open_calls.setdefault(call_id, []).append(key)
-        yield ToolCall(time, key, name(part.get("name")) or UNKNOWN, part.get("arguments"), id=call_id)
+        yield ToolCall(time, key, name(part, "name") or UNKNOWN, part.get("arguments"), id=call_id)
     for message in row.answer:
         yield from _results(message, time, state)
     yield Status(time, None if any(state.open_calls[call_id] for call_id, _ in calls) else "success")

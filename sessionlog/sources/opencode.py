@@ -113,7 +113,7 @@ def _session(row: Row, state: State) -> Session:
         agent=(name(data.agent) or name(data.mode) or SUB_AGENT) if is_subagent else "",
         is_subagent_log=row.is_subagent_log,
         parent=row.copied_from,
-        project=folder(own.directory) or folder(path.get("cwd")) or folder(path.get("root")),
+        project=folder(own.directory) or folder(path, "cwd") or folder(path, "root"),
         version=own.version,
         time=read_time(own.created) if is_new else None,
     )
@@ -152,8 +152,8 @@ def _answer(row: Row, created: int | None) -> Steps:
     data = row.data
     completed = read_time(mapping(data.time).get("completed"))
     model = mapping(data.model)
-    provider = name(data.providerID) or name(model.get("providerID")) or UNKNOWN
-    model_name = name(data.modelID) or name(model.get("id")) or name(model.get("modelID")) or UNKNOWN
+    provider = name(data.providerID) or name(model, "providerID") or UNKNOWN
+    model_name = name(data.modelID) or name(model, "id") or name(model, "modelID") or UNKNOWN
     counts = _tokens(row)
     key = fingerprint(created or row.id, completed, model_name, provider, counts.usage)
     error = _reason(data.error) if data.error else ""
@@ -201,8 +201,8 @@ def _cost(row: Row) -> tuple[int | None, tuple[str, ...]]:
 def _reason(fault: Any) -> str:
     """The words of an error: v1 has them in `data`, v2 beside the type."""
     fault = mapping(fault)
-    words = text(mapping(fault, "data").get("message")) or text(fault.get("message"))
-    return words or text(fault.get("name")) or text(fault.get("type")) or "failed"
+    words = text(fault, "data", "message") or text(fault, "message")
+    return words or text(fault, "name") or text(fault, "type") or "failed"
 
 
 def _tools(parts: Iterable[Part], key: str) -> Steps:

@@ -247,7 +247,7 @@ def _family_of(path: str, problems: list[Problem]) -> dict[str, SessionFacts]:
     while wanted and wanted not in known and os.path.basename(wanted) == wanted:
         found = (_load(place, problems) for place in _places(path, wanted))
         data = next(filter(None, found), {})
-        parent, directory, version = (text(data.get(name)) for name in ("parentID", "directory", "version"))
+        parent, directory, version = (text(data, name) for name in ("parentID", "directory", "version"))
         known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data, "time").get("created"))
         wanted = known[wanted].parent
     return known

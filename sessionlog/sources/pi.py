@@ -429,12 +429,12 @@ def _is_header(row: Json) -> bool:
 
 
 def _is_mark(row: Json) -> bool:
-    kind, version, message = text(row.get("customType")), row.get("version"), mapping(row, "message")
+    kind, version, message = text(row, "customType"), row.get("version"), mapping(row, "message")
     return (
         kind == "model-snapshot"
         or kind.startswith("openclaw")
         or (row.get("type") == "session" and type(version) is int and version >= 4)
-        or text(message.get("model")) in MIRRORS
+        or text(message, "model") in MIRRORS
         or "idempotencyKey" in message
         or message.get("api") == "openclaw-transcript"
     )

@@ -168,8 +168,8 @@ class State(Struct):
 
 def _begin(path: str) -> State:
     meta = mapping(read_json(read_sidecar(_meta_path(path))))
-    model = name(mapping(meta, "persistedCliFlags").get("model")) or name(meta.get("model"))
-    return State(_session_of(path), name(meta.get("agentType")) or SUB_AGENT, model)
+    model = name(meta, "persistedCliFlags", "model") or name(meta, "model")
+    return State(_session_of(path), name(meta, "agentType") or SUB_AGENT, model)
 
 
 def steps(row: Row, state: State) -> Steps:
@@ -179,20 +179,20 @@ def steps(row: Row, state: State) -> Steps:
     yield At(time)
     content = mapping(row.message).get("parts")
     event = mapping(payload, "uiEvent")
-    read_event = _EVENTS.get(text(event.get("event.name")).rpartition(".")[2])
+    read_event = _EVENTS.get(text(event, "event.name").rpartition(".")[2])
     if read_event is not None:
-        state.auth = name(event.get("auth_type")) or state.auth
+        state.auth = name(event, "auth_type") or state.auth
         yield from read_event(row, event, time, state)
     elif row.type == "user":
         is_typed = (row.subtype or "") in _TYPED
-        words = (text(payload.get("displayText")) if is_typed else "") or text_of(content)
+        words = (text(payload, "displayText") if is_typed else "") or text_of(content)
         yield Prompt(time, words, role="user" if is_typed else "system")
     elif row.type == "assistant":
         yield from _answer(row, content, time, state)
     elif row.type == "tool_result":
         yield from _results(mapping(row.result), content, time, state)
-    elif row.subtype == "turn_result" and text(payload.get("state")) in _STATES:
-        yield Status(time, _STATES[payload["state"]], text(mapping(payload, "error").get("message")))
+    elif row.subtype == "turn_result" and text(payload, "state") in _STATES:
+        yield Status(time, _STATES[payload["state"]], text(payload, "error", "message"))
     elif row.subtype == "chat_compression":
         info = mapping(payload, "info")
         sizes = {"tokens_before": info.get("originalTokenCount"), "tokens_after": info.get("newTokenCount")}
@@ -202,13 +202,13 @@ def steps(row: Row, state: State) -> Steps:
 def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
     """Whose row it is, where that is not what it was."""
     is_side = row.is_side is True
-    state.auth = name(payload.get("authType")) or state.auth
+    state.auth = name(payload, "authType") or state.auth
     state.session = (state.facts.id if state.facts else name(row.session)) or state.session
     facts = Session(
         id=state.session,
         is_subagent_log=is_side or None,
         agent=name(row.agent) or state.kind if is_side or row.agent_id is not None else MAIN,
-        parent=name(mapping(row.origin).get("sessionId")) or name(payload.get("parentSessionId")),
+        parent=name(row.origin, "sessionId") or name(payload, "parentSessionId"),
         inherited=isinstance(row.origin, dict),
         project=folder(row.cwd),
         branch=name(row.branch),
@@ -229,8 +229,8 @@ def _api_response(row: Row, event: Json, time: int | None, state: State) -> Step
         response = _response(row, time, state)
         response.tokens, response.quality = _tokens(numbers, issues)
         response.rank, response.family = int(CopyRank.EMBEDDED), _family(row, numbers, state)
-        response.model, response.latency_ms = name(event.get("model")), duration_ms
-        response.text = text(event.get("response_text"))
+        response.model, response.latency_ms = name(event, "model"), duration_ms
+        response.text = text(event, "response_text")
         yield from _by_agent(event, response)
     elif duration_ms is not None:
         latencies = {**state.latencies, _fingerprint(numbers): duration_ms}
@@ -239,10 +239,10 @@ def _api_response(row: Row, event: Json, time: int | None, state: State) -> Step
 
 def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A failed call of the model, unless the user has stopped it."""
-    kind = text(event.get("error_type"))
+    kind = text(event, "error_type")
     if "abort" not in kind.lower():
         response = _response(row, time, state)
-        response.model, response.latency_ms = name(event.get("model")), read_duration(event.get("duration_ms"))
+        response.model, response.latency_ms = name(event, "model"), read_duration(event.get("duration_ms"))
         response.failed, response.error = True, text(event.get("error_message", event.get("error"))) or kind
         yield from _by_agent(event, response)
     elif not _agent_of(event):
@@ -251,7 +251,7 @@ def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
 
 def _tool_call(row: Row, event: Json, time: int | None, _: State) -> Steps:
     """A sub-agent's call of a tool, in versions without transcripts: they do not log its id here."""
-    key, tool = name(row.uuid), name(event.get("function_name")) or UNKNOWN
+    key, tool = name(row.uuid), name(event, "function_name") or UNKNOWN
     if key and _agent_of(event) and not event.get("call_id"):
         size = event.get("content_length")
         result = ToolResult(time, key, failed=event.get("success") is False, size=size if type(size) is int else None)
@@ -264,8 +264,8 @@ _EVENTS = {"api_response": _api_response, "api_error": _api_error, "tool_call": 
 
 def _agent_of(event: Json) -> str:
     """The kind of sub-agent that an event is of; "" for the agent itself."""
-    found = _SUB_AGENT_PROMPT.search(text(event.get("prompt_id")))
-    kind = name(event.get("subagent_type")) or name(event.get("subagent_name")) or (found[1] if found else "")
+    found = _SUB_AGENT_PROMPT.search(text(event, "prompt_id"))
+    kind = name(event, "subagent_type") or name(event, "subagent_name") or (found[1] if found else "")
     return "" if kind == MAIN else kind
 
 
@@ -273,7 +273,7 @@ def _by_agent(event: Json, *steps: Step) -> Steps:
     """Yield steps in the thread of the agent that an event is of."""
     agent = _agent_of(event)
     if agent:
-        yield Session(thread=text(event.get("prompt_id")).rpartition("#")[0] or agent, agent=agent)
+        yield Session(thread=text(event, "prompt_id").rpartition("#")[0] or agent, agent=agent)
     yield from steps
     if agent:
         yield Session(thread="")
@@ -305,15 +305,15 @@ def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
         if is_counted and not calls and text_of(content).strip():
             yield Status(time, "success")
     for call in calls:
-        call_id = text(call.get("id"))
+        call_id = text(call, "id")
         state.calls[call_id] = f"{name(row.uuid) or state.session}:{call_id}"
-        yield ToolCall(time, state.calls[call_id], name(call.get("name")) or UNKNOWN, call.get("args"), id=call_id)
+        yield ToolCall(time, state.calls[call_id], name(call, "name") or UNKNOWN, call.get("args"), id=call_id)
 
 
 def _results(facts: Json, content: Any, time: int | None, state: State) -> Steps:
     found = list(results_of(content))
     duration_ms = read_duration(facts.get("durationMs")) if len(found) == 1 else None
-    status = text(facts.get("status"))
+    status = text(facts, "status")
     for result in found:
         failed = result.failed or status in ("error", "cancelled")
         yield ToolResult(time, state.calls.pop(result.id, result.id), result.output, failed, duration_ms)

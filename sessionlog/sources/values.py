@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ntpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -36,20 +36,31 @@ def read_duration(value: Any) -> float | None:
     return float(value) if 0 <= value < 1e12 else None
 
 
-def name(value: Any) -> str:
-    """Return a logged name, cut; "" for what is no name."""
+def _inside(value: Any, fields: Iterable[str]) -> Any:
+    """Return what an object has in a field, or an object inside it, and so on; None where there is no such field."""
+    for field in fields:
+        value = value.get(field) if isinstance(value, dict) else None
+    return value
+
+
+def name(value: Any, *fields: str) -> str:
+    """Return a logged name, cut, or the one inside an object under these fields; "" for what is no name."""
+    if fields:
+        value = _inside(value, fields)
     return value[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
-def text(value: Any) -> str:
-    """Return a text; "" for anything else."""
+def text(value: Any, *fields: str) -> str:
+    """Return a text, or the one inside an object under these fields; "" for anything else."""
+    if fields:
+        value = _inside(value, fields)
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: Any, *names: str) -> Json:
-    """Return an object, or the one that is inside it under these names; an empty one for anything else."""
-    for name_ in names:
-        value = value.get(name_) if isinstance(value, dict) else None
+def mapping(value: Any, *fields: str) -> Json:
+    """Return an object, or the one inside it under these fields; an empty one for anything else."""
+    if fields:
+        value = _inside(value, fields)
     return value if isinstance(value, dict) else {}
 
 
@@ -58,8 +69,10 @@ def objects(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def folder(value: Any) -> str:
-    """Return an absolute path, of any system; "" for anything else."""
+def folder(value: Any, *fields: str) -> str:
+    """Return an absolute path, of any system, or the one inside an object; "" for anything else."""
+    if fields:
+        value = _inside(value, fields)
     is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
     return value if is_absolute else ""
 

@@ -306,7 +306,7 @@ def _once(value: Any, role: str, known: _Messages) -> Message:
 def _message(value: Any, role: str) -> Message:
     """Read a message of parts, or one with `content` and `tool_calls` as chat APIs have them."""
     fields = mapping(_structured(value))
-    role = name(fields.get("role")) or role
+    role = name(fields, "role") or role
     content = fields.get("content")
     parts = _list(fields.get("parts")) or _list(content)
     if not parts or not all(isinstance(part, dict) for part in parts):
@@ -328,7 +328,7 @@ def _message(value: Any, role: str) -> Message:
     likeness = fingerprint(role, text_of(words), [one[0] for one in (*calls, *results)])
     is_user = role == "user" and bool(first_words(words))
     whose: Role = "user" if is_user else "assistant" if role == "assistant" else "system"
-    return Message(whose, words, calls, results, name(fields.get("finish_reason")), likeness)
+    return Message(whose, words, calls, results, name(fields, "finish_reason"), likeness)
 
 
 def _structured(value: Any) -> Any:
@@ -427,7 +427,7 @@ def steps(row: Call, state: State) -> Steps:
         time=row.start,
         harness=row.harness,
         version=row.first("app.version") or name(row.resource.get("service.version")),
-        project=folder(fields.get(_FOLDER)) or folder(row.resource.get(_FOLDER)),
+        project=folder(fields, _FOLDER) or folder(row.resource.get(_FOLDER)),
         provider=_PROVIDERS.get(row.harness, "") if is_first else "",
         title=first_words(next((message.parts for message in row.sent if message.role == "user"), "")),
     )
@@ -522,19 +522,19 @@ def _log(row: Call, event: str, fields: Json) -> Steps:
     if event == "conversation_starts":
         yield Session(provider=row.first("provider_name").lower())
     elif event == "user_prompt":
-        yield Prompt(time, text(fields.get("prompt")))
+        yield Prompt(time, text(fields, "prompt"))
     elif event == "assistant_response":
-        yield Response(time=time, key=key, text=text(fields.get("response")))
+        yield Response(time=time, key=key, text=text(fields, "response"))
     elif event == "tool_result":
         details, size = mapping(_structured(fields.get("tool_parameters"))), fields.get("tool_result_size_bytes")
         begun = time if time is None or took_ms is None else time - int(took_ms * _MS)
-        tool = name(details.get("mcp_tool_name")) or row.first("tool_name")
-        server = name(details.get("mcp_server_name")) or row.first("mcp_server")
+        tool = name(details, "mcp_tool_name") or row.first("tool_name")
+        server = name(details, "mcp_server_name") or row.first("mcp_server")
         given = fields.get("tool_input", fields.get("arguments"))
         failed = fields.get("success") in ("false", False)
         yield ToolCall(begun, key, tool, given, server, superseded_by=owner)
         yield ToolResult(
-            time, key, text(fields.get("output")) or error, failed=failed, duration_ms=took_ms,
+            time, key, text(fields, "output") or error, failed=failed, duration_ms=took_ms,
             size=None if size is None else read_count(size)[0],
         )  # fmt: skip
     elif event in _RESPONSES and (counts or error) and fields.get("event.kind", _COMPLETED) == _COMPLETED:

@@ -182,7 +182,7 @@ def _span(fields: Json, attributes: Json, resource: Json) -> Iterator[Span]:
         end = min(start + int(took * 1_000), _LATEST_NS)
     status, side = _plain(fields.get("status")), _pick(fields, "kind", "spankind")
     code = status.get("code", status.get("statuscode"))
-    error = name(attributes.get("error.type"))
+    error = name(attributes, "error.type")
     if (code.upper() if isinstance(code, str) else code) in _ERRORS:
         error = name(_pick(status, "message", "description")) or error or "failed"
     if trace and span_id:
@@ -190,14 +190,14 @@ def _span(fields: Json, attributes: Json, resource: Json) -> Iterator[Span]:
             trace=trace,
             id=span_id,
             parent=_id(_pick(fields, "parentspanid", "parentid") or _plain(fields.get("parent")).get("spanid")),
-            name=name(fields.get("name")),
+            name=name(fields, "name"),
             side=str(side) if isinstance(side, int) else name(side),
             start=start,
             end=start if end is None else end,
             attributes=attributes,
             resource=resource,
             events=[
-                (name(event.get("name")), read_attributes(event.get("attributes")))
+                (name(event, "name"), read_attributes(event.get("attributes")))
                 for event in _plain_list(fields.get("events"))
             ],
             error=error,
