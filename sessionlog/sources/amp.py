@@ -39,6 +39,7 @@ from sessionlog.sources.kit import (
     folder,
     mapping,
     name,
+    objects,
     parts_of,
     read_document,
     read_time,
@@ -80,12 +81,10 @@ def _read(path: str) -> Iterator[Row | Problem]:
     if isinstance(thread, Problem):
         yield thread
         return
-    found = mapping(thread, "usageLedger").get("events")
-    events = [mapping(event) for event in found] if isinstance(found, list) else []
+    events = objects(thread, "usageLedger", "events")
     by_message = {event["toMessageId"]: event for event in events if isinstance(event.get("toMessageId"), int)}
     yield Row(thread, is_thread=True)
-    messages = thread.get("messages")
-    for message in map(mapping, messages if isinstance(messages, list) else ()):
+    for message in objects(thread, "messages"):
         number = message.get("messageId")
         yield Row(message, by_message.pop(number, {}) if isinstance(number, int) else {})
     for event in events:
@@ -97,19 +96,19 @@ def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     message = row.message
     if row.is_thread:
-        state.thread, state.time = name(message, "id"), read_time(message.get("created"))
+        state.thread, state.time = name(message, "id"), read_time(message, "created")
         yield _session(message, state.time)
     elif message.get("role") == "assistant":
         yield from _answer(message, row.event, state)
     else:
-        state.time = read_time(mapping(message, "meta").get("sentAt")) or state.time
+        state.time = read_time(message, "meta", "sentAt") or state.time
         yield from _given(message, state.time)
 
 
 def _session(thread: Json, time: int | None) -> Session:
-    trees = mapping(thread, "env", "initial").get("trees")
-    uri = text(trees[0], "uri") if isinstance(trees, list) and trees else ""
-    return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread, "title"))
+    uris = (text(tree, "uri") for tree in objects(thread, "env", "initial", "trees"))
+    project = folder(unquote(urlsplit(next(uris, "")).path))
+    return Session(time=time, project=project, title=text(thread, "title"))
 
 
 def _given(message: Json, time: int | None) -> Steps:
@@ -140,7 +139,7 @@ def _result(time: int | None, part: Json) -> ToolResult:
 def _answer(message: Json, event: Json, state: State) -> Steps:
     usage, content = message.get("usage"), message.get("content")
     model = name(usage, "model") or name(event, "model")
-    state.time = read_time(mapping(usage).get("timestamp")) or read_time(event.get("timestamp")) or state.time
+    state.time = read_time(usage, "timestamp") or read_time(event, "timestamp") or state.time
     number = message.get("messageId")
     is_openai = model.startswith("gpt-")
     if isinstance(usage, dict):

@@ -43,6 +43,7 @@ from sessionlog.sources.kit import (
     folder_of,
     mapping,
     name,
+    objects,
     parts_of,
     read_document,
     read_object,
@@ -85,10 +86,9 @@ def _read(path: str) -> Iterator[Row | Problem]:
     if isinstance(document, Problem):
         yield document
         return
-    messages = document.pop("messages", None)
     yield Row(document, is_document=True)
-    for message in messages if isinstance(messages, list) else ():
-        yield Row(mapping(message))
+    for message in objects(document, "messages"):
+        yield Row(message)
 
 
 def _begin(path: str) -> State:
@@ -116,7 +116,7 @@ def steps(row: Row, state: State) -> Steps:
         if part.get("type") == "tool_result":
             yield _result(time, part)
         elif text(part, "text"):
-            words.append(text(part["text"]))
+            words.append(text(part, "text"))
     if words:
         given = "\n".join(words)
         wrapped = _WRAPPED.match(given)
@@ -137,7 +137,7 @@ def _session(document: Json, state: State) -> Session:
         model=name(facts, "model"),
         title=text(facts, "metadata", "title"),
         system_prompt=text(document, "system_prompt"),
-        time=read_time(facts.get("started_at")),
+        time=read_time(facts, "started_at"),
     )
 
 

@@ -117,20 +117,20 @@ def steps(row: TableRow, state: State) -> Steps:
         is_subagent = row.root != session
         yield Session(
             id=row.root, thread=session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
-            project=state.project, title="" if is_subagent else text(values["title"]),
-            time=read_time(values["created_at"]),
+            project=state.project, title="" if is_subagent else text(values, "title"),
+            time=read_time(values, "created_at"),
         )  # fmt: skip
     elif row.table == "messages":
         yield from _message(values, state)
     else:
         cost_nano, _ = cost(values["cost"])
         yield Session(id=row.root, model=state.model, provider=state.provider)
-        yield Totals(time=read_time(values["updated_at"]), tokens=None, cost_nano=cost_nano or None, quality="partial")
+        yield Totals(time=read_time(values, "updated_at"), tokens=None, cost_nano=cost_nano or None, quality="partial")
 
 
 def _message(values: Json, state: State) -> Steps:
-    time, role = read_time(values["created_at"]), values["role"]
-    stored = objects(read_json(text(values["parts"])))
+    time, role = read_time(values, "created_at"), values["role"]
+    stored = objects(read_json(text(values, "parts")))
     parts = [{**mapping(part, "data"), "type": part.get("type")} for part in stored]
     words = text_of([part for part in parts if part.get("hidden") is not True])
     if role == "tool":
@@ -142,10 +142,10 @@ def _message(values: Json, state: State) -> Steps:
         if words:
             yield Prompt(time, words, "user" if role == "user" else "system")
     else:
-        state.model = name(values["model"]) or state.model
-        state.provider = name(values["provider"]) or state.provider
+        state.model = name(values, "model") or state.model
+        state.provider = name(values, "provider") or state.provider
         end: Json = next((part for part in parts if part["type"] == "finish"), {})
-        ended, finish = read_time(values["finished_at"]) or time, text(end, "reason")
+        ended, finish = read_time(values, "finished_at") or time, text(end, "reason")
         yield Response(time=ended, text=words, reasoning=parts, model=state.model, finish=finish)
         for part in parts:
             if part["type"] == "tool_call":

@@ -328,7 +328,7 @@ def _answer(time: int | None, words: str, row: Row, state: State) -> Steps:
         yield ToolCall(time, f"{key}:{call_id}", tool, call.get("args"), server, id=call_id)
         if _is_done(call):
             failed = call.get("status") in _FAILED
-            yield ToolResult(read_time(call.get("timestamp")), f"{key}:{call_id}", _output(call), failed)
+            yield ToolResult(read_time(call, "timestamp"), f"{key}:{call_id}", _output(call), failed)
     status = "success" if words.strip() else None
     if calls:
         status = "cancelled" if all(call.get("status") == "cancelled" for call in calls.values()) else None
@@ -419,7 +419,7 @@ def _agent_kind(path: str, agent_id: str) -> str:
         try:
             with Rows(log) as rows:
                 for row in rows.all(lambda line: b'"agentId"' in line):
-                    for call in objects(mapping(row).get("toolCalls")):
+                    for call in objects(row, "toolCalls"):
                         kind = name(call, "args", "agent_name") or name(call, "name")
                         if call.get("agentId") == agent_id and kind:
                             return kind

@@ -137,17 +137,17 @@ def _session(row: TableRow, state: State) -> Session:
         id=row.root,
         thread=state.session if is_subagent else "",
         agent=SUB_AGENT if is_subagent or session["session_type"] == "sub_agent" else "main",
-        project="" if is_subagent else folder(session["working_dir"]),
-        provider=name(session["provider_name"]),
+        project="" if is_subagent else folder(session, "working_dir"),
+        provider=name(session, "provider_name"),
         model=name(_json(session["model_config_json"]).get("model_name")),
-        title="" if is_subagent else text(session["name"]) or text(session["description"]),
+        title="" if is_subagent else text(session, "name") or text(session, "description"),
         time=state.began,
     )
 
 
 def _message(values: Json, state: State) -> Steps:
     time, role = _time(values["created_timestamp"]), values["role"]
-    parts = objects(read_json(text(values["content_json"])))
+    parts = objects(read_json(text(values, "content_json")))
     is_copied = time is not None and state.began is not None and time < state.began
     if role == "assistant" and not is_copied:
         yield Text(time, parts, parts)
@@ -186,7 +186,7 @@ def _call(values: Json, session_id: str) -> Steps:
         time=time,
         key=f"{session_id}:{values['id']}:{time}:{counts}",
         tokens=tokens(values, **_CLASSES, is_inclusive=True, where=f"usage_ledger {values['id']}: "),
-        model=name(values["model"]),
+        model=name(values, "model"),
         cost_nano=cost_nano if values["cost_source"] == "provider_reported" else None,
         quality="estimated" if values["cost_source"] == "estimated" and counts == [None] * 4 else "exact",
         final=True,

@@ -46,6 +46,7 @@ from sessionlog.sources.kit import (
     json_lines,
     mapping,
     name,
+    objects,
     read_duration,
     read_object,
     read_time,
@@ -96,7 +97,7 @@ class State(Struct):
 def _begin(path: str) -> State:
     directory = folder_of(path)
     summary = dict(read_object(os.path.join(directory, "summary.json")))
-    state = State(os.path.basename(directory), summary, read_time(summary.get("forked_at")) or 0)
+    state = State(os.path.basename(directory), summary, read_time(summary, "forked_at") or 0)
     state.is_subagent = text(summary, "session_kind").startswith("subagent")
     return state
 
@@ -109,7 +110,7 @@ def steps(row: Row, state: State) -> Steps:
     if row.params is None:
         return
     update, meta = mapping(row.params.update), mapping(row.params.meta)
-    time = read_time(meta.get("agentTimestampMs")) or read_time(row.timestamp)
+    time = read_time(meta, "agentTimestampMs") or read_time(row.timestamp)
     kind = update.get("sessionUpdate")
     if kind == "user_message_chunk":
         state.prompt += text_of([mapping(update, "content")])
@@ -136,7 +137,7 @@ def _session(state: State) -> Session:
         provider="xai",
         model=name(summary, "current_model_id"),
         title=text(summary, "generated_title") or text(summary, "session_summary"),
-        time=read_time(summary.get("created_at")),
+        time=read_time(summary, "created_at"),
     )
 
 
@@ -162,8 +163,7 @@ def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
         case "tool_call":
             yield ToolCall(time, name(update, "toolCallId"), name(update, "title") or UNKNOWN, update.get("rawInput"))
         case "tool_call_update" if update.get("status") in ("completed", "failed"):
-            parts = update.get("content")
-            content = [mapping(part, "content") for part in parts] if isinstance(parts, list) else []
+            content = [mapping(part, "content") for part in objects(update, "content")]
             yield ToolResult(
                 time, name(update, "toolCallId"), text_of(content), failed=update.get("status") == "failed"
             )

@@ -95,9 +95,9 @@ def _read(path: str) -> Iterator[TableRow | Problem]:
             for message in database.records("messages", _MESSAGE, order, session_id):
                 yield TableRow("messages", message, root)
             parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session_id))
-            yield from (TableRow("part", part, root) for part in parts if text(part["task"]) in _IN_THE_SUM)
+            yield from (TableRow("part", part, root) for part in parts if text(part, "task") in _IN_THE_SUM)
             yield TableRow("end", session.values, root)
-            yield from (TableRow("part", part, root) for part in parts if text(part["task"]) not in _IN_THE_SUM)
+            yield from (TableRow("part", part, root) for part in parts if text(part, "task") not in _IN_THE_SUM)
         yield from database.problems()
 
 
@@ -107,11 +107,11 @@ def _sessions(database: Database) -> list[TableRow]:
 
 def _parent(session: Json) -> str:
     """The session that a sub-agent works for; "" for others, which may go on another one."""
-    return name(session["parent_session_id"]) if _is_subagent(session) else ""
+    return name(session, "parent_session_id") if _is_subagent(session) else ""
 
 
 def _is_subagent(session: Json) -> bool:
-    config = mapping(read_json(text(session["model_config"])))
+    config = mapping(read_json(text(session, "model_config")))
     return session["source"] == "subagent" or "_delegate_from" in config
 
 
@@ -123,33 +123,33 @@ def steps(row: TableRow, state: State) -> Steps:
     elif row.table == "messages":
         yield from _message(values, state)
     elif row.table == "part":
-        time = read_time(values["last_seen"]) or state.ended
+        time = read_time(values, "last_seen") or state.ended
         yield _totals(values, time, scope=f"{values['model']}/{values['billing_provider']}/{values['task']}")
     else:
         yield _totals(values, state.ended, scope="")
 
 
 def _session(values: Json, root: str, state: State) -> Session:
-    session_id, state.began = str(values["id"]), read_time(values["started_at"])
-    state.ended = read_time(values["ended_at"]) or read_time(values["last_activity_at"]) or state.began
+    session_id, state.began = str(values["id"]), read_time(values, "started_at")
+    state.ended = read_time(values, "ended_at") or read_time(values, "last_activity_at") or state.began
     is_subagent = root != session_id
-    state.parent = "" if is_subagent else name(values["parent_session_id"])
+    state.parent = "" if is_subagent else name(values, "parent_session_id")
     return Session(
         id=root,
         thread=session_id if is_subagent else "",
         agent=SUB_AGENT if is_subagent or values["source"] == "subagent" else "main",
         parent=state.parent,
-        project="" if is_subagent else folder(values["cwd"]),
-        branch="" if is_subagent else name(values["git_branch"]),
-        provider=name(values["billing_provider"]),
-        model=name(values["model"]),
-        title="" if is_subagent else text(values["title"]),
+        project="" if is_subagent else folder(values, "cwd"),
+        branch="" if is_subagent else name(values, "git_branch"),
+        provider=name(values, "billing_provider"),
+        model=name(values, "model"),
+        title="" if is_subagent else text(values, "title"),
         time=state.began,
     )
 
 
 def _message(values: Json, state: State) -> Steps:
-    time, role = read_time(values["timestamp"]), values["role"]
+    time, role = read_time(values, "timestamp"), values["role"]
     if values["active"] == 0 and not values["compacted"]:
         return  # taken back
     content = _content(values["content"])
@@ -159,7 +159,7 @@ def _message(values: Json, state: State) -> Steps:
     elif role == "tool":
         result = mapping(read_json(content) if isinstance(content, str) else None)
         failed = bool(result.get("error")) or result.get("exit_code") not in (0, None)
-        yield ToolResult(time, name(values["tool_call_id"]), content, failed=failed, tool=name(values["tool_name"]))
+        yield ToolResult(time, name(values, "tool_call_id"), content, failed=failed, tool=name(values, "tool_name"))
     elif role == "assistant":
         yield from _answer(values, time, content)
     else:
@@ -168,9 +168,9 @@ def _message(values: Json, state: State) -> Steps:
 
 
 def _answer(values: Json, time: int | None, content: Content) -> Steps:
-    finish = text(values["finish_reason"])
-    yield Response(time=time, text=content, reasoning=text(values["reasoning"]), finish=finish)
-    for call in objects(read_json(text(values["tool_calls"]))):
+    finish = text(values, "finish_reason")
+    yield Response(time=time, text=content, reasoning=text(values, "reasoning"), finish=finish)
+    for call in objects(read_json(text(values, "tool_calls"))):
         function = mapping(call, "function")
         yield ToolCall(time, name(call, "id"), name(function, "name") or UNKNOWN, function.get("arguments"))
     if finish == "stop":
@@ -193,8 +193,8 @@ def _totals(values: Json, time: int | None, *, scope: str) -> Totals:
     return Totals(
         time=time,
         tokens=tokens(values, **_CLASSES, where=f"{scope or 'session'}: "),
-        provider=name(values["billing_provider"]),
-        model=name(values["model"]),
+        provider=name(values, "billing_provider"),
+        model=name(values, "model"),
         cost_nano=cost_nano or None,
         requests=calls if type(calls) is int and 0 <= calls < 1 << 31 else 1,
         scope=scope,

@@ -270,7 +270,7 @@ def _parts(database: Database, message: Any) -> Iterator[Json]:
     for type_, text, payload in database.select("parts", columns, "WHERE message_hash = ? ORDER BY position", message):
         data = mapping(read_json(payload))
         words = _word(text or data.get("text"))
-        for piece in objects(data.get("text_ref")):
+        for piece in objects(data, "text_ref"):
             rows = database.select("fragments", ("content",), "WHERE id = ?", _word(piece.get("fragment")))
             words += _word(next((content for (content,) in rows), piece.get("literal")))
         yield {**data, "type": type_, "text": words}

@@ -90,7 +90,7 @@ class State(Struct):
 def steps(row: Row, state: State) -> Steps:
     """What a message means."""
     yield _session(row, state)
-    created = read_time(mapping(row.data.time).get("created"))
+    created = read_time(row.data.time, "created")
     if row.role == "assistant" and not row.copied_from:
         yield from _answer(row, created)
     elif row.role in {"user", "assistant"}:
@@ -150,7 +150,7 @@ def _text(part: Part) -> str:
 
 def _answer(row: Row, created: int | None) -> Steps:
     data = row.data
-    completed = read_time(mapping(data.time).get("completed"))
+    completed = read_time(data.time, "completed")
     model = mapping(data.model)
     provider = name(data.providerID) or name(model, "providerID") or UNKNOWN
     model_name = name(data.modelID) or name(model, "id") or name(model, "modelID") or UNKNOWN

@@ -322,7 +322,7 @@ def _results(facts: Json, content: Any, time: int | None, state: State) -> Steps
 
 def _family(row: Row, numbers: Sequence[int], state: State) -> str:
     """What a response in a transcript and the same one in the telemetry have in common."""
-    return f"{name(mapping(row.origin).get('sessionId')) or state.session}:{_fingerprint(numbers)}"
+    return f"{name(row.origin, 'sessionId') or state.session}:{_fingerprint(numbers)}"
 
 
 def _fingerprint(numbers: Sequence[int]) -> str:

@@ -21,8 +21,13 @@ Json = Mapping[str, Any]
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
 
 
-def read_time(value: Any) -> int | None:
-    """Return nanoseconds for RFC 3339 text, or for a number since 1970 in the unit of its size; None for others."""
+def read_time(value: Any, *fields: str) -> int | None:
+    """Return nanoseconds for RFC 3339 text, or for a number since 1970 in the unit of its size; None for others.
+
+    The value may be inside an object, under these fields.
+    """
+    if fields:
+        value = _inside(value, fields)
     if type(value) is str:
         return parse_time(value)
     time_ns = epoch_ns(value)
@@ -64,8 +69,10 @@ def mapping(value: Any, *fields: str) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def objects(value: Any) -> list[Json]:
-    """Return the objects of a list; none for anything else."""
+def objects(value: Any, *fields: str) -> list[Json]:
+    """Return the objects of a list, or of the one inside an object under these fields; none for anything else."""
+    if fields:
+        value = _inside(value, fields)
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
