@@ -106,7 +106,7 @@ def steps(row: Row, state: State) -> Steps:
     if row.is_document:
         yield _session(row.message, state)
         return
-    message, time = row.message, read_time(row.message.get("ts"))
+    message, time = row.message, read_time(row.message, "ts")
     state.last_ns = time or state.last_ns
     if message.get("role") == "assistant":
         yield from _answer(message, time, state)
@@ -172,9 +172,9 @@ def _result(time: int | None, part: Json) -> ToolResult:
 
 
 def _finish(state: State) -> Steps:
-    status = _STATUS.get(text(state.facts.get("status")))
+    status = _STATUS.get(text(state.facts, "status"))
     if status:
-        yield Status(read_time(state.facts.get("ended_at")) or state.last_ns, status)
+        yield Status(read_time(state.facts, "ended_at") or state.last_ns, status)
 
 
 def _subagent_logs(path: str) -> list[str]:

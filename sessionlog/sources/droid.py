@@ -95,8 +95,8 @@ def steps(row: Row, state: State) -> Steps:
         state.copied_until = name(row.forked_at)
         yield Session(
             time=time, project=folder(row.cwd), parent=name(row.parent), title=text(row.title),
-            model=name(state.settings.get("model")).removeprefix("custom:"),
-            provider=name(state.settings.get("providerLock")),
+            model=name(state.settings, "model").removeprefix("custom:"),
+            provider=name(state.settings, "providerLock"),
         )  # fmt: skip
     elif row.type == "message" and row.message is not None:
         is_copied = bool(state.copied_until)

@@ -78,6 +78,7 @@ from sessionlog.sources.steps import Role
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
 _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}
 _NOT_WALKED = frozenset({"part", "snapshot", "log", "bin", "repos", "tool-output", "node_modules", ".git"})
+_ABORTED = {"MessageAbortedError", "aborted"}
 _OTHERS = ("kilo", "mimocode")
 
 
@@ -157,8 +158,7 @@ def _answer(row: Row, created: int | None) -> Steps:
     counts = _tokens(row)
     key = fingerprint(created or row.id, completed, model_name, provider, counts.usage)
     error = _reason(data.error) if data.error else ""
-    fault = mapping(data.error)
-    is_aborted = "MessageAbortedError" in (fault.get("name"), fault.get("type")) or fault.get("type") == "aborted"
+    is_aborted = bool(_ABORTED & {text(data.error, "name"), text(data.error, "type")})
     words = _words(row.parts)
     yield Request(created)
     yield Text(None, words, _words(row.parts, is_reasoning=True))
@@ -200,7 +200,6 @@ def _cost(row: Row) -> tuple[int | None, tuple[str, ...]]:
 
 def _reason(fault: Any) -> str:
     """The words of an error: v1 has them in `data`, v2 beside the type."""
-    fault = mapping(fault)
     words = text(fault, "data", "message") or text(fault, "message")
     return words or text(fault, "name") or text(fault, "type") or "failed"
 

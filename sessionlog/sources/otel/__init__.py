@@ -184,7 +184,7 @@ class Call(Span, kw_only=True):
         """The program that made it."""
         if self.kind == "log":
             return "codex" if self.name.startswith("codex.") else "claude-code"
-        service = name(self.resource.get("service.name"))
+        service = name(self.resource, "service.name")
         return "" if service.startswith("unknown_service") else service
 
     @property
@@ -426,8 +426,8 @@ def steps(row: Call, state: State) -> Steps:
         id=row.session,
         time=row.start,
         harness=row.harness,
-        version=row.first("app.version") or name(row.resource.get("service.version")),
-        project=folder(fields, _FOLDER) or folder(row.resource.get(_FOLDER)),
+        version=row.first("app.version") or name(row.resource, "service.version"),
+        project=folder(fields, _FOLDER) or folder(row.resource, _FOLDER),
         provider=_PROVIDERS.get(row.harness, "") if is_first else "",
         title=first_words(next((message.parts for message in row.sent if message.role == "user"), "")),
     )

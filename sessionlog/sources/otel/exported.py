@@ -79,7 +79,7 @@ class Span(Struct, kw_only=True):
 
     def first(self, *names: str) -> str:
         """Return the first of these attributes that is a name."""
-        return next(filter(None, (name(self.attributes.get(one)) for one in names)), "")
+        return next(filter(None, (name(self.attributes, one) for one in names)), "")
 
 
 def read_spans(path: str) -> Iterator[Span | Problem]:
