@@ -93,10 +93,10 @@ def _read(path: str) -> Iterator[TableRow | Problem]:
         for session in _sessions(database):
             yield session
             order = "WHERE session_id = ? ORDER BY created_at, rowid"
-            for message in database.records("messages", _MESSAGE, order, str(session.values["id"])):
-                yield TableRow("messages", message, session.root)
-            if session.root == str(session.values["id"]):
-                yield TableRow("cost", session.values, session.root)
+            for message in database.records("messages", _MESSAGE, order, session.session):
+                yield session.row("messages", message)
+            if not session.thread:
+                yield session.row("cost", session.values)
         yield from database.problems()
 
 
@@ -113,11 +113,9 @@ def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
     if row.table == "sessions":
-        session = str(values["id"])
-        is_subagent = row.root != session
         yield Session(
-            id=row.root, thread=session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
-            project=state.project, title="" if is_subagent else text(values, "title"),
+            id=row.root, thread=row.thread, agent=SUB_AGENT if row.thread else "",
+            project=state.project, title="" if row.thread else text(values, "title"),
             time=read_time(values, "created_at"),
         )  # fmt: skip
     elif row.table == "messages":

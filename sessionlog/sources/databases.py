@@ -145,11 +145,28 @@ def root_of(session_id: str, parents: Mapping[str, str]) -> str:
 
 
 class TableRow(Struct):
-    """A row of a table, by the names of its columns, and the session at the top of the one that it belongs to."""
+    """A row of a table, by the names of its columns, and its session.
+
+    Attributes:
+        table: The table, or what else the source calls the row.
+        values: Its columns.
+        session: The session that it is, or belongs to.
+        root: The session at the top of that one.
+    """
 
     table: str
     values: dict[str, Any]
+    session: str
     root: str
+
+    @property
+    def thread(self) -> str:
+        """The thread of a sub-agent's session within its root; "" for a root."""
+        return "" if self.session == self.root else self.session
+
+    def row(self, table: str, values: dict[str, Any]) -> TableRow:
+        """Return a row of the same session."""
+        return TableRow(table, values, self.session, self.root)
 
 
 def read_sessions(
@@ -161,7 +178,7 @@ def read_sessions(
     """Return the rows of the table `sessions`; `parent_of` returns whose sub-agent's session one is, "" for others."""
     sessions = {str(session["id"]): session for session in database.records("sessions", columns, order)}
     parents = {session_id: parent_of(session) for session_id, session in sessions.items()}
-    return [TableRow("sessions", session, root_of(session_id, parents)) for session_id, session in sessions.items()]
+    return [TableRow("sessions", session, id_, root_of(id_, parents)) for id_, session in sessions.items()]
 
 
 def name_roots(path: str, sessions_of: Callable[[Database], list[TableRow]]) -> list[str]:

@@ -73,9 +73,8 @@ _CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_s
 
 
 class State(Struct):
-    """The session whose rows came last, and when it began."""
+    """When the session began whose rows came last."""
 
-    session: str = ""
     began: int | None = None
 
 
@@ -87,7 +86,7 @@ def _read(path: str) -> Iterator[TableRow | Problem]:
             messages = _rows(database, "messages", _MESSAGE, session)
             calls = _rows(database, "usage_ledger", _CALL, session)
             yield from _in_order(messages, calls)
-            yield TableRow("totals", session.values, session.root)
+            yield session.row("totals", session.values)
         yield from database.problems()
 
 
@@ -97,8 +96,8 @@ def _sessions(database: Database) -> list[TableRow]:
 
 def _rows(database: Database, table: str, names: tuple[str, ...], session: TableRow) -> Iterator[TableRow]:
     order = "WHERE session_id = ? ORDER BY created_timestamp, id"
-    for values in database.records(table, names, order, str(session.values["id"])):
-        yield TableRow(table, values, session.root)
+    for values in database.records(table, names, order, session.session):
+        yield session.row(table, values)
 
 
 def _in_order(messages: Iterable[TableRow], calls: Iterable[TableRow]) -> Iterator[TableRow]:
@@ -121,21 +120,21 @@ def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
     if row.table == "sessions":
-        state.session, state.began = str(values["id"]), _time(values["created_at"])
+        state.began = _time(values["created_at"])
         yield _session(row, state)
     elif row.table == "messages":
         yield from _message(values, state)
     elif row.table == "totals":
         yield from _totals(values)
     elif values["cost_source"] != "carried_forward":
-        yield from _call(values, state.session)
+        yield from _call(values, row.session)
 
 
 def _session(row: TableRow, state: State) -> Session:
-    session, is_subagent = row.values, row.root != state.session
+    session, is_subagent = row.values, bool(row.thread)
     return Session(
         id=row.root,
-        thread=state.session if is_subagent else "",
+        thread=row.thread,
         agent=SUB_AGENT if is_subagent or session["session_type"] == "sub_agent" else "main",
         project="" if is_subagent else folder(session, "working_dir"),
         provider=name(session, "provider_name"),

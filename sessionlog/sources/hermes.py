@@ -89,15 +89,14 @@ def _read(path: str) -> Iterator[TableRow | Problem]:
     """Yield the sessions of a profile, each with its messages and sums."""
     with Database(path) as database:
         for session in _sessions(database):
-            session_id, root = str(session.values["id"]), session.root
             yield session
             order = "WHERE session_id = ? ORDER BY timestamp, id"
-            for message in database.records("messages", _MESSAGE, order, session_id):
-                yield TableRow("messages", message, root)
-            parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session_id))
-            yield from (TableRow("part", part, root) for part in parts if text(part, "task") in _IN_THE_SUM)
-            yield TableRow("end", session.values, root)
-            yield from (TableRow("part", part, root) for part in parts if text(part, "task") not in _IN_THE_SUM)
+            for message in database.records("messages", _MESSAGE, order, session.session):
+                yield session.row("messages", message)
+            parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session.session))
+            yield from (session.row("part", part) for part in parts if text(part, "task") in _IN_THE_SUM)
+            yield session.row("end", session.values)
+            yield from (session.row("part", part) for part in parts if text(part, "task") not in _IN_THE_SUM)
         yield from database.problems()
 
 
@@ -119,7 +118,7 @@ def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
     if row.table == "sessions":
-        yield _session(values, row.root, state)
+        yield _session(row, state)
     elif row.table == "messages":
         yield from _message(values, state)
     elif row.table == "part":
@@ -129,14 +128,14 @@ def steps(row: TableRow, state: State) -> Steps:
         yield _totals(values, state.ended, scope="")
 
 
-def _session(values: Json, root: str, state: State) -> Session:
-    session_id, state.began = str(values["id"]), read_time(values, "started_at")
+def _session(row: TableRow, state: State) -> Session:
+    values, is_subagent = row.values, bool(row.thread)
+    state.began = read_time(values, "started_at")
     state.ended = read_time(values, "ended_at") or read_time(values, "last_activity_at") or state.began
-    is_subagent = root != session_id
     state.parent = "" if is_subagent else name(values, "parent_session_id")
     return Session(
-        id=root,
-        thread=session_id if is_subagent else "",
+        id=row.root,
+        thread=row.thread,
         agent=SUB_AGENT if is_subagent or values["source"] == "subagent" else "main",
         parent=state.parent,
         project="" if is_subagent else folder(values, "cwd"),

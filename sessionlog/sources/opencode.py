@@ -107,14 +107,13 @@ def _session(row: Row, state: State) -> Session:
     is_subagent = own.id != row.root
     is_new = own.id not in state.begun
     state.begun.add(own.id)
-    path = mapping(data.path)
     return Session(
         id=row.root,
         thread=own.id if is_subagent and not row.is_subagent_log else "",
         agent=(name(data.agent) or name(data.mode) or SUB_AGENT) if is_subagent else "",
         is_subagent_log=row.is_subagent_log,
         parent=row.copied_from,
-        project=folder(own.directory) or folder(path, "cwd") or folder(path, "root"),
+        project=folder(own.directory) or folder(data.path, "cwd") or folder(data.path, "root"),
         version=own.version,
         time=read_time(own.created) if is_new else None,
     )
