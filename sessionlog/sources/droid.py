@@ -60,7 +60,7 @@ class Message(Struct, rename="camel"):
     model_id: Any = None
 
 
-class Row(Struct, rename={"forked_at": "forkedAtMessageId"}):
+class Row(Struct, rename="camel"):
     """A line of the conversation."""
 
     type: Any = None
@@ -69,7 +69,7 @@ class Row(Struct, rename={"forked_at": "forkedAtMessageId"}):
     title: Any = None
     cwd: Any = None
     parent: Any = None
-    forked_at: Any = None
+    forked_at_message_id: Any = None
     message: Message | None = None
     reason: Any = None
 
@@ -92,7 +92,7 @@ def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     time = read_time(row.timestamp)
     if row.type == "session_start":
-        state.copied_until = name(row.forked_at)
+        state.copied_until = name(row.forked_at_message_id)
         yield Session(
             time=time, project=folder(row.cwd), parent=name(row.parent), title=text(row.title),
             model=name(state.settings, "model").removeprefix("custom:"),

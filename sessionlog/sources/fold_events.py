@@ -102,16 +102,14 @@ class EventFold:
         self.place, self._only = "", only
         wanted = only or own_id
         self._scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
-        self._records: dict[str, Record] = {}
-        for session in sessions:
-            for record in session.records if only in {None, session.session_id} else ():
-                known = self._records.get(record.key)
-                if known is None or _weight(record) > _weight(known):
-                    self._records[record.key] = record
-        originals = {record.family for record in self._records.values() if record.copy_rank == CopyRank.ORIGINAL}
-        for record in list(self._records.values()):
-            if record.family in originals and record.family and record.copy_rank != CopyRank.ORIGINAL:
-                del self._records[record.key]  # it counts as the original does, under another key
+        chosen = (one for one in sessions if only in {None, one.session_id})
+        records = sorted((record for one in chosen for record in one.records), key=_weight, reverse=True)
+        originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
+        self._records = {  # a copy under another key than its original's counts as that does
+            record.key: record
+            for record in reversed(records)
+            if record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in originals
+        }
         self._current, self._thread, self._inherited = own_id, "", False
         self._context = Session()
         self._agents: dict[str, str] = {}

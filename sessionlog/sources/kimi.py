@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from glob import escape, glob
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sessionlog.sources.kit import (
     MAIN,
@@ -76,22 +76,14 @@ _CODE_ROWS = frozenset(
 )
 
 
-class Row(
-    Struct,
-    rename={
-        "model_alias": "modelAlias",
-        "profile": "profileName",
-        "step_id": "stepId",
-        "error_message": "errorMessage",
-    },
-):
+class Row(Struct, rename="camel"):
     """A line of either dialect: Kimi CLI has `message`, Kimi Code `type`."""
 
     timestamp: Any = None
     message: Any = None
     type: Any = None
     time: Any = None
-    created_at: Any = None
+    created_at: Any = field(default=None, name="created_at")
     input: Any = None
     event: Any = None
     usage: Any = None
@@ -99,7 +91,7 @@ class Row(
     model_alias: Any = None
     provider: Any = None
     summary: Any = None
-    profile: Any = None
+    profile_name: Any = None
     step_id: Any = None
     reason: Any = None
     error: Any = None
@@ -228,8 +220,8 @@ def _code(kind: str, row: Row, time: int | None, state: State) -> Steps:
             yield _response(time, counts, "", name(row.model), state)
         case "context.apply_compaction":
             yield Compaction(time, text(row.summary))
-        case "config.update" if name(row.profile) and state.agent:
-            yield Session(agent=name(row.profile), time=time)
+        case "config.update" if name(row.profile_name) and state.agent:
+            yield Session(agent=name(row.profile_name), time=time)
         case "context.append_loop_event":
             yield from _loop(time, mapping(row.event), state)
         case _:

@@ -318,16 +318,12 @@ def whole_log(
 
 
 def either(is_first: Callable[[str], bool], first: LogFormat[Any], other: LogFormat[Any]) -> LogFormat[Any]:
-    """Describe logs of two formats; a function of the path chooses between them."""
-
-    def of_session(session_id: str) -> LogFormat[Any]:
-        one, two = (log.of_session(session_id) if log.of_session else log for log in (first, other))
-        return either(is_first, one, two)
-
+    """Describe logs of two formats; a function of the path chooses between them. Only the first holds many sessions."""
+    of_session = first.of_session
     return LogFormat(
         lambda path, resume: (first if is_first(path) else other).open(path, resume),
-        first.can_resume or other.can_resume,
-        of_session if first.of_session or other.of_session else None,
+        other.can_resume,
+        of_session and (lambda session_id: either(is_first, of_session(session_id), other)),
     )
 
 

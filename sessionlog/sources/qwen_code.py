@@ -108,40 +108,27 @@ _HEADER_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _SUB_AGENT_PROMPT = re.compile(r"#([^#]+)-[^#-]+#\d+\Z")
 
 
-class Row(
-    Struct,
-    rename={
-        "session": "sessionId",
-        "branch": "gitBranch",
-        "counts": "usageMetadata",
-        "result": "toolCallResult",
-        "payload": "systemPayload",
-        "origin": "forkedFrom",
-        "is_side": "isSidechain",
-        "agent_id": "agentId",
-        "agent": "agentName",
-    },
-):
+class Row(Struct, rename="camel"):
     """A line."""
 
     uuid: Any = None
-    session: Any = None
+    session_id: Any = None
     timestamp: Any = None
     type: Any = None
     subtype: Any = None
     cwd: Any = None
     version: Any = None
-    branch: Any = None
+    git_branch: Any = None
     model: Any = None
     provider: Any = None
     message: Any = None
-    counts: Any = None
-    result: Any = None
-    payload: Any = None
-    origin: Any = None
-    is_side: Any = None
+    usage_metadata: Any = None
+    tool_call_result: Any = None
+    system_payload: Any = None
+    forked_from: Any = None
+    is_sidechain: Any = None
     agent_id: Any = None
-    agent: Any = None
+    agent_name: Any = None
 
 
 class State(Struct):
@@ -174,7 +161,7 @@ def _begin(path: str) -> State:
 
 def steps(row: Row, state: State) -> Steps:
     """What a line means."""
-    time, payload = read_time(row.timestamp), mapping(row.payload)
+    time, payload = read_time(row.timestamp), mapping(row.system_payload)
     yield from _facts(row, payload, state)
     yield At(time)
     content = mapping(row.message).get("parts")
@@ -190,7 +177,7 @@ def steps(row: Row, state: State) -> Steps:
     elif row.type == "assistant":
         yield from _answer(row, content, time, state)
     elif row.type == "tool_result":
-        yield from _results(mapping(row.result), content, time, state)
+        yield from _results(mapping(row.tool_call_result), content, time, state)
     elif row.subtype == "turn_result" and text(payload, "state") in _STATES:
         yield Status(time, _STATES[payload["state"]], text(payload, "error", "message"))
     elif row.subtype == "chat_compression":
@@ -201,17 +188,17 @@ def steps(row: Row, state: State) -> Steps:
 
 def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
     """Whose row it is, where that is not what it was."""
-    is_side = row.is_side is True
+    is_side = row.is_sidechain is True
     state.auth = name(payload, "authType") or state.auth
-    state.session = (state.facts.id if state.facts else name(row.session)) or state.session
+    state.session = (state.facts.id if state.facts else name(row.session_id)) or state.session
     facts = Session(
         id=state.session,
         is_subagent_log=is_side or None,
-        agent=name(row.agent) or state.kind if is_side or row.agent_id is not None else MAIN,
-        parent=name(row.origin, "sessionId") or name(payload, "parentSessionId"),
-        inherited=isinstance(row.origin, dict),
+        agent=name(row.agent_name) or state.kind if is_side or row.agent_id is not None else MAIN,
+        parent=name(row.forked_from, "sessionId") or name(payload, "parentSessionId"),
+        inherited=isinstance(row.forked_from, dict),
         project=folder(row.cwd),
-        branch=name(row.branch),
+        branch=name(row.git_branch),
         version=name(row.version),
         provider="qwen",
         model="" if state.facts else state.model,
@@ -283,7 +270,7 @@ def _response(row: Row, time: int | None, state: State) -> Response:
     return Response(
         time=time,
         key=name(row.uuid),
-        rank=int(CopyRank.SIDECHAIN if isinstance(row.origin, dict) else CopyRank.ORIGINAL),
+        rank=int(CopyRank.SIDECHAIN if isinstance(row.forked_from, dict) else CopyRank.ORIGINAL),
         provider=name(row.provider) or _PROVIDERS.get(state.auth, "qwen"),
         model=name(row.model),
     )
@@ -291,12 +278,12 @@ def _response(row: Row, time: int | None, state: State) -> Response:
 
 def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
     calls, is_side = list(calls_of(content)), bool(state.facts and state.facts.agent != MAIN)
-    is_counted = isinstance(row.counts, dict)
+    is_counted = isinstance(row.usage_metadata, dict)
     if is_counted or not is_side or text_of(content):
         response = _response(row, time, state)
         response.text, response.reasoning = text_of(content), reasoning_of(content)
         if is_counted:
-            numbers, issues = read_counts(_COUNTS, [*map(row.counts.get, _COUNTS)])
+            numbers, issues = read_counts(_COUNTS, [*map(row.usage_metadata.get, _COUNTS)])
             response.tokens, response.quality = _tokens(numbers, issues)
             response.latency_ms = state.latencies.pop(_fingerprint(numbers), None)
             response.family = _family(row, numbers, state) if is_side else ""
@@ -322,7 +309,7 @@ def _results(facts: Json, content: Any, time: int | None, state: State) -> Steps
 
 def _family(row: Row, numbers: Sequence[int], state: State) -> str:
     """What a response in a transcript and the same one in the telemetry have in common."""
-    return f"{name(row.origin, 'sessionId') or state.session}:{_fingerprint(numbers)}"
+    return f"{name(row.forked_from, 'sessionId') or state.session}:{_fingerprint(numbers)}"
 
 
 def _fingerprint(numbers: Sequence[int]) -> str:
