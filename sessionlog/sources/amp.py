@@ -113,9 +113,8 @@ def _session(thread: Json, time: int | None) -> Session:
 
 def _given(message: Json, time: int | None) -> Steps:
     """A user's message: a prompt, results of tools, or both."""
-    for part in parts_of(message.get("content")):
-        if part.get("type") == "tool_result":
-            yield _result(time, part)
+    for part in parts_of(message.get("content"), "tool_result"):
+        yield _result(time, part)
     words = text_of(message.get("content"))
     if words:
         yield Prompt(time, words)

@@ -111,16 +111,12 @@ def steps(row: Row, state: State) -> Steps:
     if message.get("role") == "assistant":
         yield from _answer(message, time, state)
         return
-    words = []
-    for part in parts_of(message.get("content")):
-        if part.get("type") == "tool_result":
-            yield _result(time, part)
-        elif text(part, "text"):
-            words.append(text(part, "text"))
+    for part in parts_of(message.get("content"), "tool_result"):
+        yield _result(time, part)
+    words = text_of(message.get("content"))
     if words:
-        given = "\n".join(words)
-        wrapped = _WRAPPED.match(given)
-        yield Prompt(time, wrapped[1] if wrapped else given, role="user" if wrapped else "system")
+        wrapped = _WRAPPED.match(words)
+        yield Prompt(time, wrapped[1] if wrapped else words, role="user" if wrapped else "system")
     yield At(time)
 
 

@@ -45,6 +45,7 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     objects,
+    parts_of,
     read_json,
     read_object,
     read_time,
@@ -132,22 +133,20 @@ def _message(values: Json, state: State) -> Steps:
     parts = [{**mapping(part, "data"), "type": part.get("type")} for part in stored]
     words = text_of([part for part in parts if part.get("hidden") is not True])
     if role == "tool":
-        for part in parts:
-            if part["type"] == "tool_result":
-                failed = part.get("is_error") is True
-                yield ToolResult(time, name(part, "tool_call_id"), text(part, "content"), failed=failed)
+        for part in parts_of(parts, "tool_result"):
+            failed = part.get("is_error") is True
+            yield ToolResult(time, name(part, "tool_call_id"), text(part, "content"), failed=failed)
     elif role != "assistant" or values["is_summary_message"]:
         if words:
             yield Prompt(time, words, "user" if role == "user" else "system")
     else:
         state.model = name(values, "model") or state.model
         state.provider = name(values, "provider") or state.provider
-        end: Json = next((part for part in parts if part["type"] == "finish"), {})
+        end = next(parts_of(parts, "finish"), {})
         ended, finish = read_time(values, "finished_at") or time, text(end, "reason")
         yield Response(time=ended, text=words, reasoning=parts, model=state.model, finish=finish)
-        for part in parts:
-            if part["type"] == "tool_call":
-                yield ToolCall(ended, name(part, "id"), name(part, "name") or UNKNOWN, text(part, "input"))
+        for part in parts_of(parts, "tool_call"):
+            yield ToolCall(ended, name(part, "id"), name(part, "name") or UNKNOWN, text(part, "input"))
         if finish in _STATUS:
             yield Status(ended, _STATUS[finish], text(end, "details") or text(end, "message"))
 

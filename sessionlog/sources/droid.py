@@ -126,7 +126,6 @@ def _is_typed(words: str) -> bool:
 
 
 def _message(time: int | None, message: Message) -> Steps:
-    parts = list(parts_of(message.content))
     words = text_of(message.content)
     if words.startswith(_REFUSED):
         yield Response(time=time, failed=True, error=words.removeprefix(_REFUSED).strip())
@@ -140,10 +139,9 @@ def _message(time: int | None, message: Message) -> Steps:
         )
         yield from tool_uses(time, message.content)
         return
-    for part in parts:
-        if part.get("type") == "tool_result":
-            output = part.get("content")
-            yield ToolResult(time, name(part, "tool_use_id"), output, failed=part.get("is_error") is True)
+    for part in parts_of(message.content, "tool_result"):
+        failed = part.get("is_error") is True
+        yield ToolResult(time, name(part, "tool_use_id"), part.get("content"), failed=failed)
     if words:
         yield Prompt(time, words, "user" if _is_typed(words) else "system")
     yield At(time)

@@ -51,6 +51,7 @@ from sessionlog.sources.kit import (
     mapping,
     name,
     objects,
+    parts_of,
     read_json,
     read_time,
     source,
@@ -150,18 +151,17 @@ def _message(values: Json, state: State) -> Steps:
     is_copied = time is not None and state.began is not None and time < state.began
     if role == "assistant" and not is_copied:
         yield Text(time, parts, parts)
-        for part in parts:
-            if part.get("type") in ("toolRequest", "frontendToolRequest"):
-                call = mapping(part, "toolCall", "value")
-                server, _, tool = name(call, "name").rpartition("__")
-                yield ToolCall(time, name(part, "id"), tool or UNKNOWN, call.get("arguments"), server)
+        for part in parts_of(parts, "toolRequest", "frontendToolRequest"):
+            call = mapping(part, "toolCall", "value")
+            server, _, tool = name(call, "name").rpartition("__")
+            yield ToolCall(time, name(part, "id"), tool or UNKNOWN, call.get("arguments"), server)
         return
     if text_of(parts):
         is_typed = _json(values["metadata_json"]).get("userVisible") is not False
         speaker: Role = "assistant" if role == "assistant" else "user"
         yield Prompt(time, parts, speaker if is_typed else "system", is_copied)
     if not is_copied:
-        yield from (_result(time, part) for part in parts if part.get("type") == "toolResponse")
+        yield from (_result(time, part) for part in parts_of(parts, "toolResponse"))
 
 
 def _json(value: Any) -> Json:

@@ -151,13 +151,13 @@ def _prompt(state: State) -> Steps:
 
 def _inherited(time: int, kind: Any, update: Json) -> Steps:
     if kind == "agent_message_chunk":
-        yield Prompt(time, text_of([mapping(update, "content")]), "assistant", inherited=True)
+        yield Prompt(time, [mapping(update, "content")], "assistant", inherited=True)
 
 
 def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
     match kind:
         case "agent_message_chunk":
-            yield Text(time, text_of([mapping(update, "content")]), is_piece=True)
+            yield Text(time, [mapping(update, "content")], is_piece=True)
         case "agent_thought_chunk":
             yield Text(time, reasoning=text_of([mapping(update, "content")]), is_piece=True)
         case "tool_call":
