@@ -14,9 +14,9 @@ from sessionlog.reader.stream import MAX_LINE
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
+from sessionlog.sources.registry import NATIVE, all_sources
 
-OURS = frozenset({"native", "fizeau"})
+OURS = NATIVE
 """Sources whose logs are checked event by event, and can be repaired."""
 
 _MAX_KEPT = 1000

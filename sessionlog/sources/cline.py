@@ -92,13 +92,15 @@ def _read(path: str) -> Iterator[Row | Problem]:
 
 
 def _begin(path: str) -> State:
-    session = os.path.basename(folder_of(path))
-    return State(path, session, dict(read_object(_facts_file(path))))
+    return State(path, _session_of(path), dict(read_object(_facts_file(path))))
+
+
+def _session_of(path: str) -> str:
+    return os.path.basename(folder_of(path))
 
 
 def _facts_file(path: str) -> str:
-    directory = folder_of(path)
-    return os.path.join(directory, f"{os.path.basename(directory)}.json")
+    return os.path.join(folder_of(path), f"{_session_of(path)}.json")
 
 
 def steps(row: Row, state: State) -> Steps:
@@ -174,19 +176,17 @@ def _finish(state: State) -> Steps:
 
 
 def _subagent_logs(path: str) -> list[str]:
-    """The documents of a session's sub-agents; none for those of a sub-agent."""
-    directory, own = os.path.split(os.path.abspath(path))
-    is_main = own == f"{os.path.basename(directory)}.messages.json"
-    return sorted(glob(os.path.join(escape(directory), "agent_*.messages.json"))) if is_main else []
+    """The documents of a session's sub-agents."""
+    return sorted(glob(os.path.join(escape(folder_of(path)), "agent_*.messages.json")))
 
 
 def _recognises(path: str, head: bytes) -> bool:
     return path.endswith(".json") and b'"messages"' in head and b'"sessionId"' in head and b'"origin"' in head
 
 
-def _log_names(path: str) -> tuple[str, ...]:
-    session, own = _begin(path).session, os.path.basename(path).removesuffix(".messages.json")
-    return (session if own == session else f"{session}/{own}",)
+def _subagent_of(path: str) -> str:
+    own = os.path.basename(path).removesuffix(".messages.json")
+    return "" if own == _session_of(path) else own
 
 
 SOURCE = source(
@@ -200,8 +200,8 @@ SOURCE = source(
     state_type=State,
     finish=_finish,
     recognises=_recognises,
-    session_of=lambda path: _begin(path).session,
-    name_sessions=_log_names,
+    session_of=_session_of,
+    subagent_of=_subagent_of,
     sidecars=lambda path: (_facts_file(path),),
     subagent_logs=_subagent_logs,
 )

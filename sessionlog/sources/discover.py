@@ -16,15 +16,13 @@ from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
-from sessionlog.sources.registry import all_sources, load_source
+from sessionlog.sources.registry import NATIVE, all_sources, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OURS = re.compile(
     rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE | re.IGNORECASE
 )
-_NATIVE = ("native", "fizeau")
-
 _Key = str | tuple[int, int]
 
 
@@ -58,7 +56,7 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
                 yield from _once(found, [path], seen)
             continue
         for source in sources:
-            if source.id not in _NATIVE:
+            if source.id not in NATIVE:
                 for place in _within(path, source.locate(env)):
                     yield from _once(source, source.list_logs(place), seen)
         for item in walk_files([path], lambda name: _CANDIDATE.search(name) is not None):
@@ -90,7 +88,7 @@ def recognise(path: str) -> Log | Problem:
         return Log(source=native, path=path) if ours else _unknown(path)
     if ours and _OURS.search(head):
         return Log(source=native, path=path)
-    for source in (*(s for s in all_sources() if s.id not in _NATIVE), native):
+    for source in (*(s for s in all_sources() if s.id not in NATIVE), native):
         if _knows(source, path, head):
             return Log(source=source, path=path)
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
@@ -100,7 +98,7 @@ def recognise(path: str) -> Log | Problem:
 
 def recognise_folder(path: str) -> Log | None:
     """Return the log that a folder of small files is; None for any other folder."""
-    return next((Log(source=s, path=path) for s in all_sources() if s.id not in _NATIVE and _knows(s, path, b"")), None)
+    return next((Log(source=s, path=path) for s in all_sources() if s.id not in NATIVE and _knows(s, path, b"")), None)
 
 
 def _knows(source: Source, path: str, head: bytes) -> bool:

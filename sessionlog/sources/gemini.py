@@ -40,7 +40,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from glob import escape, glob
 from itertools import chain
 from typing import Any
@@ -96,7 +96,7 @@ from sessionlog.sources.protocol import Retention
 from sessionlog.sources.typed import TypedRows
 
 _ID = "gemini"
-_MAX_JSON = 1 << 30
+_MAX_JSON = 1 << 30  # a longer one is read as one that was torn
 _MAX_FAILED = 10_000  # of one run: each is a record
 _HEADER_ID = re.compile(rb'"(sessionId|session_id)"\s*:\s*"([^"\\]+)"')
 _MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
@@ -183,9 +183,7 @@ def _rows(path: str) -> Iterator[Row | Problem]:
 def _document(path: str) -> Iterator[Any]:
     """The object of a JSON file, and what is wrong with it."""
     with files.open_log(path) as file:
-        data = file.read(_MAX_JSON + 1).removeprefix(b"\xef\xbb\xbf")
-    if len(data) > _MAX_JSON:
-        raise LogNotReadable(f"{path}: over {_MAX_JSON} bytes in one JSON text")
+        data = file.read(_MAX_JSON).removeprefix(b"\xef\xbb\xbf")
     value = read_json(data)
     if value is None:
         value, detail = _mend(data)
@@ -407,10 +405,10 @@ def _logs_of_parent(path: str) -> list[str]:
 
 
 def _subagent_logs(path: str) -> list[str]:
-    """The logs of a session's sub-agents; none for those of a sub-agent."""
+    """The logs of a session's sub-agents."""
     session_id = _session_of(path)
     found = sorted(glob(os.path.join(escape(_chats(path)), "*", "*.jsonl*")))
-    return [log for log in found if _parent(log) == session_id and not _parent(path)]
+    return [log for log in found if _parent(log) == session_id]
 
 
 def _agent_kind(path: str, agent_id: str) -> str:
@@ -451,11 +449,6 @@ def _session_of(path: str) -> str:
     return known if is_chat else os.path.basename(path) if stem_of(path) == known else stem_of(path)
 
 
-def _log_names(path: str) -> Iterable[str]:
-    session_id = _session_of(path)
-    return (f"{session_id}/{stem_of(path)}" if _parent(path) else session_id,)
-
-
 SOURCE = source(
     id=_ID,
     title="Gemini CLI",
@@ -471,7 +464,7 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=_session_of,
-    name_sessions=_log_names,
+    subagent_of=lambda path: stem_of(path) if _parent(path) else "",
     harness="gemini-cli",
     has_totals=True,
     parser_version=2,

@@ -88,8 +88,8 @@ class State(Struct):
     session: str
     summary: dict[str, Any]
     forked_ns: int = 0
-    is_begun: bool = False
     is_subagent: bool = False
+    is_begun: bool = False
     prompt: str = ""
     prompt_ns: int | None = None
 
@@ -97,9 +97,8 @@ class State(Struct):
 def _begin(path: str) -> State:
     directory = folder_of(path)
     summary = dict(read_object(os.path.join(directory, "summary.json")))
-    state = State(os.path.basename(directory), summary, read_time(summary, "forked_at") or 0)
-    state.is_subagent = text(summary, "session_kind").startswith("subagent")
-    return state
+    is_subagent = text(summary, "session_kind").startswith("subagent")
+    return State(os.path.basename(directory), summary, read_time(summary, "forked_at") or 0, is_subagent)
 
 
 def steps(row: Row, state: State) -> Steps:
@@ -118,21 +117,21 @@ def steps(row: Row, state: State) -> Steps:
         return
     yield from _prompt(state)
     if time is not None and time < state.forked_ns:
-        yield from _inherited(time, kind, update)
+        if kind == "agent_message_chunk":
+            yield Prompt(time, [mapping(update, "content")], "assistant", inherited=True)
     else:
         yield from _update(time, kind, update, state)
 
 
 def _session(state: State) -> Session:
     summary = state.summary
-    info = mapping(summary, "info")
     parent = name(summary, "parent_session_id")
     return Session(
         id=parent if state.is_subagent and parent else "",
         is_subagent_log=state.is_subagent,
         agent=name(summary, "agent_name") or SUB_AGENT if state.is_subagent else "",
         parent="" if state.is_subagent else parent,
-        project=folder(summary, "source_workspace_dir") or folder(info, "cwd"),
+        project=folder(summary, "source_workspace_dir") or folder(summary, "info", "cwd"),
         branch=name(summary, "head_branch"),
         provider="xai",
         model=name(summary, "current_model_id"),
@@ -147,11 +146,6 @@ def _prompt(state: State) -> Steps:
     state.prompt, state.prompt_ns = "", None
     if words:
         yield Prompt(time, words, inherited=time is not None and time < state.forked_ns)
-
-
-def _inherited(time: int, kind: Any, update: Json) -> Steps:
-    if kind == "agent_message_chunk":
-        yield Prompt(time, [mapping(update, "content")], "assistant", inherited=True)
 
 
 def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from glob import escape, glob
 from typing import Any
 
@@ -382,10 +382,9 @@ def _model_name(alias: str) -> str:
 
 
 def _subagent_logs(path: str) -> list[str]:
-    """The logs of a session's sub-agents; none for those of a sub-agent."""
-    directory, agent = _location(path)
-    found = sorted(glob(os.path.join(escape(directory), "*agents", "*", "wire.jsonl"))) if not agent else ()
-    return [log for log in found if _location(log)[1]]
+    """The logs of a session's sub-agents."""
+    found = glob(os.path.join(escape(_location(path)[0]), "*agents", "*", "wire.jsonl"))
+    return sorted(log for log in found if _location(log)[1])
 
 
 def _is_row(row: Json) -> bool:
@@ -399,10 +398,6 @@ def _is_row(row: Json) -> bool:
 
 def _session_of(path: str) -> str:
     return os.path.basename(_location(path)[0]) or UNKNOWN
-
-
-def _log_names(path: str) -> Iterable[str]:
-    return ("/".join(filter(None, (_session_of(path), _location(path)[1]))),)
 
 
 SOURCE = source(
@@ -419,7 +414,7 @@ SOURCE = source(
     state_type=State,
     is_row=_is_row,
     session_of=_session_of,
-    name_sessions=_log_names,
+    subagent_of=lambda path: _location(path)[1],
     sidecars=_sidecars,
     subagent_logs=_subagent_logs,
 )

@@ -346,6 +346,7 @@ def source(
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
     not_logs: str = "",
     session_of: Callable[[str], str] = stem_of,
+    subagent_of: Callable[[str], str] = lambda _: "",
     name_sessions: Callable[[str], Iterable[str]] | None = None,
     is_apart: bool = False,
     harness: str = "",
@@ -379,7 +380,9 @@ def source(
         list_logs: A place → its logs; in place of `logs`.
         not_logs: A regular expression of what are no logs, searched in their paths below a place.
         session_of: path → the session that steps belong to before a `Session` step names one.
-        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`.
+        subagent_of: path → what a sub-agent's log is called within its session; "" for a session's own log.
+        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`, with
+            the name of `subagent_of` behind it.
         is_apart: A log holds many sessions, each read by itself.
         harness: The agent program's name in reports; "" = the id.
         has_totals: `steps` yields `Totals`.
@@ -394,12 +397,16 @@ def source(
     """
     if state is not None and state_type is NoState:
         raise TypeError(f"{id}: `state` needs `state_type`, the Struct that it returns: it is stored between scans")
+
+    def beside(path: str) -> Iterable[str]:
+        return () if subagent_of(path) else subagent_logs(path)
+
     places = tuple(places)
-    names = name_sessions or (lambda path: (session_of(path),))
+    names = name_sessions or (lambda path: ["/".join(filter(None, (session_of(path), subagent_of(path))))])
     decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
     driver = _Driver(
         id, rows, steps, state or (lambda _: state_type()), decode, finish, complete, basis, gives_last_again,
-        session_of, names, subagent_logs, is_apart, harness, has_totals,
+        session_of, names, beside, is_apart, harness, has_totals,
     )  # fmt: skip
     if recognises is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
@@ -416,7 +423,7 @@ def source(
         name_sessions=names,
         retention=retention,
         sidecars=sidecars,
-        subagent_logs=subagent_logs,
+        subagent_logs=beside,
         caveat=caveat,
         watched_prefixes=lambda env: watched_prefixes(env, places),
     )

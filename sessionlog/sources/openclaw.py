@@ -26,7 +26,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -51,7 +51,6 @@ from sessionlog.sources.kit import (
     folder_of,
     head_rows,
     json_lines,
-    mapping,
     name,
     read_head,
     read_sidecar,
@@ -147,8 +146,7 @@ def steps(row: Row | StoredRow, state: State) -> Steps:
         if _is_mirror(row.message):
             row.type = "mirror"  # of which only the time counts
         superseded_by = _superseded_by(row.message, chat)
-    key_of = lambda *response: _key(*response) or place  # noqa: E731 - a function of this row
-    yield from message_steps(row, chat, key_of, stored=stored, superseded_by=superseded_by)
+    yield from message_steps(row, chat, partial(_key, place), stored=stored, superseded_by=superseded_by)
 
 
 def _session_id(path: str, row_type: Any, row_id: Any) -> str:
@@ -169,19 +167,18 @@ def _superseded_by(message: Message, chat: Chat) -> str:
     return found or (chat.cli_sessions.get("claude-cli", "") if message.api in (None, "cli") else "")
 
 
-def _key(row: Row, message: Message, usage: TokenUsage) -> str:
-    entry, time = name(row.id), read_time(message.timestamp)
-    time = read_time(row.timestamp) if time is None else time
-    return f"{entry}@{time or ''}:{usage.input}:{usage.output}" if entry or time is not None else ""
+def _key(place: str, row: Row, message: Message, usage: TokenUsage) -> str:
+    """What copies of a response have in common; one without an id and a time is known by its place alone."""
+    entry, time = name(row.id), read_time(message.timestamp) or read_time(row.timestamp)
+    return f"{entry}@{time or ''}:{usage.input}:{usage.output}" if entry or time else place
 
 
 def _chat(session: str, session_key: Any, entry: Entry) -> Chat:
     found = {}
     for provider, source_id in _CLI.items():
-        bound = mapping(entry.cli_session_bindings, provider).get("sessionId")
-        plain = mapping(entry.cli_session_ids).get(provider)
-        old = entry.claude_cli_session_id if provider == "claude-cli" else None
-        its_session = next(filter(None, map(text, (bound, plain, old))), "")
+        bound = text(entry.cli_session_bindings, provider, "sessionId")
+        old = text(entry.claude_cli_session_id) if provider == "claude-cli" else ""
+        its_session = bound or text(entry.cli_session_ids, provider) or old
         if its_session:
             found[provider] = f"{source_id}:{its_session}"
     agent = SUB_AGENT if _SUB_AGENT_KEY in text(session_key) else MAIN

@@ -401,16 +401,15 @@ def session_of(path: str) -> tuple[str, bool]:
     return named[1] if named else stem, False
 
 
-def _log_names(path: str) -> list[str]:
-    """The session, with the place below its folder for a sub-agent's log."""
+def _subagent_of(path: str) -> str:
+    """The place of a sub-agent's log below its session's folder."""
     session, is_part = session_of(path)
-    below = path.rpartition(f"_{session}{os.sep}")[2]
-    return [f"{session}/{_AFTER_ID.sub('', below)}" if is_part else session]
+    return _AFTER_ID.sub("", path.rpartition(f"_{session}{os.sep}")[2]) if is_part else ""
 
 
 def _subagent_logs(path: str) -> list[str]:
     own = _AFTER_ID.sub("", os.path.basename(path))
-    if session_of(path)[1] or not _NAMED.match(own):
+    if not _NAMED.match(own):
         return []
     logs = walk_files([os.path.join(os.path.dirname(path), own, "")], lambda name: name.endswith(LOG_SUFFIXES))
     return [log for log in logs if isinstance(log, str) and os.path.isfile(log)]
@@ -457,7 +456,7 @@ SOURCE = source(
     state_type=Conversation,
     recognises=lambda path, head: recognises_session(path, head, is_openclaw=False),
     session_of=lambda path: session_of(path)[0],
-    name_sessions=_log_names,
+    subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
     parser_version=3,
 )

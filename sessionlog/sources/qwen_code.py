@@ -190,7 +190,8 @@ def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
     """Whose row it is, where that is not what it was."""
     is_side = row.is_sidechain is True
     state.auth = name(payload, "authType") or state.auth
-    state.session = (state.facts.id if state.facts else name(row.session_id)) or state.session
+    if state.facts is None:
+        state.session = name(row.session_id) or state.session
     facts = Session(
         id=state.session,
         is_subagent_log=is_side or None,
@@ -213,10 +214,9 @@ def _api_response(row: Row, event: Json, time: int | None, state: State) -> Step
     numbers, issues = read_counts(_TELEMETRY_COUNTS, [*map(event.get, _TELEMETRY_COUNTS)])
     duration_ms = read_duration(event.get("duration_ms"))
     if _agent_of(event):
-        response = _response(row, time, state)
+        response = _response(row, event, time, state)
         response.tokens, response.quality = _tokens(numbers, issues)
         response.rank, response.family = int(CopyRank.EMBEDDED), _family(row, numbers, state)
-        response.model, response.latency_ms = name(event, "model"), duration_ms
         response.text = text(event, "response_text")
         yield from _by_agent(event, response)
     elif duration_ms is not None:
@@ -228,8 +228,7 @@ def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A failed call of the model, unless the user has stopped it."""
     kind = text(event, "error_type")
     if "abort" not in kind.lower():
-        response = _response(row, time, state)
-        response.model, response.latency_ms = name(event, "model"), read_duration(event.get("duration_ms"))
+        response = _response(row, event, time, state)
         response.failed, response.error = True, text(event.get("error_message", event.get("error"))) or kind
         yield from _by_agent(event, response)
     elif not _agent_of(event):
@@ -266,13 +265,14 @@ def _by_agent(event: Json, *steps: Step) -> Steps:
         yield Session(thread="")
 
 
-def _response(row: Row, time: int | None, state: State) -> Response:
+def _response(row: Row, event: Json, time: int | None, state: State) -> Response:
     return Response(
         time=time,
         key=name(row.uuid),
         rank=int(CopyRank.SIDECHAIN if isinstance(row.forked_from, dict) else CopyRank.ORIGINAL),
         provider=name(row.provider) or _PROVIDERS.get(state.auth, "qwen"),
-        model=name(row.model),
+        model=name(row.model) or name(event, "model"),
+        latency_ms=read_duration(event.get("duration_ms")),
     )
 
 
@@ -280,7 +280,7 @@ def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
     calls, is_side = list(calls_of(content)), bool(state.facts and state.facts.agent != MAIN)
     is_counted = isinstance(row.usage_metadata, dict)
     if is_counted or not is_side or text_of(content):
-        response = _response(row, time, state)
+        response = _response(row, {}, time, state)
         response.text, response.reasoning = text_of(content), reasoning_of(content)
         if is_counted:
             numbers, issues = read_counts(_COUNTS, [*map(row.usage_metadata.get, _COUNTS)])

@@ -44,8 +44,8 @@ OURS = {
 }
 """Id → module, in the order in which a log of unknown origin is shown to them."""
 
-_TWINS = {"native": "fizeau", "fizeau": "native"}
-"""Sources of one format: the content of a log decides whose it is."""
+NATIVE = frozenset({"native", "fizeau"})
+"""Sources of one format, our own: the content of a log decides whose it is."""
 
 
 @cache
@@ -125,5 +125,6 @@ def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
         if not fitting:
             raise InvalidQuery(f"there is no source {pattern!r}; there are {', '.join(s.id for s in known)}")
         chosen |= fitting
-    chosen |= {twin for source_id, twin in _TWINS.items() if source_id in chosen}
+    if chosen & NATIVE:
+        chosen |= NATIVE
     return tuple(source for source in known if source.id in chosen)
