@@ -140,12 +140,13 @@ def _answer(message: Json, event: Json, state: State) -> Steps:
     model = name(usage, "model") or name(event, "model")
     state.time = read_time(usage, "timestamp") or read_time(event, "timestamp") or state.time
     number = message.get("messageId")
-    is_openai = model.startswith("gpt-")
     if isinstance(usage, dict):
+        if model.startswith("gpt-"):
+            fresh = usage.get("inputTokens") or usage.get("cacheCreationInputTokens")
+            usage = {**usage, "inputTokens": fresh, "cacheCreationInputTokens": 0}
         counts = tokens(
-            {**usage, "whole": (usage.get("inputTokens") or usage.get("cacheCreationInputTokens"))},
-            input="whole" if is_openai else "inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
-            cache_write="" if is_openai else "cacheCreationInputTokens",
+            usage, input="inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
+            cache_write="cacheCreationInputTokens",
         )  # fmt: skip
     else:
         counts = tokens(event.get("tokens") if usage is None else usage, input="input", output="output")

@@ -160,10 +160,8 @@ class EventFold:
     def _enter(self, step: Session) -> None:
         if step.id:
             self._current = step.id
-            if step.thread is None:
-                self._thread = ""
-        if step.thread is not None:
-            self._thread = step.thread
+        if step.id or step.thread is not None:
+            self._thread = step.thread or ""
         if step.agent:
             self._agents[self._thread] = step.agent
         if self._only is not None and self._current != self._only:

@@ -106,12 +106,8 @@ def _sessions(database: Database) -> list[TableRow]:
 
 def _parent(session: Json) -> str:
     """The session that a sub-agent works for; "" for others, which may go on another one."""
-    return name(session, "parent_session_id") if _is_subagent(session) else ""
-
-
-def _is_subagent(session: Json) -> bool:
-    config = mapping(read_json(text(session, "model_config")))
-    return session["source"] == "subagent" or "_delegate_from" in config
+    is_delegate = "_delegate_from" in mapping(read_json(text(session, "model_config")))
+    return name(session, "parent_session_id") if is_delegate or session["source"] == "subagent" else ""
 
 
 def steps(row: TableRow, state: State) -> Steps:

@@ -25,7 +25,7 @@ from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.envelope import Event
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
-from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.reader.walk import walk_files
 from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_events import EventFold
@@ -143,6 +143,7 @@ SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""
 
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
+_PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 26
@@ -443,12 +444,8 @@ def _lister(
 
 
 def _name_matcher(logs: str | tuple[str, ...]) -> Callable[[str], bool]:
-    patterns = tuple(
-        pattern.removesuffix(".jsonl") + suffix if pattern.endswith(".jsonl") else pattern
-        for pattern in ((logs,) if isinstance(logs, str) else logs)
-        for suffix in (LOG_SUFFIXES if pattern.endswith(".jsonl") else ("",))
-    )
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+    patterns = (logs,) if isinstance(logs, str) else logs
+    return lambda name: any(fnmatchcase(_PACKED.sub("", name), pattern) for pattern in patterns)
 
 
 def head_rows(head: bytes) -> Iterator[Json]:

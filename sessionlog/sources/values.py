@@ -36,9 +36,7 @@ def read_time(value: Any, *fields: str) -> int | None:
 
 def read_duration(value: Any) -> float | None:
     """Return milliseconds; None for what is no duration of a call."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < 1e12 else None
+    return float(value) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _inside(value: Any, fields: Iterable[str]) -> Any:

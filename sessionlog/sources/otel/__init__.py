@@ -84,7 +84,6 @@ from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, r
 from sessionlog.sources.steps import Role
 
 _MS = 1_000_000
-_SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".jsonl.zst")
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
 _FOLDER = "process.working_directory"
 _CALLS = frozenset({"chat", "text_completion", "generate_content", "embeddings", "completion", "embedding"})
@@ -557,7 +556,7 @@ SOURCE = dataclasses.replace(
         id="otel",
         title="OpenTelemetry",
         places=(),
-        logs=lambda log: log.endswith(_SUFFIXES),
+        logs=("*.jsonl", "*.json"),
         rows=whole_log(_read),
         steps=steps,
         state_type=State,
