@@ -26,10 +26,10 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
 from sessionlog.sources.kit import (
     At,
     Json,
+    Problem,
     Prompt,
     Response,
     Session,

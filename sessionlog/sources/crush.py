@@ -24,13 +24,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
-from sessionlog.reader.walk import walk_files
 from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
     Json,
+    Problem,
     Prompt,
     Response,
     Session,
@@ -53,6 +52,7 @@ from sessionlog.sources.kit import (
     stem_of,
     text,
     text_of,
+    walk_files,
     whole_log,
 )
 

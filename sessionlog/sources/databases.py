@@ -24,7 +24,9 @@ from sessionlog.sources.values import name
 T = TypeVar("T")
 Cells = tuple[Any, ...]
 
-_MAGIC = b"SQLite format 3\x00"
+MAGIC = b"SQLite format 3\x00"
+"""How a database begins."""
+
 _BROKEN = (sqlite3.Error, UnicodeDecodeError)  # a message of SQLite's that quotes damaged names is no UTF-8
 
 
@@ -115,7 +117,7 @@ def _as_texts(cells: Cells) -> Cells:
 
 def tables_of(path: str, head: bytes) -> frozenset[str]:
     """Return the tables of a file that begins with `head`; none for what is no database, or cannot be opened."""
-    if not head.startswith(_MAGIC):
+    if not head.startswith(MAGIC):
         return frozenset()
     try:
         with Database(path) as database:
@@ -126,7 +128,7 @@ def tables_of(path: str, head: bytes) -> frozenset[str]:
 
 def has_columns(path: str, head: bytes, wanted: Mapping[str, Iterable[str]]) -> bool:
     """Whether a file that begins with `head` is a database whose tables have these columns."""
-    if not head.startswith(_MAGIC):
+    if not head.startswith(MAGIC):
         return False
     try:
         with Database(path) as database:

@@ -50,11 +50,10 @@ from msgspec import Struct, field
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.damaged import Flaw, find_objects, without_surrogates
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
-from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.google_parts import results_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     SUB_AGENT,
     UNKNOWN,
     At,
@@ -65,11 +64,13 @@ from sessionlog.sources.kit import (
     Prompt,
     Request,
     Response,
+    Retention,
     Session,
     Status,
     Steps,
     Text,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     Totals,
@@ -92,7 +93,6 @@ from sessionlog.sources.kit import (
     text_of,
     whole_log,
 )
-from sessionlog.sources.protocol import Retention
 from sessionlog.sources.typed import TypedRows
 
 _ID = "gemini"

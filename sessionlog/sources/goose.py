@@ -28,7 +28,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
 from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
@@ -36,6 +35,7 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Json,
+    Problem,
     Prompt,
     Response,
     Role,

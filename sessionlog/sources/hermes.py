@@ -28,13 +28,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
 from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
     Content,
     Json,
+    Problem,
     Prompt,
     Response,
     Session,

@@ -23,9 +23,10 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.events.envelope import Event
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
-from sessionlog.reader.walk import walk_files
+from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_events import EventFold
@@ -70,6 +71,7 @@ from sessionlog.sources.values import (
 )
 
 __all__ = [
+    "LOG_SUFFIXES",
     "MAIN",
     "SUB_AGENT",
     "UNKNOWN",
@@ -87,6 +89,7 @@ __all__ = [
     "RateLimit",
     "Request",
     "Response",
+    "Retention",
     "Role",
     "Session",
     "Source",
@@ -94,6 +97,7 @@ __all__ = [
     "Step",
     "Steps",
     "Text",
+    "TokenUsage",
     "Tokens",
     "ToolCall",
     "ToolResult",
@@ -130,6 +134,7 @@ __all__ = [
     "text_of",
     "tokens",
     "tool_uses",
+    "walk_files",
     "whole_log",
 ]
 

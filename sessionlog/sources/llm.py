@@ -28,7 +28,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     UNKNOWN,
@@ -40,6 +39,7 @@ from sessionlog.sources.kit import (
     Status,
     Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     first_of,

@@ -33,17 +33,17 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.errors import Problem
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import MAX_LINE
 from sessionlog.reader.unpack import unpack_zstd
-from sessionlog.reader.walk import LOG_SUFFIXES
-from sessionlog.sources.databases import Database, tables_of
+from sessionlog.sources.databases import MAGIC, Database, tables_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
+    Problem,
     Session,
     Steps,
+    TokenUsage,
     Typed,
     decode_object,
     either,
@@ -74,7 +74,6 @@ _DATABASE = "openclaw-agent.sqlite"
 _NO_LOGS = re.compile(
     r"\.checkpoint\.[0-9a-f-]{36}\.jsonl|\.trajectory\.jsonl|\Aincognito-openclaw-agent\.sqlite", re.IGNORECASE
 )
-_MAGIC = b"SQLite format 3\x00"
 _MAX_ARCHIVE = 1 << 30
 _EVENTS = "transcript_events"
 _ARCHIVES = ("session_transcript_cold_archives", "session_transcript_archives")
@@ -271,10 +270,7 @@ def _present(database: Database, where: str, *session: str) -> Iterator[_Stored]
 
 
 def _is_database(path: str) -> bool:
-    if path.endswith(".sqlite"):
-        return True
-    with files.open_log(path) as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    return path.endswith(".sqlite") or read_head(path).startswith(MAGIC)
 
 
 def _log_names(path: str) -> list[str]:

@@ -36,8 +36,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import walk_files
 from sessionlog.sources.databases import tables_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
@@ -50,12 +48,14 @@ from sessionlog.sources.kit import (
     Prompt,
     Request,
     Response,
+    Role,
     Session,
     Source,
     Status,
     Steps,
     Text,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     cost,
@@ -70,10 +70,10 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    walk_files,
     whole_log,
 )
 from sessionlog.sources.opencode_rows import Part, Row, name_roots, read_rows, session_of, sidecars
-from sessionlog.sources.steps import Role
 
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
 _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}

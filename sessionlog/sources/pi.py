@@ -40,9 +40,8 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
     UNKNOWN,
@@ -56,6 +55,7 @@ from sessionlog.sources.kit import (
     Status,
     Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     Typed,
@@ -73,6 +73,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    walk_files,
 )
 
 _LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop

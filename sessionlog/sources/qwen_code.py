@@ -44,10 +44,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.google_parts import calls_of, results_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
     UNKNOWN,
@@ -63,6 +62,7 @@ from sessionlog.sources.kit import (
     Step,
     Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     first_of,

@@ -60,6 +60,7 @@ from sessionlog.sources.kit import (
     Prompt,
     Request,
     Response,
+    Role,
     Session,
     Status,
     Steps,
@@ -81,7 +82,6 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
-from sessionlog.sources.steps import Role
 
 _MS = 1_000_000
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
