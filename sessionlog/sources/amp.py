@@ -123,15 +123,15 @@ def _given(message: Json, time: int | None) -> Steps:
 
 def _result(time: int | None, part: Json) -> ToolResult:
     run = mapping(part, "run")
-    result = run.get("result", part.get("content"))
+    result = run.get("result")
     value = mapping(result)
     has_failed = run.get("status") in ("error", "cancelled") or value.get("success") is False
     output = text(result) or next(filter(None, (text(value, key) for key in _OUTPUTS)), "") or text_of(result)
     return ToolResult(
         time,
-        name(part, "toolUseID") or name(part, "tool_use_id"),
+        name(part, "toolUseID"),
         output or text(run, "error", "message"),
-        failed=has_failed or value.get("exitCode") not in (0, None) or part.get("is_error") is True,
+        failed=has_failed or value.get("exitCode") not in (0, None),
     )
 
 

@@ -70,8 +70,7 @@ class Row(Struct):
 class State(Struct):
     """What is known of the log."""
 
-    path: str
-    session: str = ""
+    session: str
     facts: dict[str, Any] = {}
     last_ns: int | None = None
 
@@ -92,7 +91,7 @@ def _read(path: str) -> Iterator[Row | Problem]:
 
 
 def _begin(path: str) -> State:
-    return State(path, _session_of(path), dict(read_object(_facts_file(path))))
+    return State(_session_of(path), dict(read_object(_facts_file(path))))
 
 
 def _session_of(path: str) -> str:

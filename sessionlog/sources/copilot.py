@@ -92,9 +92,8 @@ def steps(row: Row, state: State) -> Steps:
         yield Session(thread=thread)
     match row.type:
         case "session.start" | "session.resume":
-            context = mapping(data, "context")
             yield Session(
-                time=time, project=folder(context, "cwd"), branch=name(context, "branch"),
+                time=time, project=folder(data, "context", "cwd"), branch=name(data, "context", "branch"),
                 version=name(data, "copilotVersion"), model=name(data, "selectedModel"), provider=_PROVIDER,
             )  # fmt: skip
         case "session.model_change" if not thread:
@@ -118,8 +117,7 @@ def steps(row: Row, state: State) -> Steps:
             tool = name(data, "mcpToolName") or name(data, "toolName")
             yield ToolCall(time, name(data, "toolCallId"), tool, data.get("arguments"), name(data, "mcpServerName"))
         case "tool.execution_complete":
-            result = mapping(data, "result") or mapping(data, "error")
-            output = text(result, "content") or text(result, "message")
+            output = text(data, "result", "content") or text(data, "error", "message")
             yield ToolResult(time, name(data, "toolCallId"), output, failed=data.get("success") is False)
         case "session.error":
             yield Response(time=time, failed=True, error=text(data, "message") or "failed")
@@ -171,8 +169,7 @@ def _session_of(path: str) -> str:
 
 
 def _is_row(row: Json) -> bool:
-    data = mapping(row, "data")
-    return row.get("type") == "session.start" and ("copilotVersion" in data or data.get("producer") == "copilot-agent")
+    return row.get("type") == "session.start" and "copilotVersion" in mapping(row, "data")
 
 
 SOURCE = source(

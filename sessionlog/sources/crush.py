@@ -58,7 +58,7 @@ from sessionlog.sources.kit import (
 
 _REGISTRY = "projects.json"
 _SESSION = ("id", "parent_session_id", "title", "cost", "created_at", "updated_at")
-_MESSAGE = ("session_id", "role", "parts", "model", "provider", "created_at", "finished_at", "is_summary_message")
+_MESSAGE = ("role", "parts", "model", "provider", "created_at", "finished_at", "is_summary_message")
 _KNOWN_BY = {"sessions": ("prompt_tokens", "completion_tokens", "cost"), "messages": ("parts",)}
 _STATUS = {"end_turn": "success", "stop": "success", "canceled": "cancelled", "error": "error"}
 

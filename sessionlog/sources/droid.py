@@ -156,10 +156,6 @@ def _finish(state: State) -> Steps:
         yield Totals(time=state.last_ns, tokens=counts)
 
 
-def _begin(path: str) -> State:
-    return State(dict(read_object(_settings_file(path))))
-
-
 def _settings_file(path: str) -> str:
     return path.partition(".jsonl")[0] + ".settings.json"
 
@@ -178,7 +174,7 @@ SOURCE = source(
     logs="*.jsonl",
     rows=json_lines(Row, can_resume=False),  # the sums are in another file
     steps=steps,
-    state=_begin,
+    state=lambda path: State(dict(read_object(_settings_file(path)))),
     state_type=State,
     finish=_finish,
     is_row=_is_row,

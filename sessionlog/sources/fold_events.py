@@ -135,7 +135,12 @@ class EventFold:
             self._take_side(step)
             return
         if isinstance(step, Prompt):
-            yield from self._prompt(step)
+            text = text_of(step.text)
+            if text:
+                yield from self._complete()
+                inherited = {"inherited": True} if step.inherited or self._inherited else {}
+                self._new.append({"role": step.role, "content": text, **inherited})
+                self._asked_ns = step.time or self._asked_ns
         elif isinstance(step, Request):
             yield from self._complete()
             self._asked_ns = step.time or self._asked_ns
@@ -172,15 +177,6 @@ class EventFold:
             value = getattr(step, name)
             if value:
                 setattr(self._context, name, value)
-
-    def _prompt(self, step: Prompt) -> Iterator[Event]:
-        text = text_of(step.text)
-        if not text:
-            return
-        yield from self._complete()
-        message: dict[str, Any] = {"role": step.role, "content": text}
-        self._new.append({**message, "inherited": True} if step.inherited or self._inherited else message)
-        self._asked_ns = step.time or self._asked_ns
 
     def _is_next(self, answer: _Answer, step: Step) -> bool:
         """Whether a step begins another answer."""

@@ -66,7 +66,7 @@ _DATABASE = "sessions/sessions.db"
 _SESSION = (
     "id", "parent_session_id", "session_type", "name", "description", "working_dir", "created_at", "updated_at",
     "provider_name", "model_config_json", "accumulated_input_tokens", "accumulated_output_tokens",
-    "accumulated_cache_read_tokens", "accumulated_cache_write_tokens", "accumulated_cost",
+    "accumulated_cache_read_tokens", "accumulated_cache_write_tokens",
 )  # fmt: skip
 _MESSAGE = ("role", "content_json", "created_timestamp", "metadata_json")
 _CLASSES: dict[str, Any] = {kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")}

@@ -181,7 +181,7 @@ def _cli(kind: str, payload: Json, time: int | None, state: State) -> Steps:
         case "ToolCallPart":
             yield MoreInput(time, text(payload, "arguments_part"))
         case "ToolResult":
-            value = mapping(payload, "return_value") or mapping(payload, "result")
+            value = mapping(payload, "return_value")
             output = text_of(value.get("output")) or text(value, "message")
             yield _result(time, payload.get("tool_call_id"), output, value.get("is_error"), state)
         case "StatusUpdate" if payload.get("token_usage") is not None:

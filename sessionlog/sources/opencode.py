@@ -153,7 +153,7 @@ def _answer(row: Row, created: int | None) -> Steps:
     completed = read_time(data.time, "completed")
     model = mapping(data.model)
     provider = name(data.providerID) or name(model, "providerID") or UNKNOWN
-    model_name = name(data.modelID) or name(model, "id") or name(model, "modelID") or UNKNOWN
+    model_name = name(data.modelID) or name(model, "id") or UNKNOWN
     counts = _tokens(row)
     key = fingerprint(created or row.id, completed, model_name, provider, counts.usage)
     error = _reason(data.error) if data.error else ""
@@ -224,7 +224,7 @@ def _tools(parts: Iterable[Part], key: str) -> Steps:
 def _output(state: Json, is_error: bool) -> str:
     given = state.get("error" if is_error else "output")
     if isinstance(given, dict):
-        given = given.get("message") or mapping(given, "data").get("message")
+        given = _reason(given)
     return text_of(state.get("content")) if given is None else text(given)
 
 

@@ -251,7 +251,7 @@ _EVENTS = {"api_response": _api_response, "api_error": _api_error, "tool_call": 
 def _agent_of(event: Json) -> str:
     """The kind of sub-agent that an event is of; "" for the agent itself."""
     found = _SUB_AGENT_PROMPT.search(text(event, "prompt_id"))
-    kind = name(event, "subagent_type") or name(event, "subagent_name") or (found[1] if found else "")
+    kind = name(event, "subagent_name") or (found[1] if found else "")
     return "" if kind == MAIN else kind
 
 
