@@ -51,7 +51,7 @@ def check_sources(
 
 
 def check_foreign(log: Log) -> FileCheck:
-    """Read all sessions of another agent's log to their ends and say what was found.
+    """Read all sessions of another agent's log to their ends and return what was found.
 
     What a report skips is damage here too: the log is scanned as well as read.
     """

@@ -1,7 +1,8 @@
 """Discovery: every agent's logs on this machine, or whatever is under a path, each log once and with its source.
 
 Without a path each source looks where its agent writes. A path is recognised by content: neither folder nor file names
-decide whose log it is. What cannot be read and what nobody knows are different findings, and neither is silence.
+decide whose log it is. A file that cannot be read and one of an unknown format are different findings; both are
+reported.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
 
 
 def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
-    """Yield the logs under files and folders, every file once; a file given by name is always somebody's.
+    """Yield the logs under files and folders, every file once; a file given by name always has a source.
 
     Problems of kind `unknown_format` and severity `info` name files in folders that are no log of any source.
     """

@@ -75,7 +75,7 @@ class _Answer:
 
     @property
     def words(self) -> str:
-        """What it says."""
+        """Its text."""
         return "\n".join(self.text)
 
     @property
@@ -343,7 +343,7 @@ class EventFold:
         return request
 
     def _start(self, time_ns: int | None) -> Iterator[Event]:
-        """session.start, before the first other event; it says that token classes are disjoint."""
+        """session.start, before the first other event; `v` means that token classes are disjoint."""
         if self._seq:
             return
         scanned, context = self._scanned, self._context

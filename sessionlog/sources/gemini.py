@@ -352,7 +352,7 @@ def _thoughts(row: Row) -> str:
 def _tool_name(known: str) -> tuple[str, str]:
     """Split a tool's name into (tool, MCP server): `mcp_SERVER_TOOL`, or `SERVER__TOOL` as older versions have it.
 
-    The agent itself cannot tell where a server's name with an underscore ends; nor can we.
+    Where a server's name has an underscore, its end is ambiguous, for the agent itself as well.
     """
     rest = known[4:].lstrip("_") if known.startswith("mcp_") else known
     separator = "_" if rest != known and "__" not in rest else "__"

@@ -12,7 +12,7 @@ Traps:
   conversation (titles, compression), which the session's own sum does not contain, but for `voice_chat`. Parts may be
   fewer than the sum, which is the greater truth.
 - Classes are disjoint, output contains the reasoning. Costs are estimates unless they are `actual`.
-- `parent_session_id` is a sub-agent's parent only where `model_config` says `_delegate_from`, or the source is
+- `parent_session_id` is a sub-agent's parent only where `model_config` has `_delegate_from`, or the source is
   `subagent`; else a session goes on another one. No sum contains a child's.
 - A branch copies its parent's messages with their times. A compaction leaves copies of messages that are not `active`.
 - Columns come and go with versions. Times are seconds with fractions. A content that is a list begins with a NUL and

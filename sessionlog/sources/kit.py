@@ -1,7 +1,7 @@
 """The kit: what a source is made of, and the drivers that turn its description into scans, events and lists of logs.
 
-A source is one file. It says where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a row
-means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
+A source is one file. It describes where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a
+row means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
 """
 
 from __future__ import annotations
@@ -143,6 +143,8 @@ T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 
 Steps = Iterator[Step]
+"""What rows mean."""
+
 
 SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""

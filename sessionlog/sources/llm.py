@@ -10,7 +10,8 @@ Where: `$LLM_USER_PATH/logs.db`, else in the folder `io.datasette.llm` of `$XDG_
 Traps:
 
 - Some alphas wrote a call to both, under one id. Columns come and go.
-- `input_tokens` includes what OpenAI and Gemini read from a cache, not what Anthropic did; only `token_details` says.
+- `input_tokens` includes what OpenAI and Gemini read from a cache, not what Anthropic did; only `token_details` shows
+  which.
 - Older Gemini plugins left the thoughts out of `output_tokens` (then the details hold no candidatesTokenCount).
 - Plugins may report no tokens: such a call counts, marked `partial`. Only answered calls are logged: none has failed.
 - A row's time is that of the question; old rows have no zone, which is UTC. Tool calls may have no id, and ids repeat.

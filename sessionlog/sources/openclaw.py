@@ -85,7 +85,7 @@ _Stored = tuple[str, int, int | None, Any]  # session, place within it, time, JS
 
 
 class Entry(Struct, rename="camel"):
-    """What an index says of a session."""
+    """The entry of a session in an index."""
 
     session_id: Any = None
     model_provider: Any = None
@@ -192,7 +192,7 @@ def _indexes(path: str) -> list[str]:
 
 
 def _indexed(path: str, session: str) -> Chat:
-    """What the index beside a file says of its session."""
+    """Return the state of a session at its beginning, from the index beside its file."""
     for index in _indexes(path):
         status = files.stat_path(index)
         if status is not None:

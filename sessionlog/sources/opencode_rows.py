@@ -204,7 +204,7 @@ def _copies(database: Database, table: str, known: Mapping[str, SessionFacts]) -
             copies.add((owner, time))
         elif isinstance(time, int):
             made_in[time] = owner
-    forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # the last copy tells
+    forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # by its last copy
     return {(owner, time): forked_from[owner] for owner, time in copies if time in made_in}
 
 

@@ -30,7 +30,7 @@ Traps:
 - Latency stands in telemetry only, just before the answer; matched by the counts.
 - A row without `usageMetadata` is no request of its own; in a main log it is an answer that was cut off.
 
-Provider: `qwen`, unless the log's `auth_type` says that Google or Anthropic was asked. Seen: 0.5 to 0.24; chats that
+Provider: `qwen`, unless the log's `auth_type` names Google or Anthropic. Seen: 0.5 to 0.24; chats that
 older versions wrote in Gemini CLI's JSON form are not looked for.
 """
 

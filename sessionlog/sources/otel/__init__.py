@@ -135,7 +135,7 @@ _UNIQUE = 16  # characters from which a response's id is its provider's, not a c
 
 
 class Message(Struct):
-    """One message: what it says, and the tools that it calls or answers for.
+    """One message: its content, and the tools that it calls or has results of.
 
     Attributes:
         role: user, assistant, or system for all others.

@@ -257,7 +257,7 @@ def _value(value: Any) -> Any:
 
 
 def read_instant(value: Any) -> int | None:
-    """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number in a unit that its magnitude tells."""
+    """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number, whose magnitude shows its unit."""
     match value:
         case [int(seconds), int(rest)] if 0 <= seconds < _SECONDS and 0 <= rest < SECOND:
             return seconds * SECOND + rest
