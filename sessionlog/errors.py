@@ -136,8 +136,8 @@ class Problem:
     """
 
     path: str
-    line: int
-    offset: int
+    line: int = 0
+    offset: int = 0
     kind: str
     detail: str
     length: int = 0

@@ -403,14 +403,14 @@ def _is_own(path: str) -> bool:
     """Whether a file is a source's: not the kit's, nor Python's."""
     if path.startswith(os.path.join(_PACKAGE, "")):
         folder, *names = os.path.relpath(path, _PACKAGE).split(os.sep)
-        return folder == "sources" and bool(names) and names[0].removesuffix(".py") in OURS.values()
+        return folder == "sources" and bool(names) and names[0].removesuffix(".py").replace("_", "-") in OURS
     return not path.startswith("<frozen") and (not path.startswith(_STANDARD_LIBRARY) or "site-packages" in path)
 
 
 def _hint(error: Exception) -> str:
     """What a mistake means that only the kit meets."""
     frames = traceback.extract_tb(error.__traceback__)
-    if not frames or frames[-1].name not in {"_feed", "_timed", "feed"}:
+    if not frames or frames[-1].name not in {"_feed", "_timed", "_scan"}:
         return ""
     if isinstance(error, KeyError) and isinstance(error.args[0], type):
         return f" (`steps` yields a {error.args[0].__name__}, which is no step)"

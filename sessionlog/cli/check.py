@@ -15,7 +15,8 @@ from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import MAX_LINE
 from sessionlog.render.check import check_document, is_left, render_check, render_repair
-from sessionlog.sources.check import OURS, check_sources
+from sessionlog.sources.check import check_sources
+from sessionlog.sources.registry import NATIVE
 
 
 def check(
@@ -57,7 +58,7 @@ def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, 
     for source, result in found:
         if not result.damaged:
             continue
-        if source not in OURS:
+        if source not in NATIVE:
             repairs[result.path] = f"a log of {source} is its owner's to mend" if source else "it cannot be read"
             continue
         try:

@@ -21,26 +21,25 @@ Known from readers of these files and from issues (until spring 2026); not seen 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
 from sessionlog.sources.kit import (
-    UNKNOWN,
     At,
+    Json,
+    Problem,
     Prompt,
     Response,
     Session,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     first_of,
     folder,
     mapping,
     name,
+    objects,
     parts_of,
     read_document,
     read_time,
@@ -49,6 +48,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
     whole_log,
 )
 
@@ -59,8 +59,8 @@ _OUTPUTS = ("output", "content", "diff")
 class Row(Struct):
     """The thread without its messages first, then a message in each, with the ledger's event for it."""
 
-    message: Mapping[str, Any]
-    event: Mapping[str, Any] = {}
+    message: Json
+    event: Json = {}
     is_thread: bool = False
 
 
@@ -81,12 +81,10 @@ def _read(path: str) -> Iterator[Row | Problem]:
     if isinstance(thread, Problem):
         yield thread
         return
-    found = mapping(thread.get("usageLedger")).get("events")
-    events = [mapping(event) for event in found] if isinstance(found, list) else []
+    events = objects(thread, "usageLedger", "events")
     by_message = {event["toMessageId"]: event for event in events if isinstance(event.get("toMessageId"), int)}
     yield Row(thread, is_thread=True)
-    messages = thread.get("messages")
-    for message in map(mapping, messages if isinstance(messages, list) else ()):
+    for message in objects(thread, "messages"):
         number = message.get("messageId")
         yield Row(message, by_message.pop(number, {}) if isinstance(number, int) else {})
     for event in events:
@@ -94,67 +92,67 @@ def _read(path: str) -> Iterator[Row | Problem]:
             yield Row({"role": "assistant"}, event)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     message = row.message
     if row.is_thread:
-        state.thread, state.time = name(message.get("id")), read_time(message.get("created"))
+        state.thread, state.time = name(message, "id"), read_time(message, "created")
         yield _session(message, state.time)
     elif message.get("role") == "assistant":
         yield from _answer(message, row.event, state)
     else:
-        state.time = read_time(mapping(message.get("meta")).get("sentAt")) or state.time
+        state.time = read_time(message, "meta", "sentAt") or state.time
         yield from _given(message, state.time)
 
 
-def _session(thread: Mapping[str, Any], time: int | None) -> Session:
-    trees = mapping(mapping(thread.get("env")).get("initial")).get("trees")
-    uri = text(mapping(trees[0]).get("uri")) if isinstance(trees, list) and trees else ""
-    return Session(time=time, project=folder(unquote(urlsplit(uri).path)), title=text(thread.get("title")))
+def _session(thread: Json, time: int | None) -> Session:
+    uris = (text(tree, "uri") for tree in objects(thread, "env", "initial", "trees"))
+    project = folder(unquote(urlsplit(next(uris, "")).path))
+    return Session(time=time, project=project, title=text(thread, "title"))
 
 
-def _given(message: Mapping[str, Any], time: int | None) -> Iterator[Step]:
+def _given(message: Json, time: int | None) -> Steps:
     """A user's message: a prompt, results of tools, or both."""
-    for part in parts_of(message.get("content")):
-        if part.get("type") == "tool_result":
-            yield _result(time, part)
+    for part in parts_of(message.get("content"), "tool_result"):
+        yield _result(time, part)
     words = text_of(message.get("content"))
     if words:
         yield Prompt(time, words)
     yield At(time)
 
 
-def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
-    run = mapping(part.get("run"))
-    result, error = run.get("result", part.get("content")), mapping(run.get("error"))
+def _result(time: int | None, part: Json) -> ToolResult:
+    run = mapping(part, "run")
+    result = run.get("result")
     value = mapping(result)
     has_failed = run.get("status") in ("error", "cancelled") or value.get("success") is False
-    output = text(result) or next(filter(None, (text(value.get(key)) for key in _OUTPUTS)), "") or text_of(result)
+    output = text(result) or next(filter(None, (text(value, key) for key in _OUTPUTS)), "") or text_of(result)
     return ToolResult(
         time,
-        name(part.get("toolUseID")) or name(part.get("tool_use_id")),
-        output or text(error.get("message")),
-        failed=has_failed or value.get("exitCode") not in (0, None) or part.get("is_error") is True,
+        name(part, "toolUseID"),
+        output or text(run, "error", "message"),
+        failed=has_failed or value.get("exitCode") not in (0, None),
     )
 
 
-def _answer(message: Mapping[str, Any], event: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _answer(message: Json, event: Json, state: State) -> Steps:
     usage, content = message.get("usage"), message.get("content")
-    model = name(mapping(usage).get("model")) or name(event.get("model"))
-    state.time = read_time(mapping(usage).get("timestamp")) or read_time(event.get("timestamp")) or state.time
+    model = name(usage, "model") or name(event, "model")
+    state.time = read_time(usage, "timestamp") or read_time(event, "timestamp") or state.time
     number = message.get("messageId")
-    is_openai = model.startswith("gpt-")
     if isinstance(usage, dict):
+        if model.startswith("gpt-"):
+            fresh = usage.get("inputTokens") or usage.get("cacheCreationInputTokens")
+            usage = {**usage, "inputTokens": fresh, "cacheCreationInputTokens": 0}
         counts = tokens(
-            {**usage, "whole": (usage.get("inputTokens") or usage.get("cacheCreationInputTokens"))},
-            input="whole" if is_openai else "inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
-            cache_write="" if is_openai else "cacheCreationInputTokens",
+            usage, input="inputTokens", output="outputTokens", cache_read="cacheReadInputTokens",
+            cache_write="cacheCreationInputTokens",
         )  # fmt: skip
     else:
         counts = tokens(event.get("tokens") if usage is None else usage, input="input", output="output")
     yield Response(
         time=state.time,
-        key=f"{state.thread}:{number}" if isinstance(number, int) else name(event.get("id")),
+        key=f"{state.thread}:{number}" if isinstance(number, int) else name(event, "id"),
         tokens=counts,
         model=model,
         provider=next((maker for begin, maker in _MAKERS if model.startswith(begin)), ""),
@@ -163,9 +161,7 @@ def _answer(message: Mapping[str, Any], event: Mapping[str, Any], state: State) 
         reasoning=content if isinstance(content, list) else "",
         final=counts is None,
     )
-    for part in parts_of(content):
-        if part.get("type") == "tool_use":
-            yield ToolCall(state.time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+    yield from tool_uses(state.time, content)
 
 
 def _recognises(path: str, head: bytes) -> bool:
@@ -180,7 +176,6 @@ SOURCE = source(
     logs="T-*.json",
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,

@@ -14,10 +14,7 @@ from sessionlog.reader.stream import MAX_LINE
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
-
-OURS = frozenset({"native", "fizeau"})
-"""Sources whose logs are checked event by event, and can be repaired."""
+from sessionlog.sources.registry import NATIVE, all_sources
 
 _MAX_KEPT = 1000
 
@@ -40,10 +37,9 @@ def check_sources(
         if progress is not None:
             progress(done, len(items))
         if isinstance(item, Log):
-            if item.source.id in OURS:
-                yield item.source.id, check_log(item.path, secrets=secrets, max_line=max_line)
-            else:
-                yield item.source.id, check_foreign(item)
+            is_ours = item.source.id in NATIVE
+            found = check_log(item.path, secrets=secrets, max_line=max_line) if is_ours else check_foreign(item)
+            yield item.source.id, found
         elif item.severity == "damage":
             yield "", FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
         elif item.path.endswith(LOG_SUFFIXES):
@@ -51,13 +47,11 @@ def check_sources(
 
 
 def check_foreign(log: Log) -> FileCheck:
-    """Read all sessions of another agent's log to their ends and say what was found.
+    """Read all sessions of another agent's log to their ends and return what was found.
 
     What a report skips is damage here too: the log is scanned as well as read.
     """
     events = counted = 0
-    found: dict[tuple[int, int, str, str], Problem] = {}
-    counts: Counter[str] = Counter()
     try:
         scanned = log.source.scan(log.path, None).problems
         counted, problems = scanned.count, list(scanned.first)
@@ -69,22 +63,18 @@ def check_foreign(log: Log) -> FileCheck:
                     events += 1
     except (LogNotReadable, MissingExtra) as error:
         detail = str(error).removeprefix(f"{log.path}: ")
-        problems = [Problem(path=log.path, line=0, offset=0, kind="unreadable", detail=detail)]
+        problems = [Problem(path=log.path, kind="unreadable", detail=detail)]
     except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the check of all others
         detail = f"{log.source.id}: {type(error).__name__}: {error}"
-        problems = [Problem(path=log.path, line=0, offset=0, kind="source_failed", detail=detail)]
-    for problem in problems:
-        key = (problem.line, problem.offset, problem.kind, problem.detail)
-        if key not in found:
-            found[key] = problem
-            counts[problem.kind] += 1
-    damage = [problem for problem in found.values() if problem.severity == "damage"]
-    notes = [problem for problem in found.values() if problem.severity != "damage"]
+        problems = [Problem(path=log.path, kind="source_failed", detail=detail)]
+    found = dict.fromkeys(problems)  # a scan and a reading meet the same ones
+    damage = [problem for problem in found if problem.severity == "damage"]
+    notes = [problem for problem in found if problem.severity != "damage"]
     return FileCheck(
         path=log.path,
         events=events,
         damaged=max(counted, len(damage)),  # a scan names only the first
         damage=tuple(damage[:_MAX_KEPT]),
         notes=tuple(notes[:_MAX_KEPT]),
-        counts=dict(counts),
+        counts=dict(Counter(problem.kind for problem in found)),
     )

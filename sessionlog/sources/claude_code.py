@@ -315,7 +315,7 @@ def steps(row: Row, state: State) -> Iterable[Step]:
         state.is_summed = True
         state.model = (name(row.params.model) if row.params is not None else "") or state.model
     elif kind == "attachment" and row.attachment is not None and row.attachment.type == "model":
-        state.model = name(mapping(row.attachment.identity).get("modelId")) or state.model
+        state.model = name(row.attachment.identity, "modelId") or state.model
     elif kind == "queue-operation" and state.began is None:
         state.began, state.queued = read_time(row.timestamp), text_of(row.content)
     return ()
@@ -341,7 +341,7 @@ def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
     agent = MAIN
     if thread or state.is_part:
         agent = state.kind or name(row.agent_type) or name(row.attribution_agent) or SUB_AGENT
-    forked_from = name(mapping(row.forked_from).get("sessionId"))
+    forked_from = name(row.forked_from, "sessionId")
     return [
         Session(
             id=session, thread=thread, agent=agent, is_subagent_log=state.is_part or is_foreign,
@@ -667,7 +667,7 @@ def _recognises(path: str, head: bytes) -> bool:
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
-    kind, message = row.get("type"), mapping(row.get("message"))
+    kind, message = row.get("type"), mapping(row, "message")
     if kind == "summary":
         return "leafUuid" in row
     if kind == "file-history-snapshot":
@@ -681,7 +681,7 @@ def _is_row(row: Mapping[str, Any]) -> bool:
     if kind not in ("assistant", None) or "provider" in message:
         return False
     is_named = any(key in row for key in ("sessionId", "requestId", "costUSD"))
-    return is_named and "input_tokens" in mapping(message.get("usage"))
+    return is_named and "input_tokens" in mapping(message, "usage")
 
 
 def _retention(env: Mapping[str, str]) -> Retention:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from glob import escape, glob
 from typing import Any
 
@@ -29,20 +29,21 @@ from msgspec import Struct
 
 from sessionlog.sources.kit import (
     SUB_AGENT,
-    UNKNOWN,
     At,
+    Json,
     Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     first_of,
     folder,
+    folder_of,
     mapping,
     name,
+    objects,
     parts_of,
     read_document,
     read_object,
@@ -51,6 +52,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
     whole_log,
 )
 
@@ -61,15 +63,14 @@ _STATUS = {"completed": "success", "failed": "error", "cancelled": "cancelled", 
 class Row(Struct):
     """The document's own fields (`origin` and so on) in its first row, then a message in each."""
 
-    message: Mapping[str, Any]
+    message: Json
     is_document: bool = False
 
 
 class State(Struct):
     """What is known of the log."""
 
-    path: str
-    session: str = ""
+    session: str
     facts: dict[str, Any] = {}
     last_ns: int | None = None
 
@@ -84,64 +85,61 @@ def _read(path: str) -> Iterator[Row | Problem]:
     if isinstance(document, Problem):
         yield document
         return
-    messages = document.pop("messages", None)
     yield Row(document, is_document=True)
-    for message in messages if isinstance(messages, list) else ():
-        yield Row(mapping(message))
+    for message in objects(document, "messages"):
+        yield Row(message)
 
 
 def _begin(path: str) -> State:
-    session = os.path.basename(os.path.dirname(os.path.abspath(path)))
-    return State(path, session, dict(read_object(_facts_file(path))))
+    return State(_session_of(path), dict(read_object(_facts_file(path))))
+
+
+def _session_of(path: str) -> str:
+    return os.path.basename(folder_of(path))
 
 
 def _facts_file(path: str) -> str:
-    directory = os.path.dirname(os.path.abspath(path))
-    return os.path.join(directory, f"{os.path.basename(directory)}.json")
+    return os.path.join(folder_of(path), f"{_session_of(path)}.json")
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     if row.is_document:
         yield _session(row.message, state)
         return
-    message, time = row.message, read_time(row.message.get("ts"))
+    message, time = row.message, read_time(row.message, "ts")
     state.last_ns = time or state.last_ns
     if message.get("role") == "assistant":
         yield from _answer(message, time, state)
         return
-    words = []
-    for part in parts_of(message.get("content")):
-        if part.get("type") == "tool_result":
-            yield _result(time, part)
-        elif text(part.get("text")):
-            words.append(text(part["text"]))
+    for part in parts_of(message.get("content"), "tool_result"):
+        yield _result(time, part)
+    words = text_of(message.get("content"))
     if words:
-        given = "\n".join(words)
-        wrapped = _WRAPPED.match(given)
-        yield Prompt(time, wrapped[1] if wrapped else given, role="user" if wrapped else "system")
+        wrapped = _WRAPPED.match(words)
+        yield Prompt(time, wrapped[1] if wrapped else words, role="user" if wrapped else "system")
     yield At(time)
 
 
-def _session(document: Mapping[str, Any], state: State) -> Session:
-    origin, facts = mapping(document.get("origin")), state.facts
-    parent = name(origin.get("parentThreadId"))
+def _session(document: Json, state: State) -> Session:
+    origin, facts = mapping(document, "origin"), state.facts
+    parent = name(origin, "parentThreadId")
     return Session(
-        id=parent or name(document.get("sessionId")) or state.session,
+        id=parent or name(document, "sessionId") or state.session,
         is_subagent_log=bool(parent),
         agent=SUB_AGENT if parent else "",
-        version=name(origin.get("version")),
-        project=folder(facts.get("cwd")),
-        provider=name(facts.get("provider")),
-        model=name(facts.get("model")),
-        title=text(mapping(facts.get("metadata")).get("title")),
-        system_prompt=text(document.get("system_prompt")),
-        time=read_time(facts.get("started_at")),
+        version=name(origin, "version"),
+        project=folder(facts, "cwd"),
+        provider=name(facts, "provider"),
+        model=name(facts, "model"),
+        title=text(facts, "metadata", "title"),
+        system_prompt=text(document, "system_prompt"),
+        time=read_time(facts, "started_at"),
     )
 
 
-def _answer(message: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
-    model, content = mapping(message.get("modelInfo")), message.get("content")
+def _answer(message: Json, time: int | None, state: State) -> Steps:
+    model, content = mapping(message, "modelInfo"), message.get("content")
     counts = tokens(
         message.get("metrics"), input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
         cache_write="cacheWriteTokens", is_inclusive=True,
@@ -149,49 +147,45 @@ def _answer(message: Mapping[str, Any], time: int | None, state: State) -> Itera
     has_failed = counts is None and state.facts.get("status") == "failed"
     yield Response(
         time=time,
-        key=f"{state.session}:{name(message.get('id'))}" if message.get("id") else "",
+        key=f"{state.session}:{name(message, 'id')}" if message.get("id") else "",
         tokens=counts,
         failed=has_failed,
         error=text_of(content) if has_failed else "",
-        model=name(model.get("id")),
-        provider=name(model.get("provider")),
+        model=name(model, "id"),
+        provider=name(model, "provider"),
         text="" if has_failed else content,
         reasoning=content if isinstance(content, list) else "",
         final=counts is None,
     )
-    for part in parts_of(content):
-        if part.get("type") == "tool_use":
-            yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+    yield from tool_uses(time, content)
 
 
-def _result(time: int | None, part: Mapping[str, Any]) -> ToolResult:
+def _result(time: int | None, part: Json) -> ToolResult:
     outputs, failed = [], part.get("is_error") is True
     for one in parts_of(part.get("content")):
-        outputs.append(text(one.get("result")) or text(one.get("text")) or text(one.get("error")))
+        outputs.append(text(one, "result") or text(one, "text") or text(one, "error"))
         failed = failed or one.get("success") is False
-    return ToolResult(time, name(part.get("tool_use_id")), "\n".join(filter(None, outputs)), failed=failed)
+    return ToolResult(time, name(part, "tool_use_id"), "\n".join(filter(None, outputs)), failed=failed)
 
 
-def _finish(state: State) -> Iterator[Step]:
-    status = _STATUS.get(text(state.facts.get("status")))
+def _finish(state: State) -> Steps:
+    status = _STATUS.get(text(state.facts, "status"))
     if status:
-        yield Status(read_time(state.facts.get("ended_at")) or state.last_ns, status)
+        yield Status(read_time(state.facts, "ended_at") or state.last_ns, status)
 
 
 def _subagent_logs(path: str) -> list[str]:
-    """The documents of a session's sub-agents; none for those of a sub-agent."""
-    directory, own = os.path.split(os.path.abspath(path))
-    is_main = own == f"{os.path.basename(directory)}.messages.json"
-    return sorted(glob(os.path.join(escape(directory), "agent_*.messages.json"))) if is_main else []
+    """The documents of a session's sub-agents."""
+    return sorted(glob(os.path.join(escape(folder_of(path)), "agent_*.messages.json")))
 
 
 def _recognises(path: str, head: bytes) -> bool:
     return path.endswith(".json") and b'"messages"' in head and b'"sessionId"' in head and b'"origin"' in head
 
 
-def _log_names(path: str) -> tuple[str, ...]:
-    session, own = _begin(path).session, os.path.basename(path).removesuffix(".messages.json")
-    return (session if own == session else f"{session}/{own}",)
+def _subagent_of(path: str) -> str:
+    own = os.path.basename(path).removesuffix(".messages.json")
+    return "" if own == _session_of(path) else own
 
 
 SOURCE = source(
@@ -205,8 +199,8 @@ SOURCE = source(
     state_type=State,
     finish=_finish,
     recognises=_recognises,
-    session_of=lambda path: _begin(path).session,
-    name_sessions=_log_names,
+    session_of=_session_of,
+    subagent_of=_subagent_of,
     sidecars=lambda path: (_facts_file(path),),
     subagent_logs=_subagent_logs,
 )

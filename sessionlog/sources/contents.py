@@ -14,7 +14,9 @@ import orjson
 from msgspec import Raw
 
 from sessionlog.events.damaged import without_surrogates
-from sessionlog.sources.steps import Content
+from sessionlog.sources.record import UNKNOWN
+from sessionlog.sources.steps import Content, ToolCall
+from sessionlog.sources.values import Json, name, objects, text
 
 _PROMPT_LENGTH = 200
 _QUOTE = ord('"')
@@ -28,9 +30,9 @@ def read_json(value: Any) -> Any:
     try:
         return orjson.loads(value if isinstance(value, str) else bytes(value))
     except ValueError:
-        text = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+        given = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         try:
-            return without_surrogates(json.loads(text, strict=False))
+            return without_surrogates(json.loads(given, strict=False))
         except (ValueError, RecursionError):
             return None
 
@@ -39,13 +41,12 @@ def _decoded(content: Content) -> Any:
     return read_json(content) if isinstance(content, Raw) else content
 
 
-def parts_of(content: Content) -> Iterator[Mapping[str, Any]]:
-    """Yield the parts of a content; a text is one part."""
+def parts_of(content: Content, *types: str) -> Iterator[Json]:
+    """Yield the parts of a content, or those of these types; a text is one part."""
     content = _decoded(content)
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            yield {"type": "text", "text": part}
-        elif isinstance(part, Mapping):
+    for item in content if isinstance(content, list) else [content]:
+        part = {"type": "text", "text": item} if isinstance(item, str) else item
+        if isinstance(part, Mapping) and (not types or part.get("type") in types):
             yield part
 
 
@@ -56,10 +57,10 @@ def text_of(content: Content) -> str:
         return content
     texts = []
     for part in parts_of(content):
-        text, kind = part.get("text"), part.get("type")
-        if isinstance(text, str):
+        words, kind = part.get("text"), part.get("type")
+        if isinstance(words, str):
             if kind not in _THOUGHTS and part.get("thought") is not True:
-                texts.append(text)
+                texts.append(words)
         elif isinstance(kind, str) and kind.removesuffix("_url") in {"image", "document", "audio", "video", "file"}:
             texts.append(f"[{kind.removesuffix('_url')}]")
     return "\n".join(texts)
@@ -73,17 +74,23 @@ def reasoning_of(content: Content) -> str:
     texts = []
     for part in parts_of(content):
         is_thought = part.get("type") in _THOUGHTS or part.get("thought") is True
-        text = part.get("thinking", part.get("text") if is_thought else None)
-        if isinstance(text, str):
-            texts.append(text)
+        words = part.get("thinking", part.get("text") if is_thought else None)
+        if isinstance(words, str):
+            texts.append(words)
     return "\n".join(texts)
+
+
+def tool_uses(time: int | None, content: Content) -> Iterator[ToolCall]:
+    """Yield the tool calls in a content of Anthropic's API, as made at this time."""
+    for part in parts_of(content, "tool_use"):
+        yield ToolCall(time, name(part, "id"), name(part, "name") or UNKNOWN, part.get("input"))
 
 
 def first_words(content: Content) -> str:
     """Return the beginning of a text on one line, at most 200 characters; of parts, the beginning of their texts."""
     content = _decoded(content)
     if isinstance(content, list):
-        content = " ".join(p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str))
+        content = " ".join(text(part, "text") for part in objects(content))
     if not isinstance(content, str):
         return ""
     return " ".join(content[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH].rstrip()

@@ -13,7 +13,7 @@ Traps:
   versions (1.0.30) have no usage records: there the sums of each process by model, `modelMetrics`, are all there is.
 - `apiCallId` is the response's id with its provider, so it names a response in all logs; a usage record comes before
   the words of its answer.
-- `cost` counts premium requests, not money. `modelProvider` is `other` for keys of one's own: then `providerType` says
+- `cost` counts premium requests, not money. `modelProvider` is `other` for keys of one's own: then `providerType` names
   which protocol is spoken.
 - A request that was refused or interrupted has no usage record; `session.error` is a failed one.
 
@@ -23,7 +23,7 @@ Seen: 1.0.30 and 1.0.102 (November 2026).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -32,12 +32,13 @@ from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.kit import (
     SUB_AGENT,
     At,
+    Json,
     Prompt,
     Request,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
     ToolCall,
@@ -45,6 +46,7 @@ from sessionlog.sources.kit import (
     Totals,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
@@ -82,7 +84,7 @@ class State(Struct):
     used: dict[str, TokenUsage] = {}
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What an event means."""
     time, data, thread = read_time(row.timestamp), mapping(row.data), name(row.agent_id)
     if thread != state.thread:
@@ -90,55 +92,51 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         yield Session(thread=thread)
     match row.type:
         case "session.start" | "session.resume":
-            context = mapping(data.get("context"))
             yield Session(
-                time=time, project=folder(context.get("cwd")), branch=name(context.get("branch")),
-                version=name(data.get("copilotVersion")), model=name(data.get("selectedModel")), provider=_PROVIDER,
+                time=time, project=folder(data, "context", "cwd"), branch=name(data, "context", "branch"),
+                version=name(data, "copilotVersion"), model=name(data, "selectedModel"), provider=_PROVIDER,
             )  # fmt: skip
         case "session.model_change" if not thread:
-            yield Session(time=time, model=name(data.get("newModel")))
+            yield Session(time=time, model=name(data, "newModel"))
         case "subagent.started":
-            yield Session(time=time, agent=name(data.get("agentName")) or SUB_AGENT)
+            yield Session(time=time, agent=name(data, "agentName") or SUB_AGENT)
         case "system.message":
-            yield Session(time=time, system_prompt=text(data.get("content")))
+            yield Session(time=time, system_prompt=text(data, "content"))
         case "user.message":
-            yield Prompt(time, text(data.get("content")), role="system" if thread else "user")
+            yield Prompt(time, text(data, "content"), role="system" if thread else "user")
         case "assistant.turn_start":
             yield Request(time)
         case "session.usage_record":
             state.has_records = True
-            yield _response(time, mapping(data.get("usage")))
+            yield _response(time, mapping(data, "usage"))
         case "assistant.message":
-            answer, thoughts, key = (text(data.get(field)) for field in ("content", "reasoningText", "apiCallId"))
+            answer, thoughts, key = (text(data, field) for field in ("content", "reasoningText", "apiCallId"))
             yield Response(time=time, key=key, text=answer, reasoning=thoughts) if key else Text(time, answer, thoughts)
             yield Status(time, None if data.get("toolRequests") else "success")
         case "tool.execution_start":
-            tool = name(data.get("mcpToolName")) or name(data.get("toolName"))
-            yield ToolCall(
-                time, name(data.get("toolCallId")), tool, data.get("arguments"), name(data.get("mcpServerName"))
-            )
+            tool = name(data, "mcpToolName") or name(data, "toolName")
+            yield ToolCall(time, name(data, "toolCallId"), tool, data.get("arguments"), name(data, "mcpServerName"))
         case "tool.execution_complete":
-            result = mapping(data.get("result")) or mapping(data.get("error"))
-            output = text(result.get("content")) or text(result.get("message"))
-            yield ToolResult(time, name(data.get("toolCallId")), output, failed=data.get("success") is False)
+            output = text(data, "result", "content") or text(data, "error", "message")
+            yield ToolResult(time, name(data, "toolCallId"), output, failed=data.get("success") is False)
         case "session.error":
-            yield Response(time=time, failed=True, error=text(data.get("message")) or "failed")
+            yield Response(time=time, failed=True, error=text(data, "message") or "failed")
         case "session.shutdown" if not state.has_records:
             yield At(time)
-            yield from _totals(time, mapping(data.get("modelMetrics")), state)
+            yield from _totals(time, mapping(data, "modelMetrics"), state)
         case "abort":
             yield Status(time, "cancelled")
         case _:
             yield At(time)
 
 
-def _totals(time: int | None, metrics: Mapping[str, Any], state: State) -> Iterator[Totals]:
+def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Totals]:
     """What all processes up to now have used; each logs its own sums."""
     for model, sums in metrics.items():
         counts = _tokens(mapping(sums).get("usage"))
         if counts is None:
             continue
-        asked, _ = read_count(mapping(mapping(sums).get("requests")).get("count"))
+        asked, _ = read_count(mapping(sums, "requests").get("count"))
         used = state.used[model] = state.used.get(model, TokenUsage()) + counts.usage
         found = Tokens(used, counts.issues)
         yield Totals(time=time, tokens=found, model=model, requests=asked, scope=model)
@@ -151,27 +149,27 @@ def _tokens(usage: Any) -> Tokens | None:
     )  # fmt: skip
 
 
-def _response(time: int | None, usage: Mapping[str, Any]) -> Response:
-    provider = name(usage.get("modelProvider"))
+def _response(time: int | None, usage: Json) -> Response:
+    provider = name(usage, "modelProvider")
     return Response(
         time=time,
-        key=name(usage.get("apiCallId")) or name(mapping(usage.get("accounting")).get("usageId")),
+        key=name(usage, "apiCallId") or name(usage, "accounting", "usageId"),
         tokens=_tokens(usage),
-        provider=provider if provider not in {"", "other"} else name(usage.get("providerType")),
-        model=name(usage.get("model")),
+        provider=provider if provider not in {"", "other"} else name(usage, "providerType"),
+        model=name(usage, "model"),
         latency_ms=read_duration(usage.get("duration")),
-        finish=name(usage.get("finishReason")),
+        finish=name(usage, "finishReason"),
     )  # fmt: skip
 
 
 def _session_of(path: str) -> str:
     """The session's folder bears its id; a file that was copied elsewhere is named by itself."""
-    is_in_place = os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(path)))) == "session-state"
-    return os.path.basename(os.path.dirname(os.path.abspath(path))) if is_in_place else stem_of(path)
+    is_in_place = os.path.basename(os.path.dirname(folder_of(path))) == "session-state"
+    return os.path.basename(folder_of(path)) if is_in_place else stem_of(path)
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    data = mapping(row.get("data"))
+def _is_row(row: Json) -> bool:
+    data = mapping(row, "data")
     return row.get("type") == "session.start" and ("copilotVersion" in data or data.get("producer") == "copilot-agent")
 
 
@@ -182,7 +180,6 @@ SOURCE = source(
     logs=("events.jsonl",),
     rows=json_lines(Row),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     is_row=_is_row,
     has_totals=True,

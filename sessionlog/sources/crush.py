@@ -20,70 +20,55 @@ Known from the agent's public sources and from readers (until 0.66); not seen on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
-from sessionlog.reader.walk import walk_files
-from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
+    Json,
+    Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     ToolCall,
     ToolResult,
     Totals,
-    Typed,
     cost,
     first_of,
+    folder_of,
     mapping,
     name,
+    objects,
+    parts_of,
+    read_json,
     read_object,
     read_time,
     source,
     stem_of,
     text,
+    text_of,
+    walk_files,
     whole_log,
 )
 
 _REGISTRY = "projects.json"
 _SESSION = ("id", "parent_session_id", "title", "cost", "created_at", "updated_at")
-_MESSAGE = ("session_id", "role", "parts", "model", "provider", "created_at", "finished_at", "is_summary_message")
+_MESSAGE = ("role", "parts", "model", "provider", "created_at", "finished_at", "is_summary_message")
 _KNOWN_BY = {"sessions": ("prompt_tokens", "completion_tokens", "cost"), "messages": ("parts",)}
 _STATUS = {"end_turn": "success", "stop": "success", "canceled": "cancelled", "error": "error"}
 
 
-class Part(Struct):
-    """A part of a message."""
-
-    type: Any = None
-    data: Any = None
-
-
-class Row(Struct):
-    """A session or one of its messages, by the names of the columns; `cost` marks the end of a session."""
-
-    kind: str
-    values: dict[str, Any]
-    root: str
-    project: str
-
-
 class State(Struct):
-    """The session whose rows came last."""
+    """The project, and who answered last."""
 
-    session: str = ""
+    project: str
     model: str = ""
     provider: str = ""
-
-
-_PARTS = Typed(list[Part])
 
 
 def _list_logs(place: str) -> Iterator[str | Problem]:
@@ -93,97 +78,83 @@ def _list_logs(place: str) -> Iterator[str | Problem]:
         yield from walk_files([place], lambda name: name == "crush.db")
         return
     yield registry
-    listed = read_object(registry).get("projects")
     databases: dict[str, str] = {}
-    for project in map(mapping, listed if isinstance(listed, list) else ()):
-        path = os.path.join(text(project.get("path")), text(project.get("data_dir")) or ".crush", "crush.db")
+    for project in objects(read_object(registry).get("projects")):
+        path = os.path.join(text(project, "path"), text(project, "data_dir") or ".crush", "crush.db")
         if os.path.isabs(path) and os.path.isfile(path):
             databases.setdefault(os.path.realpath(path), path)
     yield from databases.values()
 
 
-def _read(path: str) -> Iterator[Row | Problem]:
+def _read(path: str) -> Iterator[TableRow | Problem]:
     """Yield the sessions of a database, each with its messages; the list of projects has none."""
     if path.endswith(".json"):
         return
-    data = os.path.dirname(os.path.abspath(path))
-    project = os.path.dirname(data) if os.path.basename(data).startswith(".") else data
     with Database(path) as database:
-        rows = database.records("sessions", _SESSION, "ORDER BY created_at, rowid")
-        sessions = {str(session["id"]): session for session in rows}
-        parents = {session_id: name(session["parent_session_id"]) for session_id, session in sessions.items()}
-        for session_id, session in sessions.items():
-            root = root_of(session_id, parents)
-            yield Row("session", session, root, project)
+        for session in _sessions(database):
+            yield session
             order = "WHERE session_id = ? ORDER BY created_at, rowid"
-            for message in database.records("messages", _MESSAGE, order, session_id):
-                yield Row("message", message, root, project)
-            if root == session_id:
-                yield Row("cost", session, root, project)
+            for message in database.records("messages", _MESSAGE, order, session.session):
+                yield session.row("messages", message)
+            if not session.thread:
+                yield session.row("cost", session.values)
         yield from database.problems()
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def _sessions(database: Database) -> list[TableRow]:
+    return read_sessions(database, _SESSION, "ORDER BY created_at, rowid")
+
+
+def _begin(path: str) -> State:
+    data = folder_of(path)
+    return State(os.path.dirname(data) if os.path.basename(data).startswith(".") else data)
+
+
+def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
-    if row.kind == "session":
-        state.session = str(values["id"])
-        is_subagent = row.root != state.session
+    if row.table == "sessions":
         yield Session(
-            id=row.root, thread=state.session if is_subagent else "", agent=SUB_AGENT if is_subagent else "",
-            project=row.project, title="" if is_subagent else text(values["title"]),
-            time=read_time(values["created_at"]),
+            id=row.root, thread=row.thread, agent=SUB_AGENT if row.thread else "",
+            project=state.project, title="" if row.thread else text(values, "title"),
+            time=read_time(values, "created_at"),
         )  # fmt: skip
-    elif row.kind == "message":
+    elif row.table == "messages":
         yield from _message(values, state)
     else:
         cost_nano, _ = cost(values["cost"])
         yield Session(id=row.root, model=state.model, provider=state.provider)
-        yield Totals(time=read_time(values["updated_at"]), tokens=None, cost_nano=cost_nano or None, quality="partial")
+        yield Totals(time=read_time(values, "updated_at"), tokens=None, cost_nano=cost_nano or None, quality="partial")
 
 
-def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
-    time, parts = read_time(values["created_at"]), _PARTS(text(values["parts"])) or []
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for part in parts:
-        found.setdefault(text(part.type), []).append(mapping(part.data))
-    words = "\n".join(text(data.get("text")) for data in found.get("text", ()) if data.get("hidden") is not True)
-    if values["role"] == "tool":
-        for data in found.get("tool_result", ()):
-            failed = data.get("is_error") is True
-            yield ToolResult(time, name(data.get("tool_call_id")), text(data.get("content")), failed=failed)
-    elif values["role"] != "assistant" or values["is_summary_message"]:
+def _message(values: Json, state: State) -> Steps:
+    time, role = read_time(values, "created_at"), values["role"]
+    stored = objects(read_json(text(values, "parts")))
+    parts = [{**mapping(part, "data"), "type": part.get("type")} for part in stored]
+    words = text_of([part for part in parts if part.get("hidden") is not True])
+    if role == "tool":
+        for part in parts_of(parts, "tool_result"):
+            failed = part.get("is_error") is True
+            yield ToolResult(time, name(part, "tool_call_id"), text(part, "content"), failed=failed)
+    elif role != "assistant" or values["is_summary_message"]:
         if words:
-            yield Prompt(time, words, "user" if values["role"] == "user" else "system")
+            yield Prompt(time, words, "user" if role == "user" else "system")
     else:
-        state.model = name(values["model"]) or state.model
-        state.provider = name(values["provider"]) or state.provider
-        finish = next(iter(found.get("finish", ())), {})
-        reasoning = "\n".join(text(data.get("thinking")) for data in found.get("reasoning", ()))
-        ended = read_time(values["finished_at"]) or time
-        yield Response(
-            time=ended, text=words, reasoning=reasoning, model=state.model, finish=text(finish.get("reason"))
-        )
-        for data in found.get("tool_call", ()):
-            yield ToolCall(ended, name(data.get("id")), name(data.get("name")) or UNKNOWN, text(data.get("input")))
-        status = _STATUS.get(text(finish.get("reason")))
-        if status:
-            yield Status(ended, status, text(finish.get("details")) or text(finish.get("message")))
+        state.model = name(values, "model") or state.model
+        state.provider = name(values, "provider") or state.provider
+        end = next(parts_of(parts, "finish"), {})
+        ended, finish = read_time(values, "finished_at") or time, text(end, "reason")
+        yield Response(time=ended, text=words, reasoning=parts, model=state.model, finish=finish)
+        for part in parts_of(parts, "tool_call"):
+            yield ToolCall(ended, name(part, "id"), name(part, "name") or UNKNOWN, text(part, "input"))
+        if finish in _STATUS:
+            yield Status(ended, _STATUS[finish], text(end, "details") or text(end, "message"))
 
 
 def _recognises(path: str, head: bytes) -> bool:
     if os.path.basename(path) == _REGISTRY:
         return b'"projects"' in head and b'"data_dir"' in head
     return has_columns(path, head, _KNOWN_BY)
-
-
-def _names(path: str) -> list[str]:
-    if path.endswith(".json"):
-        return []
-    with Database(path) as database:
-        rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, rowid")
-        parents = {str(session_id): name(parent) for session_id, parent in rows}
-    return roots_of(parents)
 
 
 SOURCE = source(
@@ -194,11 +165,11 @@ SOURCE = source(
     list_logs=_list_logs,
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
+    state=_begin,
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
-    name_sessions=_names,
+    name_sessions=lambda path: () if path.endswith(".json") else name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
     caveat="the costs of sessions are kept, but of their tokens only the last request's",

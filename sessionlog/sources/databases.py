@@ -8,20 +8,25 @@ raises. A database is opened as `reader.database` does it: read-only, without le
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from msgspec import Struct
+
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.damaged import Flaw, find_objects
 from sessionlog.reader.database import open_database
-from sessionlog.sources.typed import MISFITS, Typed
+from sessionlog.sources.kit import decode_object
+from sessionlog.sources.typed import Typed
+from sessionlog.sources.values import name
 
 T = TypeVar("T")
 Cells = tuple[Any, ...]
 
-_MAGIC = b"SQLite format 3\x00"
+MAGIC = b"SQLite format 3\x00"
+"""How a database begins."""
+
 _BROKEN = (sqlite3.Error, UnicodeDecodeError)  # a message of SQLite's that quotes damaged names is no UTF-8
 
 
@@ -53,7 +58,7 @@ class Database:
         """Note a problem of the database, once: each query may meet the same damage."""
         if (kind, detail) not in self._noted:
             self._noted.add((kind, detail))
-            self._problems.append(Problem(path=self.path, line=0, offset=0, kind=kind, detail=detail))
+            self._problems.append(Problem(path=self.path, kind=kind, detail=detail))
 
     def problems(self) -> Iterator[Problem]:
         """Yield what has been noted since this was last asked."""
@@ -62,7 +67,7 @@ class Database:
 
     def tables(self) -> frozenset[str]:
         """Return the names of its tables."""
-        return frozenset(str(name) for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        return frozenset(str(table) for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
     def columns(self, table: str) -> frozenset[str]:
         """Return the columns of a table; none where there is no such table."""
@@ -90,7 +95,7 @@ class Database:
         """Yield columns of a table, None for those that it lacks; `rest` is what follows the table in the query."""
         have = self.columns(table)
         if have:
-            cells = ", ".join(name if name in have else "NULL" for name in names)
+            cells = ", ".join(column if column in have else "NULL" for column in names)
             yield from self.rows(f"SELECT {cells} FROM {table} {rest}", *values, has_blobs=has_blobs)  # noqa: S608 - names of the source's own
 
     def records(self, table: str, names: Sequence[str], rest: str = "", *values: Any) -> Iterator[dict[str, Any]]:
@@ -110,23 +115,9 @@ def _as_texts(cells: Cells) -> Cells:
     return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells)
 
 
-def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
-    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
-    try:
-        return typed.decode(value), ""
-    except (*MISFITS, TypeError):
-        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-    flaw = "no JSON object"
-    for item in find_objects(data):
-        if not isinstance(item, Flaw):
-            return typed.fit(item[0]), ""
-        flaw = item.detail
-    return None, flaw
-
-
 def tables_of(path: str, head: bytes) -> frozenset[str]:
     """Return the tables of a file that begins with `head`; none for what is no database, or cannot be opened."""
-    if not head.startswith(_MAGIC):
+    if not head.startswith(MAGIC):
         return frozenset()
     try:
         with Database(path) as database:
@@ -137,7 +128,7 @@ def tables_of(path: str, head: bytes) -> frozenset[str]:
 
 def has_columns(path: str, head: bytes, wanted: Mapping[str, Iterable[str]]) -> bool:
     """Whether a file that begins with `head` is a database whose tables have these columns."""
-    if not head.startswith(_MAGIC):
+    if not head.startswith(MAGIC):
         return False
     try:
         with Database(path) as database:
@@ -155,6 +146,44 @@ def root_of(session_id: str, parents: Mapping[str, str]) -> str:
     return session_id
 
 
-def roots_of(parents: Mapping[str, str]) -> list[str]:
-    """Return the sessions at the top of these, each once, in their order."""
-    return list(dict.fromkeys(root_of(session_id, parents) for session_id in parents))
+class TableRow(Struct):
+    """A row of a table, by the names of its columns, and its session.
+
+    Attributes:
+        table: The table, or what else the source calls the row.
+        values: Its columns.
+        session: The session that it is, or belongs to.
+        root: The session at the top of that one.
+    """
+
+    table: str
+    values: dict[str, Any]
+    session: str
+    root: str
+
+    @property
+    def thread(self) -> str:
+        """The thread of a sub-agent's session within its root; "" for a root."""
+        return "" if self.session == self.root else self.session
+
+    def row(self, table: str, values: dict[str, Any]) -> TableRow:
+        """Return a row of the same session."""
+        return TableRow(table, values, self.session, self.root)
+
+
+def read_sessions(
+    database: Database,
+    columns: Sequence[str],
+    order: str,
+    parent_of: Callable[[dict[str, Any]], str] = lambda session: name(session["parent_session_id"]),
+) -> list[TableRow]:
+    """Return the rows of the table `sessions`; `parent_of` returns whose sub-agent's session one is, "" for others."""
+    sessions = {str(session["id"]): session for session in database.records("sessions", columns, order)}
+    parents = {session_id: parent_of(session) for session_id, session in sessions.items()}
+    return [TableRow("sessions", session, id_, root_of(id_, parents)) for id_, session in sessions.items()]
+
+
+def name_roots(path: str, sessions_of: Callable[[Database], list[TableRow]]) -> list[str]:
+    """Return the sessions at the top of those in a database, each once, in their order."""
+    with Database(path) as database:
+        return list(dict.fromkeys(session.root for session in sessions_of(database)))

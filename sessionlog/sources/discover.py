@@ -1,7 +1,8 @@
 """Discovery: every agent's logs on this machine, or whatever is under a path, each log once and with its source.
 
 Without a path each source looks where its agent writes. A path is recognised by content: neither folder nor file names
-decide whose log it is. What cannot be read and what nobody knows are different findings, and neither is silence.
+decide whose log it is. A file that cannot be read and one of an unknown format are different findings; both are
+reported.
 """
 
 from __future__ import annotations
@@ -9,42 +10,44 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
-from sessionlog.sources.registry import all_sources, load_source
+from sessionlog.sources.registry import NATIVE, all_sources, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OURS = re.compile(
     rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE | re.IGNORECASE
 )
-_NATIVE = ("native", "fizeau")
+_Key = str | tuple[int, int]
 
 
 def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
     """Yield the logs in all places where these sources look, every file once."""
-    seen: set[tuple[int, int]] = set()
+    seen: set[_Key] = set()
     for source in sources:
         for place in source.locate(env):
             missing = _missing(place)
             if missing is None:
                 yield from _once(source, source.list_logs(place), seen)
             elif missing:
-                yield Problem(path=place, line=0, offset=0, kind="unreadable", detail=missing)
+                yield Problem(path=place, kind="unreadable", detail=missing)
 
 
 def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
-    """Yield the logs under files and folders, every file once; a file given by name is always somebody's.
+    """Yield the logs under files and folders, every file once; a file given by name always has a source.
 
     Problems of kind `unknown_format` and severity `info` name files in folders that are no log of any source.
     """
-    chosen = {source.id for source in sources or all_sources()}
-    seen: set[tuple[int, int]] = set()
-    folders: dict[str, Log | None] = {}
+    sources = sources or all_sources()
+    chosen = {source.id for source in sources}
+    seen: set[_Key] = set()
+    folder_log = cache(recognise_folder)
     names: set[str] = set()  # beside `x.jsonl`, a packed `x.jsonl.gz` is its copy
     for path in paths:
         if not os.path.isdir(path):
@@ -53,8 +56,8 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
             if found.id in chosen and _first(path, names):
                 yield from _once(found, [path], seen)
             continue
-        for source in sources or all_sources():
-            if source.id not in _NATIVE:
+        for source in sources:
+            if source.id not in NATIVE:
                 for place in _within(path, source.locate(env)):
                     yield from _once(source, source.list_logs(place), seen)
         for item in walk_files([path], lambda name: _CANDIDATE.search(name) is not None):
@@ -63,7 +66,7 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
             elif _key(item) not in seen and _first(item, names):
                 log = recognise(item)
                 if isinstance(log, Problem) and item.endswith(".json"):
-                    log = _folder_of(item, folders) or log
+                    log = folder_log(os.path.dirname(item)) or log
                 if isinstance(log, Problem):
                     yield log
                 elif log.source.id in chosen:
@@ -86,7 +89,7 @@ def recognise(path: str) -> Log | Problem:
         return Log(source=native, path=path) if ours else _unknown(path)
     if ours and _OURS.search(head):
         return Log(source=native, path=path)
-    for source in (*(s for s in all_sources() if s.id not in _NATIVE), native):
+    for source in (*(s for s in all_sources() if s.id not in NATIVE), native):
         if _knows(source, path, head):
             return Log(source=source, path=path)
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
@@ -96,7 +99,7 @@ def recognise(path: str) -> Log | Problem:
 
 def recognise_folder(path: str) -> Log | None:
     """Return the log that a folder of small files is; None for any other folder."""
-    return next((Log(source=s, path=path) for s in all_sources() if s.id not in _NATIVE and _knows(s, path, b"")), None)
+    return next((Log(source=s, path=path) for s in all_sources() if s.id not in NATIVE and _knows(s, path, b"")), None)
 
 
 def _knows(source: Source, path: str, head: bytes) -> bool:
@@ -119,17 +122,7 @@ def _missing(place: str) -> str | None:
 
 
 def _unknown(path: str) -> Problem:
-    return Problem(
-        path=path, line=0, offset=0, kind="unknown_format", detail="no log of a known agent", severity="info"
-    )
-
-
-def _folder_of(path: str, folders: dict[str, Log | None]) -> Log | None:
-    """The log that a file's folder is."""
-    folder = os.path.dirname(path)
-    if folder not in folders:
-        folders[folder] = recognise_folder(folder)
-    return folders[folder]
+    return Problem(path=path, kind="unknown_format", detail="no log of a known agent", severity="info")
 
 
 def _first(path: str, names: set[str]) -> bool:
@@ -152,19 +145,19 @@ def _within(path: str, places: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _once(source: Source, listed: Iterable[str | Problem], seen: set[tuple[int, int]]) -> Iterator[Log | Problem]:
+def _once(source: Source, listed: Iterable[str | Problem], seen: set[_Key]) -> Iterator[Log | Problem]:
     """Yield what has not been reached on another way."""
     for item in listed:
         if isinstance(item, Problem):
             yield item
             continue
         key = _key(item)
-        if key is None or key not in seen:
-            if key is not None:
-                seen.add(key)
+        if key not in seen:
+            seen.add(key)
             yield Log(source=source, path=item)
 
 
-def _key(path: str) -> tuple[int, int] | None:
+def _key(path: str) -> _Key:
+    """What a file is, under whatever name; one that is not there is its name."""
     status = files.stat_path(path)
-    return None if status is None else (status.st_dev, status.st_ino)
+    return path if status is None else (status.st_dev, status.st_ino)

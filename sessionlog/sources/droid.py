@@ -21,20 +21,18 @@ Seen: session version 2 (November 2026).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from sessionlog.sources.kit import (
-    UNKNOWN,
     At,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
-    ToolCall,
+    Steps,
     ToolResult,
     Totals,
     first_of,
@@ -48,6 +46,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    tool_uses,
 )
 
 _REFUSED = "BYOK Error:"
@@ -61,7 +60,7 @@ class Message(Struct, rename="camel"):
     model_id: Any = None
 
 
-class Row(Struct, rename={"forked_at": "forkedAtMessageId"}):
+class Row(Struct, rename="camel"):
     """A line of the conversation."""
 
     type: Any = None
@@ -70,7 +69,7 @@ class Row(Struct, rename={"forked_at": "forkedAtMessageId"}):
     title: Any = None
     cwd: Any = None
     parent: Any = None
-    forked_at: Any = None
+    forked_at_message_id: Any = None
     message: Message | None = None
     reason: Any = None
 
@@ -89,15 +88,15 @@ class State(Struct):
     last_ns: int | None = None
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a line means."""
     time = read_time(row.timestamp)
     if row.type == "session_start":
-        state.copied_until = name(row.forked_at)
+        state.copied_until = name(row.forked_at_message_id)
         yield Session(
             time=time, project=folder(row.cwd), parent=name(row.parent), title=text(row.title),
-            model=name(state.settings.get("model")).removeprefix("custom:"),
-            provider=name(state.settings.get("providerLock")),
+            model=name(state.settings, "model").removeprefix("custom:"),
+            provider=name(state.settings, "providerLock"),
         )  # fmt: skip
     elif row.type == "message" and row.message is not None:
         is_copied = bool(state.copied_until)
@@ -114,7 +113,7 @@ def steps(row: Row, state: State) -> Iterator[Step]:
         yield Status(state.last_ns, "success" if reason == "completed" else "error" if has_failed else "cancelled")
 
 
-def _copied(time: int | None, message: Message) -> Iterator[Step]:
+def _copied(time: int | None, message: Message) -> Steps:
     words = text_of(message.content)
     if message.role == "assistant":
         yield Prompt(time, words, "assistant", inherited=True)
@@ -126,8 +125,7 @@ def _is_typed(words: str) -> bool:
     return bool(words.strip()) and not words.startswith(("<system-reminder>", _REFUSED))
 
 
-def _message(time: int | None, message: Message) -> Iterator[Step]:
-    parts = list(parts_of(message.content))
+def _message(time: int | None, message: Message) -> Steps:
     words = text_of(message.content)
     if words.startswith(_REFUSED):
         yield Response(time=time, failed=True, error=words.removeprefix(_REFUSED).strip())
@@ -139,20 +137,17 @@ def _message(time: int | None, message: Message) -> Iterator[Step]:
             reasoning=message.content,
             model=name(message.model_id).removeprefix("custom:"),
         )
-        for part in parts:
-            if part.get("type") == "tool_use":
-                yield ToolCall(time, name(part.get("id")), name(part.get("name")) or UNKNOWN, part.get("input"))
+        yield from tool_uses(time, message.content)
         return
-    for part in parts:
-        if part.get("type") == "tool_result":
-            output = part.get("content")
-            yield ToolResult(time, name(part.get("tool_use_id")), output, failed=part.get("is_error") is True)
+    for part in parts_of(message.content, "tool_result"):
+        failed = part.get("is_error") is True
+        yield ToolResult(time, name(part, "tool_use_id"), part.get("content"), failed=failed)
     if words:
         yield Prompt(time, words, "user" if _is_typed(words) else "system")
     yield At(time)
 
 
-def _finish(state: State) -> Iterator[Step]:
+def _finish(state: State) -> Steps:
     counts = tokens(
         state.settings.get("tokenUsage"), input="inputTokens", output="outputTokens", cache_read="cacheReadTokens",
         cache_write="cacheCreationTokens", reasoning="thinkingTokens",
@@ -161,15 +156,11 @@ def _finish(state: State) -> Iterator[Step]:
         yield Totals(time=state.last_ns, tokens=counts)
 
 
-def _begin(path: str) -> State:
-    return State(dict(read_object(_settings_file(path))))
-
-
 def _settings_file(path: str) -> str:
     return path.partition(".jsonl")[0] + ".settings.json"
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _is_row(row: Json) -> bool:
     return row.get("type") == "session_start" and "id" in row and ("owner" in row or "hostId" in row)
 
 
@@ -183,7 +174,7 @@ SOURCE = source(
     logs="*.jsonl",
     rows=json_lines(Row, can_resume=False),  # the sums are in another file
     steps=steps,
-    state=_begin,
+    state=lambda path: State(dict(read_object(_settings_file(path)))),
     state_type=State,
     finish=_finish,
     is_row=_is_row,

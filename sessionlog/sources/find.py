@@ -24,19 +24,20 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
         LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
         AmbiguousSession: Several sessions match.
     """
-    folder = recognise_folder(target) if os.path.isdir(target) else None
+    is_folder = os.path.isdir(target)
+    folder = recognise_folder(target) if is_folder else None
     if folder is not None:
         return folder, None
-    if files.stat_path(target) is not None and not os.path.isdir(target):
+    if not is_folder and files.stat_path(target) is not None:
         return log_at(target), None
     try:
         return Log(source=load_source("native"), path=resolve_session(target, directory)), None
     except AmbiguousSession as error:  # other agents' sessions may be meant as well
         raise AmbiguousSession(target, tuple(sorted({*error.candidates, *_elsewhere(target, env)}))) from error
     except LogNotReadable as error:
-        found = {} if os.path.isdir(target) else _elsewhere(target, env)
-        if not found and os.path.isdir(target):
+        if is_folder:
             raise
+        found = _elsewhere(target, env)
         if not found:
             raise LogNotReadable(f"{error}, nor one of another agent") from error
     matches = matching(target, found)

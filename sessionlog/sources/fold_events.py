@@ -66,13 +66,22 @@ class _Answer:
     finish: str = ""
     error: str = ""
     model: str = ""
-    provider: str = ""
     time_ns: int | None = None
     part_ns: int | None = None
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """Its text."""
+        return "\n".join(self.text)
+
+    @property
+    def calls_data(self) -> list[dict[str, Any]]:
+        """Its tool calls, as messages have them."""
+        return [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in self.calls]
 
 
 class EventFold:
@@ -93,16 +102,14 @@ class EventFold:
         self.place, self._only = "", only
         wanted = only or own_id
         self._scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
-        self._records: dict[str, Record] = {}
-        for session in sessions:
-            for record in session.records if only in {None, session.session_id} else ():
-                known = self._records.get(record.key)
-                if known is None or _weight(record) > _weight(known):
-                    self._records[record.key] = record
-        originals = {record.family for record in self._records.values() if record.copy_rank == CopyRank.ORIGINAL}
-        for record in list(self._records.values()):
-            if record.family in originals and record.family and record.copy_rank != CopyRank.ORIGINAL:
-                del self._records[record.key]  # it counts as the original does, under another key
+        chosen = (one for one in sessions if only in {None, one.session_id})
+        records = sorted((record for one in chosen for record in one.records), key=_weight, reverse=True)
+        originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
+        self._records = {  # a copy under another key than its original's counts as that does
+            record.key: record
+            for record in reversed(records)
+            if record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in originals
+        }
         self._current, self._thread, self._inherited = own_id, "", False
         self._context = Session()
         self._agents: dict[str, str] = {}
@@ -128,18 +135,15 @@ class EventFold:
             self._take_side(step)
             return
         if isinstance(step, Prompt):
-            yield from self._prompt(step)
+            text = text_of(step.text)
+            if text:
+                yield from self._complete()
+                inherited = {"inherited": True} if step.inherited or self._inherited else {}
+                self._new.append({"role": step.role, "content": text, **inherited})
+                self._asked_ns = step.time or self._asked_ns
         elif isinstance(step, Request):
             yield from self._complete()
-            self._asked_ns = step.time if step.time is not None else self._asked_ns
-        elif isinstance(step, Text | ToolCall):
-            if self._main.final:
-                yield from self._complete()
-            self._add_part(self._main, step)
-        elif isinstance(step, MoreInput):
-            self._add_input(self._main, step)
-        elif isinstance(step, Response):
-            yield from self._response(step)
+            self._asked_ns = step.time or self._asked_ns
         elif isinstance(step, ToolResult) and not step.pending:
             is_remembered = step.key in self._calls
             if any(call.key == step.key for call in self._main.calls) or (self._main.counted and not is_remembered):
@@ -153,14 +157,16 @@ class EventFold:
             self._earlier = min(self._earlier, 1)
             facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
             yield self._event("compaction.end", step.time, facts)
+        else:
+            if self._is_next(self._main, step):
+                yield from self._complete()
+            self._add(self._main, step)
 
     def _enter(self, step: Session) -> None:
         if step.id:
             self._current = step.id
-            if step.thread is None:
-                self._thread = ""
-        if step.thread is not None:
-            self._thread = step.thread
+        if step.id or step.thread is not None:
+            self._thread = step.thread or ""
         if step.agent:
             self._agents[self._thread] = step.agent
         if self._only is not None and self._current != self._only:
@@ -172,62 +178,53 @@ class EventFold:
             if value:
                 setattr(self._context, name, value)
 
-    def _prompt(self, step: Prompt) -> Iterator[Event]:
-        text = text_of(step.text)
-        if not text:
-            return
-        yield from self._complete()
-        message: dict[str, Any] = {"role": step.role, "content": text}
-        self._new.append({**message, "inherited": True} if step.inherited or self._inherited else message)
-        self._asked_ns = step.time if step.time is not None else self._asked_ns
+    def _is_next(self, answer: _Answer, step: Step) -> bool:
+        """Whether a step begins another answer."""
+        if isinstance(step, Response):
+            return answer.counted and answer.key != (step.key or self.place)
+        return answer.final and isinstance(step, Text | ToolCall)
 
-    def _add_part(self, answer: _Answer, step: Text | ToolCall) -> None:
-        answer.part_ns = step.time if step.time is not None else answer.part_ns
+    def _add(self, answer: _Answer, step: Step) -> None:
         if isinstance(step, Text):
+            answer.part_ns = step.time or answer.part_ns
             is_piece = step.is_piece and not answer.results
             _add_words(answer.text, text_of(step.text), is_piece=is_piece)
             _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
-            return
-        name = f"{step.server}/{step.tool}" if step.server else step.tool
-        answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
-
-    def _add_input(self, answer: _Answer, step: MoreInput) -> None:
-        if answer.calls and isinstance(answer.calls[-1].input, str):
-            answer.calls[-1].input += step.text
-
-    def _response(self, step: Response) -> Iterator[Event]:
-        answer, key = self._main, step.key or self.place
-        if answer.counted and answer.key != key:
-            yield from self._complete()
-            answer = self._main
-        if not answer.counted:
-            record = self._records.pop(key, None)
-            if record is None and (step.tokens is not None or step.failed):
-                answer.final = step.final  # a late row, or a copy of a response that counts elsewhere
-                answer.counted, answer.key = True, ""
-                return
-            answer.counted, answer.key, answer.record = True, key, record
-        self._add_row(answer, step)
+        elif isinstance(step, ToolCall):
+            answer.part_ns = step.time or answer.part_ns
+            name = f"{step.server}/{step.tool}" if step.server else step.tool
+            answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
+        elif isinstance(step, MoreInput):
+            if answer.calls and isinstance(answer.calls[-1].input, str):
+                answer.calls[-1].input += step.text
+        elif isinstance(step, ToolResult) and not step.pending:
+            answer.results.append(step)
+        elif isinstance(step, Response):
+            self._add_row(answer, step)
 
     def _add_row(self, answer: _Answer, step: Response) -> None:
+        answer.final = step.final
+        if not answer.counted:
+            answer.counted, key = True, step.key or self.place
+            answer.record = self._records.pop(key, None)
+            if answer.record is None and (step.tokens is not None or step.failed):
+                return  # a late row, or a copy of a response that counts elsewhere
+            answer.key = key
         _add_words(answer.text, text_of(step.text))
         _add_words(answer.reasoning, reasoning_of(step.reasoning))
-        answer.final = step.final
         answer.finish = step.finish or answer.finish
         answer.error = step.error or answer.error
-        answer.model, answer.provider = step.model or answer.model, step.provider or answer.provider
-        answer.time_ns = step.time if step.time is not None else answer.time_ns
+        answer.model = step.model or answer.model
+        answer.time_ns = step.time or answer.time_ns
 
     def _complete(self) -> Iterator[Event]:
         """Yield the open answer, the results that came meanwhile, and what sub-agents did."""
         answer, self._main = self._main, _Answer()
-        if answer.counted and not answer.key:  # only its calls are new
-            for call in answer.calls:
-                self._remember(call)
-        elif answer.counted:
+        if answer.counted and answer.key:  # of one without a key only the calls are new
             yield from self._answered(answer)
-        elif answer.text or answer.reasoning or answer.calls:
+        elif not answer.counted and (answer.text or answer.reasoning or answer.calls):
             yield from self._begun(answer)
+        self._remember(answer.calls)
         for result in answer.results:
             yield self._result(result)
         done, self._done, self._side = self._done, [], {}
@@ -242,35 +239,29 @@ class EventFold:
         yield self._request(time_ns, answer.model or (record.model if record else ""))
         yield self._event("llm.response", time_ns, self._response_data(answer))
         if not (record is not None and record.failed):
-            message: dict[str, Any] = {"role": "assistant", "content": "\n".join(answer.text)}
-            if answer.calls:
-                message["tool_calls"] = _calls_data(answer)
-            self._new.append(message)
-        for call in answer.calls:
-            self._remember(call)
+            calls = {"tool_calls": answer.calls_data} if answer.calls else {}
+            self._new.append({"role": "assistant", "content": answer.words, **calls})
         self._asked_ns = None
 
     def _response_data(self, answer: _Answer) -> dict[str, Any]:
         record = answer.record
-        failed = record is not None and record.failed
-        text = "\n".join(answer.text)
+        failed, text = record is not None and record.failed, answer.words
         data = {
             "content": "" if failed and text == answer.error else text,
             "reasoning": "\n".join(answer.reasoning) or None,
-            "tool_calls": _calls_data(answer) or None,
+            "tool_calls": answer.calls_data or None,
             "finish_reason": answer.finish or None,
             "error": (answer.error or text or "the request failed") if failed else None,
         }
         if record is None:
             return {**data, "model": answer.model or None}
-        is_known = record.model != UNKNOWN
         self._used += record.usage
         return {
             **data,
             "usage": None if failed and not record.usage else record.usage.to_dict(),
             "cost_usd": None if record.cost_nano is None else usd(record.cost_nano),
             "latency_ms": record.latency_ms,
-            "model": record.model if is_known else None,
+            "model": record.model if record.model != UNKNOWN else None,
             "context_window": self._context.context_window or None,
             "attempt": self._attempt(record),
             "key": record.key,
@@ -289,36 +280,19 @@ class EventFold:
         yield from self._start(answer.part_ns)
         if self._new:
             yield self._request(answer.part_ns, "")
-        data = {"content": "\n".join(answer.text) or None, "reasoning_content": "\n".join(answer.reasoning) or None}
+        data = {"content": answer.words or None, "reasoning_content": "\n".join(answer.reasoning) or None}
         yield self._event("llm.delta", answer.part_ns, data)
-        for call in answer.calls:
-            self._remember(call)
 
     def _take_side(self, step: Step) -> None:
         """Keep what a sub-agent does until the main answer is complete."""
-        answer = self._side.get(self._thread)
         if isinstance(step, Request | Prompt | Compaction):
             self._side.pop(self._thread, None)
             return
-        key = (step.key or self.place) if isinstance(step, Response) else ""
-        is_next = answer is not None and (
-            (isinstance(step, Response) and answer.counted and answer.key != key)
-            or (isinstance(step, Text | ToolCall) and answer.final)
-        )
-        if answer is None or is_next:
+        answer = self._side.get(self._thread)
+        if answer is None or self._is_next(answer, step):
             answer = self._side[self._thread] = _Answer()
             self._done.append((self._agents.get(self._thread, MAIN), answer))
-        if isinstance(step, Text | ToolCall):
-            self._add_part(answer, step)
-        elif isinstance(step, MoreInput):
-            self._add_input(answer, step)
-        elif isinstance(step, ToolResult) and not step.pending:
-            answer.results.append(step)
-        elif isinstance(step, Response):
-            if not answer.counted:
-                record = self._records.pop(key, None)
-                answer.counted, answer.key, answer.record = True, key, record
-            self._add_row(answer, step)
+        self._add(answer, step)
 
     def take_beside(self, log: str, step: Step) -> None:
         """Take a step of a sub-agent's own log: it comes beside the conversation."""
@@ -330,19 +304,18 @@ class EventFold:
         self._thread = thread
 
     def _beside(self, agent: str, answer: _Answer) -> Iterator[Event]:
-        is_repeated = answer.counted and answer.record is None and answer.key
-        if (answer.counted or answer.text or answer.reasoning or answer.calls) and not is_repeated:
+        is_new = answer.record is not None if answer.counted else answer.text or answer.reasoning or answer.calls
+        if is_new:
             yield from self._start(answer.time_ns)
             kind = "llm.response" if answer.counted else "llm.delta"
             yield self._event(kind, answer.time_ns or answer.part_ns, {**self._response_data(answer), "agent": agent})
-        for call in answer.calls:
-            self._remember(call)
+        self._remember(answer.calls)
         for result in answer.results:
             yield from self._start(result.time)
             yield self._result(result, agent=agent)
 
-    def _remember(self, call: _Call) -> None:
-        self._calls[call.key] = call
+    def _remember(self, calls: list[_Call]) -> None:
+        self._calls.update((call.key, call) for call in calls)
 
     def _result(self, step: ToolResult, agent: str = "") -> Event:
         """tool.call: a call and its result, which the next request sends."""
@@ -354,7 +327,7 @@ class EventFold:
         output = text_of(output) or output
         if not agent:
             self._new.append({"role": "tool", "tool_call_id": call.id, "content": output})
-            self._asked_ns = step.time if step.time is not None else self._asked_ns
+            self._asked_ns = step.time or self._asked_ns
         is_short = isinstance(output, str) and 0 < len(output) <= _SHORT and "\n" not in output
         data = {
             "tool": call.name, "id": call.id, "input": call.arguments, "output": output, "duration_ms": duration_ms,
@@ -370,7 +343,7 @@ class EventFold:
         return request
 
     def _start(self, time_ns: int | None) -> Iterator[Event]:
-        """session.start, before the first other event; it says that token classes are disjoint."""
+        """session.start, before the first other event; `v` means that token classes are disjoint."""
         if self._seq:
             return
         scanned, context = self._scanned, self._context
@@ -427,10 +400,6 @@ def _add_words(known: list[str], words: str, *, is_piece: bool = False) -> None:
         known[-1] += words
     elif words:
         known.append(words)
-
-
-def _calls_data(answer: _Answer) -> list[dict[str, Any]]:
-    return [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls]
 
 
 def _weight(record: Record) -> tuple[int, int, int]:

@@ -44,7 +44,6 @@ from sessionlog.sources.steps import (
     Response,
     Session,
     Status,
-    Step,
     Text,
     ToolCall,
     ToolResult,
@@ -175,6 +174,7 @@ class UsageFold:
     """Folds the steps of one log.
 
     Attributes:
+        take: Type of a step → the function that takes one.
         findings: What is wrong with the log.
         limits: The latest report on each rate limit, by name.
         is_provisional: A session without a response was given, so the log has to be read whole once it has grown.
@@ -209,12 +209,13 @@ class UsageFold:
         self.is_provisional = False
         self._records: dict[str, list[Record]] = {}
         self._tools: dict[str, dict[str, ToolUse]] = {}
-        self._sessions: dict[str, SessionState] = {}
-        self._open: dict[tuple[str, str, int], OpenResponse] = {}
-        self._session: SessionState | None = None
-        self._thread_id = ""
-        if state is not None:
-            self._restore(state)
+        state = state or FoldState()
+        self._sessions = {session.id: session for session in state.sessions}
+        self._session = self._sessions.get(state.current, state.sessions[-1]) if state.sessions else None
+        self._thread_id = state.thread
+        self._open = {(one.session, one.record.key, int(one.record.copy_rank)): one for one in state.open}
+        for known in state.open:
+            known.given = False
         self.take: dict[type, Callable[[Any], None]] = {
             At: self._at,
             Session: self._enter,
@@ -232,15 +233,6 @@ class UsageFold:
             BadNumber: self._bad_number,
         }
 
-    def _restore(self, state: FoldState) -> None:
-        self._sessions = {session.id: session for session in state.sessions}
-        for kept in state.open:
-            kept.given = False
-            self._open[kept.session, kept.record.key, int(kept.record.copy_rank)] = kept
-        self._thread_id = state.thread
-        if state.sessions:
-            self._session = self._sessions.get(state.current, state.sessions[-1])
-
     def state(self) -> FoldState:
         """Return what a later scan needs to go on."""
         for session in self._sessions.values():
@@ -252,10 +244,6 @@ class UsageFold:
             sessions=list(self._sessions.values())[-_KEPT_SESSIONS:],
             open=list(self._open.values()),
         )
-
-    def feed(self, step: Step) -> None:
-        """Take one step; a driver with many rows looks `take` up by itself."""
-        self.take[type(step)](step)
 
     @property
     def session_now(self) -> SessionState:

@@ -40,7 +40,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from glob import escape, glob
 from itertools import chain
 from typing import Any
@@ -50,33 +50,38 @@ from msgspec import Struct, field
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.damaged import Flaw, find_objects, without_surrogates
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
-from sessionlog.reader.walk import LOG_SUFFIXES
-from sessionlog.sources.google_parts import read_counts, results_of
+from sessionlog.sources.google_parts import results_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     SUB_AGENT,
     UNKNOWN,
     At,
     BadNumber,
     Compaction,
+    Json,
     Problem,
     Prompt,
     Request,
     Response,
+    Retention,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     Totals,
     Typed,
     first_of,
     folder,
+    folder_of,
     mapping,
     name,
+    objects,
+    read_counts,
     read_head,
     read_json,
     read_sidecar,
@@ -88,11 +93,10 @@ from sessionlog.sources.kit import (
     text_of,
     whole_log,
 )
-from sessionlog.sources.protocol import Retention
 from sessionlog.sources.typed import TypedRows
 
 _ID = "gemini"
-_MAX_JSON = 1 << 30
+_MAX_JSON = 1 << 30  # a longer one is read as one that was torn
 _MAX_FAILED = 10_000  # of one run: each is a record
 _HEADER_ID = re.compile(rb'"(sessionId|session_id)"\s*:\s*"([^"\\]+)"')
 _MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
@@ -100,6 +104,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _FACTS = ("session_id", "run_session", "project_hash", "kind", "start_time", "stats", "response", "error")
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
+_SENT = ("totalRequests", "totalErrors")
 _FAILED = ("error", "cancelled")
 _DONE = ("success", *_FAILED)
 
@@ -178,13 +183,11 @@ def _rows(path: str) -> Iterator[Row | Problem]:
 def _document(path: str) -> Iterator[Any]:
     """The object of a JSON file, and what is wrong with it."""
     with files.open_log(path) as file:
-        data = file.read(_MAX_JSON + 1).removeprefix(b"\xef\xbb\xbf")
-    if len(data) > _MAX_JSON:
-        raise LogNotReadable(f"{path}: over {_MAX_JSON} bytes in one JSON text")
+        data = file.read(_MAX_JSON).removeprefix(b"\xef\xbb\xbf")
     value = read_json(data)
     if value is None:
         value, detail = _mend(data)
-        yield Problem(path=path, line=0, offset=0, kind="torn_json", detail=detail)
+        yield Problem(path=path, kind="torn_json", detail=detail)
     yield value
 
 
@@ -210,7 +213,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
     for fact in _FACTS:
         if getattr(header, fact) is None:
             setattr(header, fact, getattr(row, fact))
-    for number, message in enumerate(map(_ROW.fit, _objects(row.messages)), 1):
+    for number, message in enumerate(map(_ROW.fit, objects(row.messages)), 1):
         if message is not None and isinstance(message.type, str):
             message.line = row.line or number
             _add(message, messages, is_history=is_history)
@@ -219,7 +222,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
 def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> None:
     """Add a message to what is known of it; what the history repeats may have been cut since."""
     row.id = name(row.id) or f"#{len(messages)}"
-    row.tool_calls = {text(call.get("id")) or str(number): call for number, call in enumerate(_objects(row.tool_calls))}
+    row.tool_calls = {text(call, "id") or str(number): call for number, call in enumerate(objects(row.tool_calls))}
     known = messages.setdefault(row.id, row)
     if isinstance(row.tokens, dict):
         known.tokens, known.model = row.tokens, row.model or known.model
@@ -230,11 +233,7 @@ def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> Non
             known.tool_calls[call_id] = call
 
 
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a row means."""
     time, words = read_time(row.timestamp), text_of(row.content)
     match row.type:
@@ -254,19 +253,19 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     yield At(time)
 
 
-def _stand(status: str | None, state: State, error: str = "") -> Iterator[Step]:
+def _stand(status: str | None, state: State, error: str = "") -> Steps:
     state.status = status
     yield Status(None, status, error)
 
 
-def _session(row: Row, state: State) -> Iterator[Step]:
+def _session(row: Row, state: State) -> Steps:
     """The header; `stats` are those of a finished run, which is named by its file: its session has its own chat."""
     known, is_run = name(row.session_id) or name(row.run_session), isinstance(row.stats, dict)
     state.own_id = known or stem_of(state.path)
     is_part = bool(_parent(state.path)) or row.kind == "subagent"
     yield Session(
         id=_session_of(state.path),
-        place=os.path.dirname(os.path.abspath(state.path)) if is_run else "",
+        place=folder_of(state.path) if is_run else "",
         is_subagent_log=is_part,
         agent=_agent_kind(state.path, state.own_id) if is_part else "",
         project=_project(state.path, row.project_hash),
@@ -277,12 +276,12 @@ def _session(row: Row, state: State) -> Iterator[Step]:
         yield from _sums(row, f"{_ID}:{known}" if known else "")
 
 
-def _sums(row: Row, superseded_by: str) -> Iterator[Step]:
+def _sums(row: Row, superseded_by: str) -> Steps:
     yield Text(None, text(row.response))
     room = _MAX_FAILED
-    for model, stats in mapping(row.stats.get("models")).items():
-        counts = _tokens(mapping(mapping(stats).get("tokens")), "prompt", "candidates")
-        (requests, errors), _ = read_counts(mapping(mapping(stats).get("api")), ("totalRequests", "totalErrors"))
+    for model, stats in mapping(row.stats, "models").items():
+        counts = _tokens(mapping(stats, "tokens"), "prompt", "candidates")
+        (requests, errors), _ = read_counts(_SENT, [*map(mapping(stats, "api").get, _SENT)])
         failed = min(errors, room)
         room -= failed
         if failed < errors:
@@ -296,10 +295,10 @@ def _sums(row: Row, superseded_by: str) -> Iterator[Step]:
             failed_requests=failed,
             superseded_by=superseded_by,
         )
-    yield Status(None, "success" if row.error is None else "error", text(mapping(row.error).get("message")))
+    yield Status(None, "success" if row.error is None else "error", text(row.error, "message"))
 
 
-def _prompt(time: int | None, words: str, state: State) -> Iterator[Step]:
+def _prompt(time: int | None, words: str, state: State) -> Steps:
     """A user's message: a prompt, tool results (without words), or what the agent program puts there."""
     if words.lstrip().startswith("<state_snapshot>"):
         yield Compaction(time, words)
@@ -311,7 +310,7 @@ def _prompt(time: int | None, words: str, state: State) -> Iterator[Step]:
     yield Prompt(time, words, role="system" if is_context else "user")
 
 
-def _answer(time: int | None, words: str, row: Row, state: State) -> Iterator[Step]:
+def _answer(time: int | None, words: str, row: Row, state: State) -> Steps:
     key, calls = f"{state.own_id}:{row.id}", mapping(row.tool_calls)
     yield Request(None)
     yield Response(
@@ -323,29 +322,29 @@ def _answer(time: int | None, words: str, row: Row, state: State) -> Iterator[St
         reasoning=_thoughts(row),
     )
     for call_id, call in calls.items():
-        tool, server = _tool_name(name(call.get("name")) or UNKNOWN)
+        tool, server = _tool_name(name(call, "name") or UNKNOWN)
         yield ToolCall(time, f"{key}:{call_id}", tool, call.get("args"), server, id=call_id)
         if _is_done(call):
             failed = call.get("status") in _FAILED
-            yield ToolResult(read_time(call.get("timestamp")), f"{key}:{call_id}", _output(call), failed)
+            yield ToolResult(read_time(call, "timestamp"), f"{key}:{call_id}", _output(call), failed)
     status = "success" if words.strip() else None
     if calls:
         status = "cancelled" if all(call.get("status") == "cancelled" for call in calls.values()) else None
     yield from _stand(status, state)
 
 
-def _is_done(call: Mapping[str, Any]) -> bool:
+def _is_done(call: Json) -> bool:
     return call.get("status") in _DONE or call.get("result") is not None
 
 
-def _output(call: Mapping[str, Any]) -> Any:
+def _output(call: Json) -> Any:
     given = call.get("result")
     found = next(iter(results_of(given)), None)
-    return found.output if found else text_of(given) or text(call.get("resultDisplay"))
+    return found.output if found else text_of(given) or text(call, "resultDisplay")
 
 
 def _thoughts(row: Row) -> str:
-    pairs = ((text(one.get("subject")), text(one.get("description"))) for one in _objects(row.thoughts))
+    pairs = ((text(one, "subject"), text(one, "description")) for one in objects(row.thoughts))
     lines = "\n".join(": ".join(filter(None, pair)) for pair in pairs)
     return lines or ("" if isinstance(row.content, str) else reasoning_of(row.content))
 
@@ -353,7 +352,7 @@ def _thoughts(row: Row) -> str:
 def _tool_name(known: str) -> tuple[str, str]:
     """Split a tool's name into (tool, MCP server): `mcp_SERVER_TOOL`, or `SERVER__TOOL` as older versions have it.
 
-    The agent itself cannot tell where a server's name with an underscore ends; nor can we.
+    Where a server's name has an underscore, its end is ambiguous, for the agent itself as well.
     """
     rest = known[4:].lstrip("_") if known.startswith("mcp_") else known
     separator = "_" if rest != known and "__" not in rest else "__"
@@ -361,9 +360,9 @@ def _tool_name(known: str) -> tuple[str, str]:
     return (tool, server) if server and tool else (known, "")
 
 
-def _tokens(data: Mapping[str, Any], given: str, answered: str) -> Tokens:
+def _tokens(data: Json, given: str, answered: str) -> Tokens:
     names = (given, answered, "cached", "thoughts", "tool", "total")
-    (input_, output, cached, thoughts, tool, total), issues = read_counts(data, names)
+    (input_, output, cached, thoughts, tool, total), issues = read_counts(names, [*map(data.get, names)])
     is_apart = cached > input_ or total >= input_ + output + thoughts + tool + cached
     fresh = (input_ if is_apart else input_ - cached) + tool
     usage = TokenUsage(input=fresh, output=output + thoughts, cache_read=cached, reasoning=thoughts)
@@ -372,13 +371,13 @@ def _tokens(data: Mapping[str, Any], given: str, answered: str) -> Tokens:
 
 def _parent(path: str) -> str:
     """The session whose sub-agent wrote a log, by the folder it lies in; "" for a main log."""
-    above, last = os.path.split(os.path.dirname(os.path.abspath(path)))
+    above, last = os.path.split(folder_of(path))
     return last if os.path.basename(above) == "chats" else ""
 
 
 def _chats(path: str) -> str:
     """The folder of the main logs."""
-    own = os.path.dirname(os.path.abspath(path))
+    own = folder_of(path)
     return os.path.dirname(own) if _parent(path) else own
 
 
@@ -406,10 +405,10 @@ def _logs_of_parent(path: str) -> list[str]:
 
 
 def _subagent_logs(path: str) -> list[str]:
-    """The logs of a session's sub-agents; none for those of a sub-agent."""
+    """The logs of a session's sub-agents."""
     session_id = _session_of(path)
     found = sorted(glob(os.path.join(escape(_chats(path)), "*", "*.jsonl*")))
-    return [log for log in found if _parent(log) == session_id and not _parent(path)]
+    return [log for log in found if _parent(log) == session_id]
 
 
 def _agent_kind(path: str, agent_id: str) -> str:
@@ -418,8 +417,8 @@ def _agent_kind(path: str, agent_id: str) -> str:
         try:
             with Rows(log) as rows:
                 for row in rows.all(lambda line: b'"agentId"' in line):
-                    for call in _objects(mapping(row).get("toolCalls")):
-                        kind = name(mapping(call.get("args")).get("agent_name")) or name(call.get("name"))
+                    for call in objects(row, "toolCalls"):
+                        kind = name(call, "args", "agent_name") or name(call, "name")
                         if call.get("agentId") == agent_id and kind:
                             return kind
         except (LogNotReadable, MissingExtra):
@@ -450,11 +449,6 @@ def _session_of(path: str) -> str:
     return known if is_chat else os.path.basename(path) if stem_of(path) == known else stem_of(path)
 
 
-def _log_names(path: str) -> Iterable[str]:
-    session_id = _session_of(path)
-    return (f"{session_id}/{stem_of(path)}" if _parent(path) else session_id,)
-
-
 SOURCE = source(
     id=_ID,
     title="Gemini CLI",
@@ -470,7 +464,7 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=_session_of,
-    name_sessions=_log_names,
+    subagent_of=lambda path: stem_of(path) if _parent(path) else "",
     harness="gemini-cli",
     has_totals=True,
     parser_version=2,

@@ -2,17 +2,16 @@
 
 A content is a text, a part, or a list of them; a part is `{"text"}` (with `"thought": true` for reasoning),
 `{"functionCall": {id, name, args}}`, `{"functionResponse": {id, name, response}}`, or data of another kind. `contents`
-reads the texts; here are the calls, their results, and the token counts.
+reads the texts; here are the calls and their results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sessionlog.events.tokens import read_count
 from sessionlog.sources.contents import parts_of
-from sessionlog.sources.values import mapping, text
+from sessionlog.sources.values import Json, mapping, text
 
 
 class Result(NamedTuple):
@@ -29,21 +28,15 @@ class Result(NamedTuple):
     failed: bool
 
 
-def calls_of(content: Any) -> Iterator[Mapping[str, Any]]:
+def calls_of(content: Any) -> Iterator[Json]:
     """Yield the tool calls in a content: `id`, `name`, `args`."""
-    return filter(None, (mapping(part.get("functionCall")) for part in parts_of(content)))
+    return filter(None, (mapping(part, "functionCall") for part in parts_of(content)))
 
 
 def results_of(content: Any) -> Iterator[Result]:
     """Yield the tool results in a content."""
-    for given in filter(None, (mapping(part.get("functionResponse")) for part in parts_of(content))):
+    for given in filter(None, (mapping(part, "functionResponse") for part in parts_of(content))):
         response = given.get("response")
         error = mapping(response).get("error")
         output = mapping(response).get("output", response) if error is None else error
-        yield Result(text(given.get("id")), output, error is not None)
-
-
-def read_counts(data: Mapping[str, Any], names: tuple[str, ...]) -> tuple[list[int], tuple[str, ...]]:
-    """Return the numbers under these names, 0 for what is none, and what was wrong with them."""
-    found = [(name, *read_count(data.get(name))) for name in names]
-    return [count for _, count, _ in found], tuple(f"{name}: {issue}" for name, _, issue in found if issue)
+        yield Result(text(given, "id"), output, error is not None)

@@ -28,28 +28,31 @@ from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
-from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
     At,
     BadNumber,
+    Json,
+    Problem,
     Prompt,
     Response,
     Role,
     Session,
-    Step,
+    Steps,
     Text,
     ToolCall,
     ToolResult,
     Totals,
-    Typed,
     cost,
     first_of,
     folder,
     mapping,
     name,
+    objects,
+    parts_of,
+    read_json,
     read_time,
     source,
     text,
@@ -63,181 +66,139 @@ _DATABASE = "sessions/sessions.db"
 _SESSION = (
     "id", "parent_session_id", "session_type", "name", "description", "working_dir", "created_at", "updated_at",
     "provider_name", "model_config_json", "accumulated_input_tokens", "accumulated_output_tokens",
-    "accumulated_cache_read_tokens", "accumulated_cache_write_tokens", "accumulated_cost",
+    "accumulated_cache_read_tokens", "accumulated_cache_write_tokens",
 )  # fmt: skip
 _MESSAGE = ("role", "content_json", "created_timestamp", "metadata_json")
-_CLASSES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_CALL = ("id", "created_timestamp", "model", *_CLASSES, "cost", "cost_source")
-
-
-class Cells(Struct):
-    """A row of a table, by the names of its columns."""
-
-    table: str
-    values: dict[str, Any]
-    time: int | None = None
-
-
-class Row(Struct):
-    """A row and the session that it belongs to."""
-
-    session: Cells
-    root: str
-    cells: Cells
-
-
-class _Model(Struct):
-    model_name: Any = None
-
-
-class _Visibility(Struct, rename="camel"):
-    user_visible: Any = True
-
-
-_MODEL, _VISIBILITY, _CONTENT = Typed(_Model), Typed(_Visibility), Typed(list[dict[str, Any]])
+_CLASSES: dict[str, Any] = {kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")}
+_CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_source")
 
 
 class State(Struct):
-    """The session whose rows came last."""
+    """When the session began whose rows came last."""
 
-    session: str = ""
+    began: int | None = None
 
 
-def _read(path: str) -> Iterator[Row | Problem]:
+def _read(path: str) -> Iterator[TableRow | Problem]:
     """Yield the sessions of a database, each with its messages and calls in order."""
     with Database(path) as database:
-        sessions = {
-            str(values["id"]): Cells("sessions", values, _time(values["created_at"]))
-            for values in database.records("sessions", _SESSION, "ORDER BY created_at, id")
-        }
-        parents = {session_id: name(session.values["parent_session_id"]) for session_id, session in sessions.items()}
-        for session_id, session in sessions.items():
-            root = root_of(session_id, parents)
-            yield Row(session, root, session)
-            messages = _cells(database, "messages", _MESSAGE, session_id)
-            calls = _cells(database, "usage_ledger", _CALL, session_id)
-            for cells in _in_order(messages, calls):
-                yield Row(session, root, cells)
-            yield Row(session, root, Cells("totals", session.values, _time(session.values["updated_at"])))
+        for session in _sessions(database):
+            yield session
+            messages = _rows(database, "messages", _MESSAGE, session)
+            calls = _rows(database, "usage_ledger", _CALL, session)
+            yield from _in_order(messages, calls)
+            yield session.row("totals", session.values)
         yield from database.problems()
 
 
-def _cells(database: Database, table: str, names: tuple[str, ...], session_id: str) -> Iterator[Cells]:
+def _sessions(database: Database) -> list[TableRow]:
+    return read_sessions(database, _SESSION, "ORDER BY created_at, id")
+
+
+def _rows(database: Database, table: str, names: tuple[str, ...], session: TableRow) -> Iterator[TableRow]:
     order = "WHERE session_id = ? ORDER BY created_timestamp, id"
-    for values in database.records(table, names, order, session_id):
-        yield Cells(table, values, _time(values["created_timestamp"]))
+    for values in database.records(table, names, order, session.session):
+        yield session.row(table, values)
 
 
-def _in_order(messages: Iterable[Cells], calls: Iterable[Cells]) -> Iterator[Cells]:
+def _in_order(messages: Iterable[TableRow], calls: Iterable[TableRow]) -> Iterator[TableRow]:
     """Messages and calls by time; within a second the counts of a call come behind its answer."""
-    waiting, is_answered, before = deque(calls), False, ""
+    waiting = deque((_time(call.values["created_timestamp"]) or 0, call) for call in calls)
+    is_answered, before = False, ""
     for message in messages:
         role = text(message.values["role"])
         is_next = is_answered and role == "assistant" != before
-        now = message.time or 0
-        while waiting and ((waiting[0].time or 0) < now or (is_next and (waiting[0].time or 0) == now)):
-            yield waiting.popleft()
+        now = _time(message.values["created_timestamp"]) or 0
+        while waiting and (waiting[0][0] < now or (is_next and waiting[0][0] == now)):
+            yield waiting.popleft()[1]
             is_next = is_answered = False
         is_answered, before = is_answered or role == "assistant", role
         yield message
-    yield from waiting
+    yield from (call for _, call in waiting)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
-    session, cells = row.session.values, row.cells
-    session_id = str(session["id"])
-    if session_id != state.session:
-        state.session = session_id
-        yield _session(row, session_id)
-    if cells.table == "messages":
-        yield from _message(row)
-    elif cells.table == "usage_ledger" and cells.values["cost_source"] != "carried_forward":
-        yield from _call(row, session_id)
-    elif cells.table == "totals":
-        yield from _totals(cells)
+    values = row.values
+    if row.table == "sessions":
+        state.began = _time(values["created_at"])
+        yield _session(row, state)
+    elif row.table == "messages":
+        yield from _message(values, state)
+    elif row.table == "totals":
+        yield from _totals(values)
+    elif values["cost_source"] != "carried_forward":
+        yield from _call(values, row.session)
 
 
-def _session(row: Row, session_id: str) -> Session:
-    session, is_subagent = row.session.values, row.root != session_id
-    model = _MODEL(text(session["model_config_json"]) or "null")
+def _session(row: TableRow, state: State) -> Session:
+    session, is_subagent = row.values, bool(row.thread)
     return Session(
         id=row.root,
-        thread=session_id if is_subagent else "",
+        thread=row.thread,
         agent=SUB_AGENT if is_subagent or session["session_type"] == "sub_agent" else "main",
-        project="" if is_subagent else folder(session["working_dir"]),
-        provider=name(session["provider_name"]),
-        model=name(model.model_name) if model else "",
-        title="" if is_subagent else text(session["name"]) or text(session["description"]),
-        time=row.session.time,
+        project="" if is_subagent else folder(session, "working_dir"),
+        provider=name(session, "provider_name"),
+        model=name(_json(session["model_config_json"]).get("model_name")),
+        title="" if is_subagent else text(session, "name") or text(session, "description"),
+        time=state.began,
     )
 
 
-def _message(row: Row) -> Iterator[Step]:
-    values, time = row.cells.values, row.cells.time
-    parts = _CONTENT(text(values["content_json"])) or []
-    visibility = _VISIBILITY(text(values["metadata_json"]) or "null")
-    is_copied = time is not None and row.session.time is not None and time < row.session.time
-    words = "\n".join(text(part.get("text")) for part in parts if part.get("type") == "text")
-    if is_copied or values["role"] != "assistant":
-        role: Role = "assistant" if values["role"] == "assistant" else "user"
-        is_typed = visibility is None or visibility.user_visible is not False
-        if words:
-            yield Prompt(time, words, role if is_typed else "system", is_copied)
-        yield from (_result(time, part) for part in parts if part.get("type") == "toolResponse" and not is_copied)
+def _message(values: Json, state: State) -> Steps:
+    time, role = _time(values["created_timestamp"]), values["role"]
+    parts = objects(read_json(text(values, "content_json")))
+    is_copied = time is not None and state.began is not None and time < state.began
+    if role == "assistant" and not is_copied:
+        yield Text(time, parts, parts)
+        for part in parts_of(parts, "toolRequest", "frontendToolRequest"):
+            call = mapping(part, "toolCall", "value")
+            server, _, tool = name(call, "name").rpartition("__")
+            yield ToolCall(time, name(part, "id"), tool or UNKNOWN, call.get("arguments"), server)
         return
-    thoughts = "\n".join(text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
-    yield Text(time, words, thoughts)
-    for part in parts:
-        if part.get("type") in ("toolRequest", "frontendToolRequest"):
-            call = mapping(mapping(part.get("toolCall")).get("value"))
-            server, _, tool = name(call.get("name")).rpartition("__")
-            yield ToolCall(time, name(part.get("id")), tool or UNKNOWN, call.get("arguments"), server)
+    if text_of(parts):
+        is_typed = _json(values["metadata_json"]).get("userVisible") is not False
+        speaker: Role = "assistant" if role == "assistant" else "user"
+        yield Prompt(time, parts, speaker if is_typed else "system", is_copied)
+    if not is_copied:
+        yield from (_result(time, part) for part in parts_of(parts, "toolResponse"))
 
 
-def _result(time: int | None, part: dict[str, Any]) -> ToolResult:
-    result = mapping(part.get("toolResult"))
+def _json(value: Any) -> Json:
+    return mapping(read_json(text(value)))
+
+
+def _result(time: int | None, part: Json) -> ToolResult:
+    result = mapping(part, "toolResult")
     value = result.get("value")
     content = value.get("content") if isinstance(value, dict) else value
     failed = result.get("status") == "error" or mapping(value).get("isError") is True
-    return ToolResult(time, name(part.get("id")), text_of(content) or text(result.get("error")), failed=failed)
+    return ToolResult(time, name(part, "id"), text_of(content) or text(result, "error"), failed=failed)
 
 
-def _call(row: Row, session_id: str) -> Iterator[Step]:
-    values, time = row.cells.values, row.cells.time
+def _call(values: Json, session_id: str) -> Steps:
+    time = _time(values["created_timestamp"])
     cost_nano, issues = cost(values["cost"])
     yield from map(BadNumber, issues)
-    counts = [values[name] for name in _CLASSES]
+    counts = [values[field] for field in _CLASSES.values()]
     yield Response(
         time=time,
         key=f"{session_id}:{values['id']}:{time}:{counts}",
-        tokens=tokens(
-            values, input=_CLASSES[0], output=_CLASSES[1], cache_read=_CLASSES[2], cache_write=_CLASSES[3],
-            is_inclusive=True, where=f"usage_ledger {values['id']}: ",
-        ),
-        model=name(values["model"]),
+        tokens=tokens(values, **_CLASSES, is_inclusive=True, where=f"usage_ledger {values['id']}: "),
+        model=name(values, "model"),
         cost_nano=cost_nano if values["cost_source"] == "provider_reported" else None,
         quality="estimated" if values["cost_source"] == "estimated" and counts == [None] * 4 else "exact",
         final=True,
-    )  # fmt: skip
+    )
 
 
-def _totals(cells: Cells) -> Iterator[Step]:
-    names = [f"accumulated_{name}" for name in _CLASSES]
-    counts = tokens(
-        cells.values, input=names[0], output=names[1], cache_read=names[2], cache_write=names[3], is_inclusive=True,
-        where=f"session {cells.values['id']}: ",
-    )  # fmt: skip
-    yield At(cells.time)
+def _totals(values: Json) -> Steps:
+    time = _time(values["updated_at"])
+    names: dict[str, Any] = {kind: f"accumulated_{field}" for kind, field in _CLASSES.items()}
+    counts = tokens(values, **names, is_inclusive=True, where=f"session {values['id']}: ")
+    yield At(time)
     if counts is not None and (counts.usage or counts.issues):
-        yield Totals(time=cells.time, tokens=counts)
-
-
-def _names(path: str) -> list[str]:
-    with Database(path) as database:
-        rows = database.select("sessions", ("id", "parent_session_id"), "ORDER BY created_at, id")
-        parents = {str(session_id): name(parent) for session_id, parent in rows}
-    return roots_of(parents)
+        yield Totals(time=time, tokens=counts)
 
 
 def _time(value: Any) -> int | None:
@@ -259,10 +220,9 @@ SOURCE = source(
     logs="sessions.db",
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     recognises=lambda path, head: has_columns(path, head, _KNOWN_BY),
-    name_sessions=_names,
+    name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
 )

@@ -22,7 +22,6 @@ machine, but for one row of usage.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -32,19 +31,22 @@ from sessionlog.sources.kit import (
     UNKNOWN,
     At,
     Compaction,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Text,
     ToolCall,
     ToolResult,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
+    objects,
     read_duration,
     read_object,
     read_time,
@@ -86,21 +88,20 @@ class State(Struct):
     session: str
     summary: dict[str, Any]
     forked_ns: int = 0
-    is_begun: bool = False
     is_subagent: bool = False
+    is_begun: bool = False
     prompt: str = ""
     prompt_ns: int | None = None
 
 
 def _begin(path: str) -> State:
-    directory = os.path.dirname(os.path.abspath(path))
+    directory = folder_of(path)
     summary = dict(read_object(os.path.join(directory, "summary.json")))
-    state = State(os.path.basename(directory), summary, read_time(summary.get("forked_at")) or 0)
-    state.is_subagent = text(summary.get("session_kind")).startswith("subagent")
-    return state
+    is_subagent = text(summary, "session_kind").startswith("subagent")
+    return State(os.path.basename(directory), summary, read_time(summary, "forked_at") or 0, is_subagent)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What an update means."""
     if not state.is_begun:
         state.is_begun = True
@@ -108,38 +109,38 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     if row.params is None:
         return
     update, meta = mapping(row.params.update), mapping(row.params.meta)
-    time = read_time(meta.get("agentTimestampMs")) or read_time(row.timestamp)
+    time = read_time(meta, "agentTimestampMs") or read_time(row.timestamp)
     kind = update.get("sessionUpdate")
     if kind == "user_message_chunk":
-        state.prompt += text_of([mapping(update.get("content"))])
+        state.prompt += text_of([mapping(update, "content")])
         state.prompt_ns = state.prompt_ns or time
         return
     yield from _prompt(state)
     if time is not None and time < state.forked_ns:
-        yield from _inherited(time, kind, update)
+        if kind == "agent_message_chunk":
+            yield Prompt(time, [mapping(update, "content")], "assistant", inherited=True)
     else:
         yield from _update(time, kind, update, state)
 
 
 def _session(state: State) -> Session:
     summary = state.summary
-    info = mapping(summary.get("info"))
-    parent = name(summary.get("parent_session_id"))
+    parent = name(summary, "parent_session_id")
     return Session(
         id=parent if state.is_subagent and parent else "",
         is_subagent_log=state.is_subagent,
-        agent=name(summary.get("agent_name")) or SUB_AGENT if state.is_subagent else "",
+        agent=name(summary, "agent_name") or SUB_AGENT if state.is_subagent else "",
         parent="" if state.is_subagent else parent,
-        project=folder(summary.get("source_workspace_dir")) or folder(info.get("cwd")),
-        branch=name(summary.get("head_branch")),
+        project=folder(summary, "source_workspace_dir") or folder(summary, "info", "cwd"),
+        branch=name(summary, "head_branch"),
         provider="xai",
-        model=name(summary.get("current_model_id")),
-        title=text(summary.get("generated_title")) or text(summary.get("session_summary")),
-        time=read_time(summary.get("created_at")),
+        model=name(summary, "current_model_id"),
+        title=text(summary, "generated_title") or text(summary, "session_summary"),
+        time=read_time(summary, "created_at"),
     )
 
 
-def _prompt(state: State) -> Iterator[Step]:
+def _prompt(state: State) -> Steps:
     """The prompt whose pieces have come to their end."""
     words, time = state.prompt, state.prompt_ns
     state.prompt, state.prompt_ns = "", None
@@ -147,26 +148,18 @@ def _prompt(state: State) -> Iterator[Step]:
         yield Prompt(time, words, inherited=time is not None and time < state.forked_ns)
 
 
-def _inherited(time: int, kind: Any, update: Mapping[str, Any]) -> Iterator[Step]:
-    if kind == "agent_message_chunk":
-        yield Prompt(time, text_of([mapping(update.get("content"))]), "assistant", inherited=True)
-
-
-def _update(time: int | None, kind: Any, update: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
     match kind:
         case "agent_message_chunk":
-            yield Text(time, text_of([mapping(update.get("content"))]), is_piece=True)
+            yield Text(time, [mapping(update, "content")], is_piece=True)
         case "agent_thought_chunk":
-            yield Text(time, reasoning=text_of([mapping(update.get("content"))]), is_piece=True)
+            yield Text(time, reasoning=text_of([mapping(update, "content")]), is_piece=True)
         case "tool_call":
-            yield ToolCall(
-                time, name(update.get("toolCallId")), name(update.get("title")) or UNKNOWN, update.get("rawInput")
-            )
+            yield ToolCall(time, name(update, "toolCallId"), name(update, "title") or UNKNOWN, update.get("rawInput"))
         case "tool_call_update" if update.get("status") in ("completed", "failed"):
-            parts = update.get("content")
-            content = [mapping(mapping(part).get("content")) for part in parts] if isinstance(parts, list) else []
+            content = [mapping(part, "content") for part in objects(update, "content")]
             yield ToolResult(
-                time, name(update.get("toolCallId")), text_of(content), failed=update.get("status") == "failed"
+                time, name(update, "toolCallId"), text_of(content), failed=update.get("status") == "failed"
             )
         case "compaction_checkpoint":
             yield Compaction(time)
@@ -176,11 +169,11 @@ def _update(time: int | None, kind: Any, update: Mapping[str, Any], state: State
             yield At(time)
 
 
-def _completed(time: int | None, update: Mapping[str, Any], state: State) -> Iterator[Step]:
+def _completed(time: int | None, update: Json, state: State) -> Steps:
     """A prompt's end, with what it used, by model."""
-    usage = mapping(update.get("usage"))
-    by_model = mapping(usage.get("modelUsage")) or {"": usage}
-    prompt = name(update.get("prompt_id"))
+    usage = mapping(update, "usage")
+    by_model = mapping(usage, "modelUsage") or {"": usage}
+    prompt = name(update, "prompt_id")
     for model, counts in by_model.items() if usage and not state.is_subagent else ():
         counts = mapping(counts)  # noqa: PLW2901 - the same, of a known type
         ticks = counts.get("costUsdTicks")
@@ -195,18 +188,18 @@ def _completed(time: int | None, update: Mapping[str, Any], state: State) -> Ite
             model=name(model),
             cost_nano=ticks // _NANO_PER_TICK if type(ticks) is int and ticks >= 0 else None,
             latency_ms=read_duration(counts.get("apiDurationMs")),
-            finish=name(update.get("stop_reason")),
+            finish=name(update, "stop_reason"),
             quality="partial" if usage.get("usageIsIncomplete") is True else "exact",
             final=True,
         )  # fmt: skip
-    status = _STATUS.get(text(update.get("stop_reason")))
+    status = _STATUS.get(text(update, "stop_reason"))
     if status:
-        yield Status(time, status, text(update.get("agent_result")) if status == "error" else "")
+        yield Status(time, status, text(update, "agent_result") if status == "error" else "")
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _is_row(row: Json) -> bool:
     is_method = row.get("method") in ("session/update", "_x.ai/session/update")
-    return is_method and "sessionUpdate" in mapping(mapping(row.get("params")).get("update"))
+    return is_method and "sessionUpdate" in mapping(row, "params", "update")
 
 
 SOURCE = source(
@@ -220,6 +213,6 @@ SOURCE = source(
     state_type=State,
     finish=_prompt,
     is_row=_is_row,
-    session_of=lambda path: os.path.basename(os.path.dirname(os.path.abspath(path))),
-    sidecars=lambda path: (os.path.join(os.path.dirname(os.path.abspath(path)), "summary.json"),),
+    session_of=lambda path: os.path.basename(folder_of(path)),
+    sidecars=lambda path: (os.path.join(folder_of(path), "summary.json"),),
 )

@@ -12,7 +12,7 @@ Traps:
   conversation (titles, compression), which the session's own sum does not contain, but for `voice_chat`. Parts may be
   fewer than the sum, which is the greater truth.
 - Classes are disjoint, output contains the reasoning. Costs are estimates unless they are `actual`.
-- `parent_session_id` is a sub-agent's parent only where `model_config` says `_delegate_from`, or the source is
+- `parent_session_id` is a sub-agent's parent only where `model_config` has `_delegate_from`, or the source is
   `subagent`; else a session goes on another one. No sum contains a child's.
 - A branch copies its parent's messages with their times. A compaction leaves copies of messages that are not `active`.
 - Columns come and go with versions. Times are seconds with fractions. A content that is a list begins with a NUL and
@@ -23,31 +23,32 @@ Known from the agent's public sources and its readers (schema until 30, 2026.8);
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.errors import Problem
-from sessionlog.sources.databases import Database, has_columns, root_of, roots_of
+from sessionlog.sources.databases import Database, TableRow, has_columns, name_roots, read_sessions
 from sessionlog.sources.kit import (
     SUB_AGENT,
     UNKNOWN,
     Content,
+    Json,
+    Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     ToolCall,
     ToolResult,
     Totals,
-    Typed,
     cost,
     first_of,
     folder,
     mapping,
     name,
+    objects,
     read_json,
     read_time,
     source,
@@ -56,16 +57,19 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 
-_CLASSES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_CLASSES: dict[str, Any] = {
+    kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write", "reasoning")
+}
 _SESSION = (
     "id", "source", "model", "model_config", "billing_provider", "parent_session_id", "started_at", "ended_at",
-    "end_reason", "title", "cwd", "git_branch", "last_activity_at", "api_call_count", "actual_cost_usd", *_CLASSES,
+    "end_reason", "title", "cwd", "git_branch", "last_activity_at", "api_call_count", "actual_cost_usd",
+    *_CLASSES.values(),
 )  # fmt: skip
 _MESSAGE = (
     "role", "content", "tool_calls", "tool_call_id", "tool_name", "timestamp", "finish_reason", "reasoning", "active",
     "compacted",
 )  # fmt: skip
-_PART = ("model", "billing_provider", "task", "api_call_count", "actual_cost_usd", "last_seen", *_CLASSES)
+_PART = ("model", "billing_provider", "task", "api_call_count", "actual_cost_usd", "last_seen", *_CLASSES.values())
 _IN_THE_SUM = ("", "voice_chat")
 _KNOWN_BY = {"sessions": ("started_at", "model", "input_tokens"), "messages": ("session_id", "tool_calls")}
 _JSON = ("\x00json:", "\x01json:")
@@ -73,97 +77,74 @@ _SYNTHETIC = "[CONTEXT COMPACTION"
 _ERRORS = ("error", "agent_error", "content_filter")
 
 
-class Call(Struct):
-    """A tool call, in OpenAI's words."""
-
-    id: Any = None
-    function: Any = None
-
-
-class Row(Struct):
-    """A row of a table, by the names of its columns; `end` is the session once more, behind all that is its own."""
-
-    table: str
-    values: dict[str, Any]
-    root: str
-
-
 class State(Struct):
-    """The session whose rows came last, and when it began."""
+    """Of the session whose rows came last: when it began and ended, and which session it goes on."""
 
-    session: str = ""
     began: int | None = None
     ended: int | None = None
     parent: str = ""
 
 
-_CALLS = Typed(list[Call])
-
-
-def _read(path: str) -> Iterator[Row | Problem]:
+def _read(path: str) -> Iterator[TableRow | Problem]:
     """Yield the sessions of a profile, each with its messages and sums."""
     with Database(path) as database:
-        rows = database.records("sessions", _SESSION, "ORDER BY started_at, id")
-        sessions = {str(session["id"]): session for session in rows}
-        parents = {session_id: _parent(session) for session_id, session in sessions.items()}
-        for session_id, session in sessions.items():
-            root = root_of(session_id, parents)
-            yield Row("sessions", session, root)
+        for session in _sessions(database):
+            yield session
             order = "WHERE session_id = ? ORDER BY timestamp, id"
-            for message in database.records("messages", _MESSAGE, order, session_id):
-                yield Row("messages", message, root)
-            parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session_id))
-            yield from (Row("part", part, root) for part in parts if text(part["task"]) in _IN_THE_SUM)
-            yield Row("end", session, root)
-            yield from (Row("part", part, root) for part in parts if text(part["task"]) not in _IN_THE_SUM)
+            for message in database.records("messages", _MESSAGE, order, session.session):
+                yield session.row("messages", message)
+            parts = list(database.records("session_model_usage", _PART, "WHERE session_id = ?", session.session))
+            yield from (session.row("part", part) for part in parts if text(part, "task") in _IN_THE_SUM)
+            yield session.row("end", session.values)
+            yield from (session.row("part", part) for part in parts if text(part, "task") not in _IN_THE_SUM)
         yield from database.problems()
 
 
-def _parent(session: Mapping[str, Any]) -> str:
+def _sessions(database: Database) -> list[TableRow]:
+    return read_sessions(database, _SESSION, "ORDER BY started_at, id", _parent)
+
+
+def _parent(session: Json) -> str:
     """The session that a sub-agent works for; "" for others, which may go on another one."""
-    return name(session["parent_session_id"]) if _is_subagent(session) else ""
+    is_delegate = "_delegate_from" in mapping(read_json(text(session, "model_config")))
+    return name(session, "parent_session_id") if is_delegate or session["source"] == "subagent" else ""
 
 
-def _is_subagent(session: Mapping[str, Any]) -> bool:
-    config = mapping(read_json(text(session["model_config"]) or "null"))
-    return session["source"] == "subagent" or "_delegate_from" in config
-
-
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: TableRow, state: State) -> Steps:
     """What a row means."""
     values = row.values
     if row.table == "sessions":
-        yield _session(values, row.root, state)
+        yield _session(row, state)
     elif row.table == "messages":
         yield from _message(values, state)
     elif row.table == "part":
-        time = read_time(values["last_seen"]) or state.ended
+        time = read_time(values, "last_seen") or state.ended
         yield _totals(values, time, scope=f"{values['model']}/{values['billing_provider']}/{values['task']}")
     else:
         yield _totals(values, state.ended, scope="")
 
 
-def _session(values: Mapping[str, Any], root: str, state: State) -> Session:
-    state.session, state.began = str(values["id"]), read_time(values["started_at"])
-    state.ended = read_time(values["ended_at"]) or read_time(values["last_activity_at"]) or state.began
-    is_subagent = root != state.session
-    state.parent = "" if is_subagent else name(values["parent_session_id"])
+def _session(row: TableRow, state: State) -> Session:
+    values, is_subagent = row.values, bool(row.thread)
+    state.began = read_time(values, "started_at")
+    state.ended = read_time(values, "ended_at") or read_time(values, "last_activity_at") or state.began
+    state.parent = "" if is_subagent else name(values, "parent_session_id")
     return Session(
-        id=root,
-        thread=state.session if is_subagent else "",
+        id=row.root,
+        thread=row.thread,
         agent=SUB_AGENT if is_subagent or values["source"] == "subagent" else "main",
         parent=state.parent,
-        project="" if is_subagent else folder(values["cwd"]),
-        branch="" if is_subagent else name(values["git_branch"]),
-        provider=name(values["billing_provider"]),
-        model=name(values["model"]),
-        title="" if is_subagent else text(values["title"]),
+        project="" if is_subagent else folder(values, "cwd"),
+        branch="" if is_subagent else name(values, "git_branch"),
+        provider=name(values, "billing_provider"),
+        model=name(values, "model"),
+        title="" if is_subagent else text(values, "title"),
         time=state.began,
     )
 
 
-def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
-    time, role = read_time(values["timestamp"]), values["role"]
+def _message(values: Json, state: State) -> Steps:
+    time, role = read_time(values, "timestamp"), values["role"]
     if values["active"] == 0 and not values["compacted"]:
         return  # taken back
     content = _content(values["content"])
@@ -173,7 +154,7 @@ def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
     elif role == "tool":
         result = mapping(read_json(content) if isinstance(content, str) else None)
         failed = bool(result.get("error")) or result.get("exit_code") not in (0, None)
-        yield ToolResult(time, name(values["tool_call_id"]), content, failed=failed, tool=name(values["tool_name"]))
+        yield ToolResult(time, name(values, "tool_call_id"), content, failed=failed, tool=name(values, "tool_name"))
     elif role == "assistant":
         yield from _answer(values, time, content)
     else:
@@ -181,12 +162,12 @@ def _message(values: Mapping[str, Any], state: State) -> Iterator[Step]:
         yield Prompt(time, content, "user" if is_typed else "system")
 
 
-def _answer(values: Mapping[str, Any], time: int | None, content: Content) -> Iterator[Step]:
-    finish = text(values["finish_reason"])
-    yield Response(time=time, text=content, reasoning=text(values["reasoning"]), finish=finish)
-    for call in _CALLS(text(values["tool_calls"]) or "[]") or ():
-        function = mapping(call.function)
-        yield ToolCall(time, name(call.id), name(function.get("name")) or UNKNOWN, function.get("arguments"))
+def _answer(values: Json, time: int | None, content: Content) -> Steps:
+    finish = text(values, "finish_reason")
+    yield Response(time=time, text=content, reasoning=text(values, "reasoning"), finish=finish)
+    for call in objects(read_json(text(values, "tool_calls"))):
+        function = mapping(call, "function")
+        yield ToolCall(time, name(call, "id"), name(function, "name") or UNKNOWN, function.get("arguments"))
     if finish == "stop":
         yield Status(time, "success")
     elif finish in _ERRORS:
@@ -201,29 +182,18 @@ def _content(value: Any) -> Content:
     return given
 
 
-def _totals(values: Mapping[str, Any], time: int | None, *, scope: str) -> Totals:
+def _totals(values: Json, time: int | None, *, scope: str) -> Totals:
     cost_nano, _ = cost(values["actual_cost_usd"])
     calls = values["api_call_count"]
     return Totals(
         time=time,
-        tokens=tokens(
-            values, input=_CLASSES[0], output=_CLASSES[1], cache_read=_CLASSES[2], cache_write=_CLASSES[3],
-            reasoning=_CLASSES[4], where=f"{scope or 'session'}: ",
-        ),
-        provider=name(values["billing_provider"]),
-        model=name(values["model"]),
+        tokens=tokens(values, **_CLASSES, where=f"{scope or 'session'}: "),
+        provider=name(values, "billing_provider"),
+        model=name(values, "model"),
         cost_nano=cost_nano or None,
         requests=calls if type(calls) is int and 0 <= calls < 1 << 31 else 1,
         scope=scope,
-    )  # fmt: skip
-
-
-def _names(path: str) -> list[str]:
-    names = ("id", "parent_session_id", "model_config", "source")
-    with Database(path) as database:
-        rows = database.records("sessions", names, "ORDER BY started_at, id")
-        parents = {str(session["id"]): _parent(session) for session in rows}
-    return roots_of(parents)
+    )
 
 
 SOURCE = source(
@@ -233,10 +203,9 @@ SOURCE = source(
     logs="state.db",
     rows=whole_log(_read),
     steps=steps,
-    state=lambda _: State(),
     state_type=State,
     recognises=lambda path, head: has_columns(path, head, _KNOWN_BY),
-    name_sessions=_names,
+    name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
 )

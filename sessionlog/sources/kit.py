@@ -1,14 +1,14 @@
 """The kit: what a source is made of, and the drivers that turn its description into scans, events and lists of logs.
 
-A source is one file. It says where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a row
-means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
+A source is one file. It describes where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a
+row means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
@@ -20,10 +20,11 @@ from msgspec.structs import replace
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of
+from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_usage import FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
@@ -48,14 +49,17 @@ from sessionlog.sources.steps import (
     ToolResult,
     Totals,
 )
-from sessionlog.sources.typed import Typed, TypedRows
+from sessionlog.sources.typed import MISFITS, Typed, TypedRows
 from sessionlog.sources.values import (
+    Json,
     cost,
     disjoint,
     fingerprint,
     folder,
     mapping,
     name,
+    objects,
+    read_counts,
     read_duration,
     read_time,
     text,
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
 
 __all__ = [
+    "LOG_SUFFIXES",
     "MAIN",
     "SUB_AGENT",
     "UNKNOWN",
@@ -75,6 +80,7 @@ __all__ = [
     "Compaction",
     "Content",
     "CopyRank",
+    "Json",
     "Limit",
     "MoreInput",
     "Place",
@@ -83,30 +89,37 @@ __all__ = [
     "RateLimit",
     "Request",
     "Response",
+    "Retention",
     "Role",
     "Session",
     "Source",
     "Status",
     "Step",
+    "Steps",
     "Text",
+    "TokenUsage",
     "Tokens",
     "ToolCall",
     "ToolResult",
     "Totals",
     "Typed",
     "cost",
+    "decode_object",
     "disjoint",
     "either",
     "fingerprint",
     "first_of",
     "first_words",
     "folder",
+    "folder_of",
     "head_rows",
     "json_lines",
     "mapping",
     "measure",
     "name",
+    "objects",
     "parts_of",
+    "read_counts",
     "read_document",
     "read_duration",
     "read_head",
@@ -120,24 +133,37 @@ __all__ = [
     "text",
     "text_of",
     "tokens",
+    "tool_uses",
+    "walk_files",
     "whole_log",
 ]
 
 R = TypeVar("R")
+T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
-S = TypeVar("S", bound=Struct)
+
+Steps = Iterator[Step]
+"""What rows mean."""
+
 
 SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""
 
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
+_PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
+_OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
-_LARGEST_SIDECAR = 1 << 24
+_LARGEST_SIDECAR = 1 << 26
 _LARGEST_DOCUMENT = 256 << 20
 
 
 class NoState(Struct):
     """The state of a source whose rows need none."""
+
+
+def folder_of(path: str) -> str:
+    """Return the absolute path of the folder that a log is in."""
+    return os.path.dirname(os.path.abspath(path))
 
 
 def stem_of(path: str) -> str:
@@ -159,9 +185,23 @@ def read_sidecar(path: str) -> bytes:
         return b""
 
 
-def read_object(path: str) -> Mapping[str, Any]:
+def read_object(path: str) -> Json:
     """Return the JSON object in a small file beside a log; an empty one when it is missing or cannot be read."""
     return mapping(read_json(read_sidecar(path)))
+
+
+def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
+    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
+    try:
+        return typed.decode(value), ""
+    except (*MISFITS, TypeError):
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    flaw = "no JSON object"
+    for item in find_objects(data):
+        if not isinstance(item, Flaw):
+            return typed.fit(item[0]), ""
+        flaw = item.detail
+    return None, flaw
 
 
 def read_document(path: str) -> dict[str, Any] | Problem:
@@ -173,10 +213,8 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     content = files.read_small(path, _LARGEST_DOCUMENT)
     if content is None:
         raise LogNotReadable(f"{path}: no such file")
-    document = read_json(content)
-    if isinstance(document, dict):
-        return document
-    return Problem(path=path, line=0, offset=0, kind="not_json", detail="the file is no JSON object")
+    found = decode_object(_OBJECT, content)
+    return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
 
 
 class Lines(Protocol):
@@ -287,16 +325,12 @@ def whole_log(
 
 
 def either(is_first: Callable[[str], bool], first: LogFormat[Any], other: LogFormat[Any]) -> LogFormat[Any]:
-    """Describe logs of two formats; a function of the path chooses between them."""
-
-    def of_session(session_id: str) -> LogFormat[Any]:
-        one, two = (log.of_session(session_id) if log.of_session else log for log in (first, other))
-        return either(is_first, one, two)
-
+    """Describe logs of two formats; a function of the path chooses between them. Only the first holds many sessions."""
+    of_session = first.of_session
     return LogFormat(
         lambda path, resume: (first if is_first(path) else other).open(path, resume),
-        first.can_resume or other.can_resume,
-        of_session if first.of_session or other.of_session else None,
+        other.can_resume,
+        of_session and (lambda session_id: either(is_first, of_session(session_id), other)),
     )
 
 
@@ -314,11 +348,12 @@ def source(
     complete: Callable[[ScannedSession, Any, int, bool], ScannedSession] = lambda session, *_: session,
     basis: Callable[[Any], Any] = lambda _: True,
     gives_last_again: bool = False,
-    is_row: Callable[[Mapping[str, Any]], bool] | None = None,
+    is_row: Callable[[Json], bool] | None = None,
     recognises: Callable[[str, bytes], bool] | None = None,
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
     not_logs: str = "",
     session_of: Callable[[str], str] = stem_of,
+    subagent_of: Callable[[str], str] = lambda _: "",
     name_sessions: Callable[[str], Iterable[str]] | None = None,
     is_apart: bool = False,
     harness: str = "",
@@ -338,7 +373,7 @@ def source(
         logs: The names of log files: patterns (`*.jsonl` includes packed ones), or a function of the name.
         rows: How a log's rows are read: `json_lines(Row)`, or `whole_log(function)`.
         steps: (row, state) → what the row means. The only place that knows the format. Never raises for bad data.
-        state: path → what `steps` remembers from row to row, at the log's beginning.
+        state: path → what `steps` remembers from row to row, at the log's beginning; None = `state_type()`.
         state_type: The type of that, a Struct.
         finish: state → what the end of the log means.
         complete: (session, state, milliseconds of activity after its last record, whether the log was read from its
@@ -352,7 +387,9 @@ def source(
         list_logs: A place → its logs; in place of `logs`.
         not_logs: A regular expression of what are no logs, searched in their paths below a place.
         session_of: path → the session that steps belong to before a `Session` step names one.
-        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`.
+        subagent_of: path → what a sub-agent's log is called within its session; "" for a session's own log.
+        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`, with
+            the name of `subagent_of` behind it.
         is_apart: A log holds many sessions, each read by itself.
         harness: The agent program's name in reports; "" = the id.
         has_totals: `steps` yields `Totals`.
@@ -367,37 +404,36 @@ def source(
     """
     if state is not None and state_type is NoState:
         raise TypeError(f"{id}: `state` needs `state_type`, the Struct that it returns: it is stored between scans")
+
+    def beside(path: str) -> Iterable[str]:
+        return () if subagent_of(path) else subagent_logs(path)
+
     places = tuple(places)
-    names = name_sessions or (lambda path: (session_of(path),))
+    names = name_sessions or (lambda path: ["/".join(filter(None, (session_of(path), subagent_of(path))))])
+    decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
     driver = _Driver(
-        id, rows, steps, state or _no_state, state_type, finish, complete, basis, gives_last_again, session_of, names,
-        subagent_logs, is_apart, harness, has_totals,
+        id, rows, steps, state or (lambda _: state_type()), decode, finish, complete, basis, gives_last_again,
+        session_of, names, beside, is_apart, harness, has_totals,
     )  # fmt: skip
-    listed = list_logs or _lister(logs, not_logs)
-    known = recognises
-    if known is None:
+    if recognises is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
-        known = _recogniser(is_row)
+        recognises = _recogniser(is_row)
     return Source(
         id=id,
         title=title,
         parser_version=parser_version,
         locate=lambda env: expand_places(env, places),
-        list_logs=listed,
-        recognises=known,
+        list_logs=list_logs or _lister(logs, not_logs),
+        recognises=recognises,
         scan=driver.scan,
         read=driver.read,
         name_sessions=names,
         retention=retention,
         sidecars=sidecars,
-        subagent_logs=subagent_logs,
+        subagent_logs=beside,
         caveat=caveat,
         watched_prefixes=lambda env: watched_prefixes(env, places),
     )
-
-
-def _no_state(_: str) -> NoState:
-    return NoState()
 
 
 def _lister(
@@ -414,15 +450,11 @@ def _lister(
 
 
 def _name_matcher(logs: str | tuple[str, ...]) -> Callable[[str], bool]:
-    patterns = tuple(
-        pattern.removesuffix(".jsonl") + suffix if pattern.endswith(".jsonl") else pattern
-        for pattern in ((logs,) if isinstance(logs, str) else logs)
-        for suffix in (LOG_SUFFIXES if pattern.endswith(".jsonl") else ("",))
-    )
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+    patterns = (logs,) if isinstance(logs, str) else logs
+    return lambda name: any(fnmatchcase(_PACKED.sub("", name), pattern) for pattern in patterns)
 
 
-def head_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
+def head_rows(head: bytes) -> Iterator[Json]:
     """Yield the objects in the first lines of a log, whatever else is in them."""
     for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         for item in find_objects(line):
@@ -430,38 +462,29 @@ def head_rows(head: bytes) -> Iterator[Mapping[str, Any]]:
                 yield item[0]
 
 
-def _recogniser(is_row: Callable[[Mapping[str, Any]], bool]) -> Callable[[str, bytes], bool]:
+def _recogniser(is_row: Callable[[Json], bool]) -> Callable[[str, bytes], bool]:
     """Look for a row of the agent's among the first lines."""
     return lambda _, head: any(map(is_row, head_rows(head)))
 
 
-class _Driver(Generic[R]):
-    """Reads one source's logs."""
+class _Driver(Struct, Generic[R], frozen=True):
+    """Reads one source's logs; the fields are the arguments of `source`."""
 
-    def __init__(
-        self,
-        source_id: str,
-        rows: LogFormat[R],
-        steps: Callable[[R, Any], Iterable[Step]],
-        new_state: Callable[[str], Any],
-        state_type: type[Any],
-        finish: Callable[[Any], Iterable[Step]],
-        complete: Callable[[ScannedSession, Any, int, bool], ScannedSession],
-        basis: Callable[[Any], Any],
-        gives_last_again: bool,
-        session_of: Callable[[str], str],
-        name_sessions: Callable[[str], Iterable[str]],
-        subagent_logs: Callable[[str], Iterable[str]],
-        is_apart: bool,
-        harness: str,
-        has_totals: bool,
-    ) -> None:
-        self._id, self._rows, self._steps, self._new_state = source_id, rows, steps, new_state
-        self._complete, self._basis, self._gives_last_again = complete, basis, gives_last_again
-        self._finish, self._session_of, self._is_apart = finish, session_of, is_apart
-        self._name_sessions, self._subagent_logs = name_sessions, subagent_logs
-        self._harness, self._has_totals = harness, has_totals
-        self._decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
+    _id: str
+    _rows: LogFormat[R]
+    _steps: Callable[[R, Any], Iterable[Step]]
+    _new_state: Callable[[str], Any]
+    _decode: Callable[[bytes], tuple[FoldState, Any]]
+    _finish: Callable[[Any], Iterable[Step]]
+    _complete: Callable[[ScannedSession, Any, int, bool], ScannedSession]
+    _basis: Callable[[Any], Any]
+    _gives_last_again: bool
+    _session_of: Callable[[str], str]
+    _name_sessions: Callable[[str], Iterable[str]]
+    _subagent_logs: Callable[[str], Iterable[str]]
+    _is_apart: bool
+    _harness: str
+    _has_totals: bool
 
     def scan(self, path: str, resume: Resume | None) -> LogScan:
         """Scan a log for reports, or what was appended to it.
@@ -473,11 +496,7 @@ class _Driver(Generic[R]):
         return self._scan(path, resume, self._rows)
 
     def _scan(self, path: str, resume: Resume | None, rows: LogFormat[R]) -> LogScan:
-        fold_state, state = None, None
-        if resume is not None:
-            fold_state, state = self._decode(resume.state)
-        else:
-            state = self._new_state(path)
+        fold_state, state = (None, self._new_state(path)) if resume is None else self._decode(resume.state)
         basis = self._basis(state)
         log = rows.open(path, resume)
         try:
@@ -490,7 +509,7 @@ class _Driver(Generic[R]):
             kept = self._resume(log, fold, state)
             self._feed(fold, log.last(), state)
             for step in self._finish(state):
-                fold.feed(step)
+                fold.take[type(step)](step)
         finally:
             log.close()
         reached = self._basis(state)

@@ -10,7 +10,8 @@ Where: `$LLM_USER_PATH/logs.db`, else in the folder `io.datasette.llm` of `$XDG_
 Traps:
 
 - Some alphas wrote a call to both, under one id. Columns come and go.
-- `input_tokens` includes what OpenAI and Gemini read from a cache, not what Anthropic did; only `token_details` says.
+- `input_tokens` includes what OpenAI and Gemini read from a cache, not what Anthropic did; only `token_details` shows
+  which.
 - Older Gemini plugins left the thoughts out of `output_tokens` (then the details hold no candidatesTokenCount).
 - Plugins may report no tokens: such a call counts, marked `partial`. Only answered calls are logged: none has failed.
 - A row's time is that of the question; old rows have no zone, which is UTC. Tool calls may have no id, and ids repeat.
@@ -23,28 +24,31 @@ of 0.5 to 0.36.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     UNKNOWN,
+    Json,
     Problem,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     first_of,
     first_words,
     mapping,
     name,
+    objects,
+    read_counts,
     read_duration,
     read_json,
     read_time,
@@ -52,12 +56,16 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 
-Json = Mapping[str, Any]
 Messages = list[Json]
 
 _STORES = (("turns", "thread_id", "threads"), ("responses", "conversation_id", "conversations"))
 """The newer one first: (calls, their column with the session's id, sessions)."""
 
+_COUNTS = (
+    "input_tokens", "output_tokens", "cached_tokens", "cachedContentTokenCount", "cache_write_tokens",
+    "thoughtsTokenCount", "reasoning_tokens", "thinking_tokens", "cache_read_input_tokens",
+    "cache_creation_input_tokens", "ephemeral_1h_input_tokens",
+)  # fmt: skip
 _TOOL = ("response_id", "name", "arguments", "output", "exception", "tool_call_id")
 _PLUGINS = {"anthropic": "anthropic", "gemini": "google", "mistral": "mistral", "openrouter": "openrouter"}
 _FAMILIES = ((r"gpt-(?!oss)|chatgpt-|o\d(-|$)", "openai"), (r"claude-", "anthropic"), (r"gemini-", "google"))
@@ -114,7 +122,7 @@ class State(Struct):
     open_calls: dict[str, list[str]] = {}
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a call means."""
     if row.session != state.session:
         state.session, state.open_calls = row.session, {}
@@ -138,13 +146,13 @@ def steps(row: Row, state: State) -> Iterator[Step]:
     for number, (call_id, part) in enumerate(calls):
         key = f"{row.id}:{number}"
         state.open_calls.setdefault(call_id, []).append(key)
-        yield ToolCall(time, key, name(part.get("name")) or UNKNOWN, part.get("arguments"), id=call_id)
+        yield ToolCall(time, key, name(part, "name") or UNKNOWN, part.get("arguments"), id=call_id)
     for message in row.answer:
         yield from _results(message, time, state)
     yield Status(time, None if any(state.open_calls[call_id] for call_id, _ in calls) else "success")
 
 
-def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> Iterator[Step]:
+def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> Steps:
     yield from _results(message, time, state, is_inherited)
     words, role = _words([message], "text"), message["role"]
     if role not in {"user", "assistant"} or not first_words(words):
@@ -152,7 +160,7 @@ def _sent(message: Json, time: int | None, state: State, is_inherited: bool) -> 
     yield Prompt(time, words, role=role, inherited=is_inherited)
 
 
-def _results(message: Json, time: int | None, state: State, is_inherited: bool = False) -> Iterator[Step]:
+def _results(message: Json, time: int | None, state: State, is_inherited: bool = False) -> Steps:
     """The tool results in a message; those of calls that this session has not made are only words."""
     for call_id, part in tools_in([message], "tool_result"):
         keys = state.open_calls.get(call_id)
@@ -172,33 +180,26 @@ def provider_and_model(model: str) -> tuple[str, str]:
 
 def tokens_of(row: Row) -> Tokens:
     """Return the counts of a call."""
-    issues: list[str] = []
-
-    def count(table: Any, *fields: str) -> int:
-        counts = [(field, *read_count(mapping(table).get(field))) for field in fields]
-        issues.extend(f"{row.id}: {field}: {issue}" for field, _, issue in counts if issue)
-        return sum(number for _, number, _ in counts)
-
     details = mapping(read_json(row.token_details))
     prompt = details.get("prompt_tokens_details") or details.get("input_tokens_details")
     answer = details.get("completion_tokens_details") or details.get("output_tokens_details")
-    totals = {"input_tokens": row.input_tokens, "output_tokens": row.output_tokens}
-    whole, output = count(totals, "input_tokens"), count(totals, "output_tokens")
-    read = min(whole, count(prompt, "cached_tokens") + count(details, "cachedContentTokenCount"))
-    written = min(whole - read, count(prompt, "cache_write_tokens"))
-    thoughts = count(details, "thoughtsTokenCount")
+    given = {**details, **mapping(details, "cache_creation"), **mapping(prompt), **mapping(answer)}
+    given |= {"input_tokens": row.input_tokens, "output_tokens": row.output_tokens}
+    counts, issues = read_counts(_COUNTS, [*map(given.get, _COUNTS)], f"{row.id}: ")
+    whole, output, cached, cached_content, written, thoughts, reasoning, thinking, read, created, created_1h = counts
+    inside = min(whole, cached + cached_content)
+    written = min(whole - inside, written)
     if "candidatesTokenCount" not in details and output != thoughts:
         output += thoughts
-    beside = count(details, "cache_creation_input_tokens")
     usage = TokenUsage(
-        input=whole - read - written,
+        input=whole - inside - written,
         output=output,
-        cache_read=read + count(details, "cache_read_input_tokens"),
-        cache_write=written + beside,
-        cache_write_1h=min(beside, count(details.get("cache_creation"), "ephemeral_1h_input_tokens")),
-        reasoning=min(output, thoughts + count(answer, "reasoning_tokens", "thinking_tokens")),
+        cache_read=inside + read,
+        cache_write=written + created,
+        cache_write_1h=min(created, created_1h),
+        reasoning=min(output, thoughts + reasoning + thinking),
     )
-    return Tokens(usage, tuple(issues))
+    return Tokens(usage, issues)
 
 
 def tools_in(messages: Messages, type_: str) -> Iterator[tuple[str, Json]]:
@@ -270,8 +271,7 @@ def _parts(database: Database, message: Any) -> Iterator[Json]:
     for type_, text, payload in database.select("parts", columns, "WHERE message_hash = ? ORDER BY position", message):
         data = mapping(read_json(payload))
         words = _word(text or data.get("text"))
-        pieces = data.get("text_ref")
-        for piece in map(mapping, pieces if isinstance(pieces, list) else ()):
+        for piece in objects(data, "text_ref"):
             rows = database.select("fragments", ("content",), "WHERE id = ?", _word(piece.get("fragment")))
             words += _word(next((content for (content,) in rows), piece.get("literal")))
         yield {**data, "type": type_, "text": words}
@@ -333,7 +333,6 @@ SOURCE = source(
     logs="logs.db",
     rows=whole_log(_read, _read),
     steps=steps,
-    state=lambda _: State(open_calls={}),
     state_type=State,
     recognises=_recognises,
     name_sessions=_name_sessions,

@@ -26,30 +26,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.rows import MAX_LINE, Rows
+from sessionlog.reader.rows import MAX_LINE
 from sessionlog.reader.unpack import unpack_zstd
-from sessionlog.reader.walk import LOG_SUFFIXES
-from sessionlog.sources.databases import Database, decode_object, tables_of
+from sessionlog.sources.databases import MAGIC, Database, tables_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
+    Problem,
     Session,
-    Step,
+    Steps,
+    TokenUsage,
     Typed,
+    decode_object,
     either,
     first_of,
+    folder_of,
+    head_rows,
     json_lines,
-    mapping,
     name,
+    read_head,
+    read_sidecar,
     read_time,
     source,
     text,
@@ -70,9 +74,7 @@ _DATABASE = "openclaw-agent.sqlite"
 _NO_LOGS = re.compile(
     r"\.checkpoint\.[0-9a-f-]{36}\.jsonl|\.trajectory\.jsonl|\Aincognito-openclaw-agent\.sqlite", re.IGNORECASE
 )
-_MAGIC = b"SQLite format 3\x00"
 _MAX_ARCHIVE = 1 << 30
-_MAX_INDEX = 64 << 20
 _EVENTS = "transcript_events"
 _ARCHIVES = ("session_transcript_cold_archives", "session_transcript_archives")
 _MIRRORED = re.compile(r"codex-app-server:([^:]+):")
@@ -83,7 +85,7 @@ _Stored = tuple[str, int, int | None, Any]  # session, place within it, time, JS
 
 
 class Entry(Struct, rename="camel"):
-    """What an index says of a session."""
+    """The entry of a session in an index."""
 
     session_id: Any = None
     model_provider: Any = None
@@ -123,7 +125,7 @@ class State(Struct):
 _row, _entry, _entries = Typed(Row), Typed(Entry), Typed(dict[str, Entry])
 
 
-def steps(row: Row | StoredRow, state: State) -> Iterator[Step]:
+def steps(row: Row | StoredRow, state: State) -> Steps:
     """What a row means, of a database or of a file."""
     place, stored = "", None
     if isinstance(row, StoredRow):
@@ -143,8 +145,7 @@ def steps(row: Row | StoredRow, state: State) -> Iterator[Step]:
         if _is_mirror(row.message):
             row.type = "mirror"  # of which only the time counts
         superseded_by = _superseded_by(row.message, chat)
-    key_of = lambda *response: _key(*response) or place  # noqa: E731 - a function of this row
-    yield from message_steps(row, chat, key_of, stored=stored, superseded_by=superseded_by)
+    yield from message_steps(row, chat, partial(_key, place), stored=stored, superseded_by=superseded_by)
 
 
 def _session_id(path: str, row_type: Any, row_id: Any) -> str:
@@ -165,19 +166,18 @@ def _superseded_by(message: Message, chat: Chat) -> str:
     return found or (chat.cli_sessions.get("claude-cli", "") if message.api in (None, "cli") else "")
 
 
-def _key(row: Row, message: Message, usage: TokenUsage) -> str:
-    entry, time = name(row.id), read_time(message.timestamp)
-    time = read_time(row.timestamp) if time is None else time
-    return f"{entry}@{time or ''}:{usage.input}:{usage.output}" if entry or time is not None else ""
+def _key(place: str, row: Row, message: Message, usage: TokenUsage) -> str:
+    """What copies of a response have in common; one without an id and a time is known by its place alone."""
+    entry, time = name(row.id), read_time(message.timestamp) or read_time(row.timestamp)
+    return f"{entry}@{time or ''}:{usage.input}:{usage.output}" if entry or time else place
 
 
 def _chat(session: str, session_key: Any, entry: Entry) -> Chat:
     found = {}
     for provider, source_id in _CLI.items():
-        bound = mapping(mapping(entry.cli_session_bindings).get(provider)).get("sessionId")
-        plain = mapping(entry.cli_session_ids).get(provider)
-        old = entry.claude_cli_session_id if provider == "claude-cli" else None
-        its_session = next(filter(None, map(text, (bound, plain, old))), "")
+        bound = text(entry.cli_session_bindings, provider, "sessionId")
+        old = text(entry.claude_cli_session_id) if provider == "claude-cli" else ""
+        its_session = bound or text(entry.cli_session_ids, provider) or old
         if its_session:
             found[provider] = f"{source_id}:{its_session}"
     agent = SUB_AGENT if _SUB_AGENT_KEY in text(session_key) else MAIN
@@ -186,13 +186,13 @@ def _chat(session: str, session_key: Any, entry: Entry) -> Chat:
 
 def _indexes(path: str) -> list[str]:
     """Where the index of a file's session may be; the first that is there is it."""
-    own = os.path.dirname(os.path.abspath(path))
+    own = folder_of(path)
     above = os.path.dirname(own)
     return [os.path.join(one, "sessions.json") for one in dict.fromkeys((own, above, os.path.join(above, "sessions")))]
 
 
 def _indexed(path: str, session: str) -> Chat:
-    """What the index beside a file says of its session."""
+    """Return the state of a session at its beginning, from the index beside its file."""
     for index in _indexes(path):
         status = files.stat_path(index)
         if status is not None:
@@ -202,12 +202,8 @@ def _indexed(path: str, session: str) -> Chat:
 
 
 @lru_cache(maxsize=8)  # a folder has one index for all its logs
-def _index(path: str, size: int, _mtime_ns: int) -> Mapping[str, tuple[str, Entry]]:
-    try:
-        data = files.read_small(path, _MAX_INDEX) if size <= _MAX_INDEX else None
-    except LogNotReadable:
-        return {}
-    return {text(entry.session_id): (key, entry) for key, entry in (_entries(data or b"") or {}).items()}
+def _index(path: str, _size: int, _mtime_ns: int) -> Mapping[str, tuple[str, Entry]]:
+    return {text(entry.session_id): (key, entry) for key, entry in (_entries(read_sidecar(path)) or {}).items()}
 
 
 def _read_database(path: str, session: str = "") -> Iterator[StoredRow | Problem]:
@@ -274,10 +270,7 @@ def _present(database: Database, where: str, *session: str) -> Iterator[_Stored]
 
 
 def _is_database(path: str) -> bool:
-    if path.endswith(".sqlite"):
-        return True
-    with files.open_log(path) as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    return path.endswith(".sqlite") or read_head(path).startswith(MAGIC)
 
 
 def _log_names(path: str) -> list[str]:
@@ -285,8 +278,7 @@ def _log_names(path: str) -> list[str]:
         with Database(path) as database:
             tables = (database.select(table, ("session_id",), "GROUP BY 1") for table in (_EVENTS, *_ARCHIVES))
             return sorted({session for rows in tables for (session,) in rows if isinstance(session, str)})
-    with Rows(path) as rows:
-        first = next((row for row in rows.all() if not isinstance(row, Problem)), {})
+    first = next(head_rows(read_head(path)), {})
     return [_session_id(path, first.get("type"), first.get("id"))]
 
 

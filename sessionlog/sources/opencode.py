@@ -30,14 +30,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import walk_files
 from sessionlog.sources.databases import tables_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
@@ -45,16 +43,19 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Compaction,
+    Json,
     Problem,
     Prompt,
     Request,
     Response,
+    Role,
     Session,
     Source,
     Status,
-    Step,
+    Steps,
     Text,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     cost,
@@ -69,14 +70,15 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    walk_files,
     whole_log,
 )
 from sessionlog.sources.opencode_rows import Part, Row, name_roots, read_rows, session_of, sidecars
-from sessionlog.sources.steps import Role
 
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
 _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}
 _NOT_WALKED = frozenset({"part", "snapshot", "log", "bin", "repos", "tool-output", "node_modules", ".git"})
+_ABORTED = {"MessageAbortedError", "aborted"}
 _OTHERS = ("kilo", "mimocode")
 
 
@@ -86,10 +88,10 @@ class State(Struct):
     begun: set[str] = set()
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a message means."""
     yield _session(row, state)
-    created = read_time(mapping(row.data.time).get("created"))
+    created = read_time(row.data.time, "created")
     if row.role == "assistant" and not row.copied_from:
         yield from _answer(row, created)
     elif row.role in {"user", "assistant"}:
@@ -105,20 +107,19 @@ def _session(row: Row, state: State) -> Session:
     is_subagent = own.id != row.root
     is_new = own.id not in state.begun
     state.begun.add(own.id)
-    path = mapping(data.path)
     return Session(
         id=row.root,
         thread=own.id if is_subagent and not row.is_subagent_log else "",
         agent=(name(data.agent) or name(data.mode) or SUB_AGENT) if is_subagent else "",
         is_subagent_log=row.is_subagent_log,
         parent=row.copied_from,
-        project=folder(own.directory) or folder(path.get("cwd")) or folder(path.get("root")),
+        project=folder(own.directory) or folder(data.path, "cwd") or folder(data.path, "root"),
         version=own.version,
         time=read_time(own.created) if is_new else None,
     )
 
 
-def _prompts(row: Row, created: int | None) -> Iterator[Step]:
+def _prompts(row: Row, created: int | None) -> Steps:
     """A user's words, and what the agent has put beside them; or what a fork has copied of an answer."""
     is_copy = bool(row.copied_from)
     if not is_copy:
@@ -147,17 +148,16 @@ def _text(part: Part) -> str:
     return ""
 
 
-def _answer(row: Row, created: int | None) -> Iterator[Step]:
+def _answer(row: Row, created: int | None) -> Steps:
     data = row.data
-    completed = read_time(mapping(data.time).get("completed"))
+    completed = read_time(data.time, "completed")
     model = mapping(data.model)
-    provider = name(data.providerID) or name(model.get("providerID")) or UNKNOWN
-    model_name = name(data.modelID) or name(model.get("id")) or name(model.get("modelID")) or UNKNOWN
+    provider = name(data.providerID) or name(model, "providerID") or UNKNOWN
+    model_name = name(data.modelID) or name(model, "id") or UNKNOWN
     counts = _tokens(row)
     key = fingerprint(created or row.id, completed, model_name, provider, counts.usage)
     error = _reason(data.error) if data.error else ""
-    fault = mapping(data.error)
-    is_aborted = "MessageAbortedError" in (fault.get("name"), fault.get("type")) or fault.get("type") == "aborted"
+    is_aborted = bool(_ABORTED & {text(data.error, "name"), text(data.error, "type")})
     words = _words(row.parts)
     yield Request(created)
     yield Text(None, words, _words(row.parts, is_reasoning=True))
@@ -179,7 +179,7 @@ def _answer(row: Row, created: int | None) -> Iterator[Step]:
 
 def _tokens(row: Row) -> Tokens:
     counts = mapping(row.data.tokens)
-    cache = mapping(counts.get("cache"))
+    cache = mapping(counts, "cache")
     flat = {**counts, "cache.read": cache.get("read"), "cache.write": cache.get("write")}
     read = partial(
         tokens, flat, input="input", output="output", cache_read="cache.read", cache_write="cache.write",
@@ -199,18 +199,17 @@ def _cost(row: Row) -> tuple[int | None, tuple[str, ...]]:
 
 def _reason(fault: Any) -> str:
     """The words of an error: v1 has them in `data`, v2 beside the type."""
-    fault = mapping(fault)
-    words = text(mapping(fault.get("data")).get("message")) or text(fault.get("message"))
-    return words or text(fault.get("name")) or text(fault.get("type")) or "failed"
+    words = text(fault, "data", "message") or text(fault, "message")
+    return words or text(fault, "name") or text(fault, "type") or "failed"
 
 
-def _tools(parts: Iterable[Part], key: str) -> Iterator[Step]:
+def _tools(parts: Iterable[Part], key: str) -> Steps:
     results = []
     for number, part in enumerate(parts):
         if part.type != "tool":
             continue
         state = mapping(part.state)
-        time = mapping(state.get("time")) or mapping(part.time)
+        time = mapping(state, "time") or mapping(part.time)
         start = read_time(time.get("start", time.get("ran", time.get("created"))))
         call_id = text(part.callID) or text(part.id) or str(number)
         call = f"{key}:{call_id}"
@@ -222,10 +221,10 @@ def _tools(parts: Iterable[Part], key: str) -> Iterator[Step]:
     yield from results
 
 
-def _output(state: Mapping[str, Any], is_error: bool) -> str:
+def _output(state: Json, is_error: bool) -> str:
     given = state.get("error" if is_error else "output")
     if isinstance(given, dict):
-        given = given.get("message") or mapping(given.get("data")).get("message")
+        given = _reason(given)
     return text_of(state.get("content")) if given is None else text(given)
 
 
@@ -278,7 +277,6 @@ def opencode_source(id: str, title: str, own: str, data_dir: str, database: str)
         list_logs=partial(_list_logs, re.compile(rf"{own}(-[A-Za-z0-9._-]+)?\.db\Z")),
         rows=whole_log(read_rows, read_rows),
         steps=steps,
-        state=lambda _: State(),
         state_type=State,
         recognises=partial(_recognises, own),
         session_of=session_of,

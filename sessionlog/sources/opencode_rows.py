@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from glob import escape, glob
+from typing import Any
 
 from msgspec import Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.sources.databases import Database, decode_object, root_of
-from sessionlog.sources.kit import UNKNOWN, Typed, mapping, text
+from sessionlog.sources.databases import Database, root_of
+from sessionlog.sources.kit import UNKNOWN, Typed, mapping, read_document, text
 
-T = TypeVar("T")
-
+_STORES = {
+    "message": ("id", "session_id", "data"),
+    "session_message": ("id", "session_id", "type", "data"),
+}
 _EXPECTED = "message(id, session_id, data) or session_message(id, session_id, type, data)"
-_LARGEST = 64 << 20
 
 
 class SessionFacts(Struct):
@@ -102,7 +104,7 @@ class Row(Struct):
     copied_from: str = ""
 
 
-_MESSAGE, _PART, _ANY_PART, _OBJECT = Typed(Message), Typed(Part), Typed(list[Part]), Typed(dict[str, Any])
+_MESSAGE, _PART, _PARTS = Typed(Message), Typed(Part), Typed(list[Part])
 
 
 def read_rows(path: str, only: str | None = None) -> Iterator[Row | Problem]:
@@ -118,7 +120,7 @@ def name_roots(path: str) -> Iterable[str]:
     with Database(path) as database:
         known, foreign = _sessions(database), _foreign(database)
         ids, parents = dict.fromkeys(known), _parents(known)
-        for table, _ in _stores(database):
+        for table in _stores(database):
             rows = database.rows(f"SELECT DISTINCT session_id FROM {table}")  # noqa: S608 - a name of ours
             ids.update(dict.fromkeys(str(id_ or UNKNOWN) for (id_,) in rows))
         return tuple(dict.fromkeys(root_of(id_, parents) for id_ in ids if id_ not in foreign))
@@ -136,7 +138,7 @@ def _parents(known: Mapping[str, SessionFacts]) -> dict[str, str]:
 def _message_parts(data: Message) -> list[Part]:
     """The parts that v2 stores with a message."""
     parts = data.content if isinstance(data.content, list) else [{"type": "text", "text": data.text}]
-    return _ANY_PART.fit(parts) or []
+    return _PARTS.fit(parts) or []
 
 
 # --- databases ---
@@ -149,7 +151,8 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
         family = [only, *(id_ for id_ in known if root_of(id_, parents) == only)]
         where = f"WHERE session_id IN ({', '.join('?' * len(family))})" if only and only != UNKNOWN else ""
         seen: set[tuple[Any, ...]] = set()
-        for table, has_parts in stores:
+        for table in stores:
+            has_parts = table == "message"
             copies = _copies(database, table, known)
             names = ("id", "session_id", "time_created", "data", "NULL" if has_parts else "type")
             for id_, owner, created, data, type_ in database.select(
@@ -173,24 +176,18 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
         yield from database.problems()
 
 
-def _stores(database: Database) -> list[tuple[str, bool]]:
-    """(table of messages, whether its parts are in a table of their own)."""
-    needed = {"id", "session_id", "data"}
-    stores = (("message", needed), ("session_message", {*needed, "type"}))
-    return [(table, table == "message") for table, columns in stores if database.columns(table) >= columns]
+def _stores(database: Database) -> list[str]:
+    """The tables of messages; the parts of those in `message` are in a table of their own."""
+    return [table for table, columns in _STORES.items() if database.columns(table).issuperset(columns)]
 
 
 def _sessions(database: Database) -> dict[str, SessionFacts]:
-    known = {}
-    for table in ("session", "session_v2"):
-        names = ("id", "parent_id", "directory", "version", "time_created", "data")
-        for id_, parent, directory, version, created, raw in database.select(table, names):
-            data = mapping(raw and database.decode(_OBJECT, raw, f"session {id_}"))
-            known[str(id_)] = SessionFacts(
-                str(id_), text(parent or data.get("parentID")), text(directory or data.get("directory")),
-                text(version or data.get("version")), created,
-            )  # fmt: skip
-    return known
+    names = ("id", "parent_id", "directory", "version", "time_created")
+    rows = (cells for table in ("session", "session_v2") for cells in database.select(table, names))
+    return {
+        str(id_): SessionFacts(str(id_), text(parent), text(directory), text(version), created)
+        for id_, parent, directory, version, created in rows
+    }
 
 
 def _foreign(database: Database) -> set[Any]:
@@ -200,17 +197,14 @@ def _foreign(database: Database) -> set[Any]:
 
 def _copies(database: Database, table: str, known: Mapping[str, SessionFacts]) -> dict[tuple[Any, Any], str]:
     """(session, time) of the messages that are older than their session → the session that this was forked from."""
-
-    def times(is_older: bool) -> Iterator[tuple[Any, Any]]:
-        for owner, time in database.select(table, ("session_id", "time_created")):
-            began = known[owner].created if owner in known else None
-            if isinstance(time, int) and (isinstance(began, int) and time < began) == is_older:
-                yield owner, time
-
-    copies = set(times(True))
-    wanted = {time for _, time in copies}
-    made_in = {time: owner for owner, time in times(False) if time in wanted} if wanted else {}
-    forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # the last copy tells
+    copies, made_in = set(), {}
+    for owner, time in database.select(table, ("session_id", "time_created")):
+        began = known[owner].created if owner in known else None
+        if isinstance(time, int) and isinstance(began, int) and time < began:
+            copies.add((owner, time))
+        elif isinstance(time, int):
+            made_in[time] = owner
+    forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # by its last copy
     return {(owner, time): forked_from[owner] for owner, time in copies if time in made_in}
 
 
@@ -229,10 +223,10 @@ def _read_folder(path: str) -> Iterator[Row | Problem]:
     own = known[session_of(path)]
     root = root_of(own.id, _parents(known))
     for file_name in _names(path):
-        message = _load(_MESSAGE, os.path.join(path, file_name), problems)
+        message = _MESSAGE.fit(_load(os.path.join(path, file_name), problems))
         if message is not None:
             id_, folder = file_name.removesuffix(".json"), _part_folder(path, file_name)
-            parts = [_load(_PART, os.path.join(folder, part), problems) for part in _names(folder)]
+            parts = (_PART.fit(_load(os.path.join(folder, part), problems)) for part in _names(folder))
             pieces = [part for part in parts if part is not None]
             yield Row(id_, text(message.role), message, pieces, own, root, is_subagent_log=root != own.id)
         yield from problems
@@ -242,7 +236,7 @@ def _read_folder(path: str) -> Iterator[Row | Problem]:
 def sidecars(path: str) -> Iterator[str]:
     """Yield what is read beside a session's folder: the session itself, those above it, the folders of its parts."""
     if os.path.isdir(path):
-        yield from (place for id_ in _family_of(path, []) for place in _places(path, id_) if os.path.exists(place))
+        yield from (place for id_ in _family_of(path, []) for place in _places(path, id_))
         yield from (_part_folder(path, file_name) for file_name in _names(path))
 
 
@@ -251,10 +245,10 @@ def _family_of(path: str, problems: list[Problem]) -> dict[str, SessionFacts]:
     known: dict[str, SessionFacts] = {}
     wanted = session_of(path)
     while wanted and wanted not in known and os.path.basename(wanted) == wanted:
-        found = (_load(_OBJECT, place, problems) for place in _places(path, wanted))
+        found = (_load(place, problems) for place in _places(path, wanted))
         data = next(filter(None, found), {})
-        parent, directory, version = (text(data.get(name)) for name in ("parentID", "directory", "version"))
-        known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data.get("time")).get("created"))
+        parent, directory, version = (text(data, name) for name in ("parentID", "directory", "version"))
+        known[wanted] = SessionFacts(wanted, parent, directory, version, mapping(data, "time").get("created"))
         wanted = known[wanted].parent
     return known
 
@@ -268,10 +262,9 @@ def _part_folder(path: str, file_name: str) -> str:
 
 
 def _places(path: str, session_id: str) -> list[str]:
-    """Where a session may be described: in the folder of one of the projects."""
+    """The files that describe a session, in the folder of one of the projects."""
     root = os.path.join(_storage(path), "session")
-    folders = sorted(os.listdir(root)) if os.path.isdir(root) else ()
-    return [os.path.join(root, folder, f"{session_id}.json") for folder in folders]
+    return sorted(glob(os.path.join(escape(root), "*", f"{escape(session_id)}.json")))
 
 
 def _names(folder: str) -> list[str]:
@@ -283,18 +276,13 @@ def _names(folder: str) -> list[str]:
         raise LogNotReadable(f"{folder}: {files.reason_of(error)}") from error
 
 
-def _load(typed: Typed[T], path: str, problems: list[Problem]) -> T | None:
-    """A small file's object; None for one that is missing, or damaged, which is noted."""
-    kind = "not_json"
+def _load(path: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """A small file's object; None for one that is damaged, which is noted."""
     try:
-        raw = files.read_small(path, _LARGEST)
-        if raw is None:
-            return None
-        loaded = decode_object(typed, raw)
-        if loaded[0] is not None:
-            return loaded[0]
-        detail = loaded[1]
+        found = read_document(path)
     except (LogNotReadable, OSError) as error:
-        kind, detail = "unreadable", str(error)
-    problems.append(Problem(path=path, line=0, offset=0, kind=kind, detail=detail))
+        found = Problem(path=path, kind="unreadable", detail=str(error))
+    if not isinstance(found, Problem):
+        return found
+    problems.append(found)
     return None

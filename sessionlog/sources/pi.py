@@ -34,27 +34,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
     UNKNOWN,
     At,
     BadNumber,
     Compaction,
+    Json,
     Prompt,
     Response,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     Typed,
@@ -72,6 +73,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     tokens,
+    walk_files,
 )
 
 _LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop
@@ -188,7 +190,7 @@ def _begin(path: str) -> Conversation:
     return Conversation(session, agent=SUB_AGENT if is_part else MAIN)
 
 
-def steps(row: Row, state: Conversation) -> Iterator[Step]:
+def steps(row: Row, state: Conversation) -> Steps:
     """What a line means."""
     if not isinstance(row.type, str):
         return
@@ -200,7 +202,7 @@ def steps(row: Row, state: Conversation) -> Iterator[Step]:
 
 def message_steps(
     row: Row, chat: Conversation, key_of: KeyOf, *, stored: int | None = None, superseded_by: str = ""
-) -> Iterator[Step]:
+) -> Steps:
     """What a row of pi or OpenClaw means.
 
     Args:
@@ -241,7 +243,7 @@ def message_steps(
             yield At(time)
 
 
-def _header(row: Row, time: int | None, chat: Conversation) -> Iterator[Step]:
+def _header(row: Row, time: int | None, chat: Conversation) -> Steps:
     parent = text(row.parent_session)
     if parent:
         chat.forked = time
@@ -260,7 +262,7 @@ def _change_model(row: Row, time: int | None, chat: Conversation) -> Session:
 
 def _message(
     row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
-) -> Iterator[Step]:
+) -> Steps:
     match message.role:
         case "assistant":
             yield from _answer(row, message, time, chat, key_of, superseded_by)
@@ -283,7 +285,7 @@ def _message(
 
 def _answer(
     row: Row, message: Message, time: int | None, chat: Conversation, key_of: KeyOf, superseded_by: str
-) -> Iterator[Step]:
+) -> Steps:
     counts, cost_nano = _counts({} if message.usage is None else message.usage, text(message.api))
     chat.provider, chat.model = name(message.provider) or chat.provider, name(message.model) or chat.model
     key = key_of(row, message, counts.usage)
@@ -320,7 +322,7 @@ def _answer(
         yield Status(time, _STATUSES[stop])
 
 
-def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, tool: str = "") -> Iterator[Step]:
+def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, tool: str = "") -> Steps:
     """What the writing of a summary used, or what a tool asked of models that no row names; not in the conversation."""
     if usage is None:
         return
@@ -357,7 +359,7 @@ def _counts(usage: Any, api: str = "") -> tuple[Tokens, int | None]:
     counts = read()
     if api.startswith("google") and counts and counts.usage.input + counts.usage.output == data.get("totalTokens"):
         counts = read(is_inclusive=True)
-    cost_nano, issues = cost(mapping(mapping(usage).get("cost")).get("total"))
+    cost_nano, issues = cost(mapping(usage, "cost").get("total"))
     assert counts is not None
     return Tokens(counts.usage, counts.issues + issues), cost_nano or None
 
@@ -400,16 +402,15 @@ def session_of(path: str) -> tuple[str, bool]:
     return named[1] if named else stem, False
 
 
-def _log_names(path: str) -> list[str]:
-    """The session, with the place below its folder for a sub-agent's log."""
+def _subagent_of(path: str) -> str:
+    """The place of a sub-agent's log below its session's folder."""
     session, is_part = session_of(path)
-    below = path.rpartition(f"_{session}{os.sep}")[2]
-    return [f"{session}/{_AFTER_ID.sub('', below)}" if is_part else session]
+    return _AFTER_ID.sub("", path.rpartition(f"_{session}{os.sep}")[2]) if is_part else ""
 
 
 def _subagent_logs(path: str) -> list[str]:
     own = _AFTER_ID.sub("", os.path.basename(path))
-    if session_of(path)[1] or not _NAMED.match(own):
+    if not _NAMED.match(own):
         return []
     logs = walk_files([os.path.join(os.path.dirname(path), own, "")], lambda name: name.endswith(LOG_SUFFIXES))
     return [log for log in logs if isinstance(log, str) and os.path.isfile(log)]
@@ -422,18 +423,18 @@ def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
     return any(map(_is_header, rows)) and is_marked == is_openclaw
 
 
-def _is_header(row: Mapping[str, Any]) -> bool:
+def _is_header(row: Json) -> bool:
     is_named = isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str | int)
     return row.get("type") == "session" and is_named and ("cwd" in row or "version" in row)
 
 
-def _is_mark(row: Mapping[str, Any]) -> bool:
-    kind, version, message = text(row.get("customType")), row.get("version"), mapping(row.get("message"))
+def _is_mark(row: Json) -> bool:
+    kind, version, message = text(row, "customType"), row.get("version"), mapping(row, "message")
     return (
         kind == "model-snapshot"
         or kind.startswith("openclaw")
         or (row.get("type") == "session" and type(version) is int and version >= 4)
-        or text(message.get("model")) in MIRRORS
+        or text(message, "model") in MIRRORS
         or "idempotencyKey" in message
         or message.get("api") == "openclaw-transcript"
     )
@@ -456,7 +457,7 @@ SOURCE = source(
     state_type=Conversation,
     recognises=lambda path, head: recognises_session(path, head, is_openclaw=False),
     session_of=lambda path: session_of(path)[0],
-    name_sessions=_log_names,
+    subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
     parser_version=3,
 )

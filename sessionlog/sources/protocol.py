@@ -1,4 +1,4 @@
-"""The protocol of a source: what a module must say about an agent so that its logs can be found, measured and replayed.
+"""The protocol of a source: what a module defines for an agent so that its logs can be found, measured and replayed.
 
 A module per agent defines the functions below and one value, `SOURCE`. Its docstring is the format's documentation:
 where the logs are, their shape, the traps, the versions seen. A source opens nothing for writing and never touches the

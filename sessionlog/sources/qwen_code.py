@@ -30,7 +30,7 @@ Traps:
 - Latency stands in telemetry only, just before the answer; matched by the counts.
 - A row without `usageMetadata` is no request of its own; in a main log it is an answer that was cut off.
 
-Provider: `qwen`, unless the log's `auth_type` says that Google or Anthropic was asked. Seen: 0.5 to 0.24; chats that
+Provider: `qwen`, unless the log's `auth_type` names Google or Anthropic. Seen: 0.5 to 0.24; chats that
 older versions wrote in Gemini CLI's JSON form are not looked for.
 """
 
@@ -38,37 +38,40 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, glob
 from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.sources.google_parts import calls_of, read_counts, results_of
+from sessionlog.sources.google_parts import calls_of, results_of
 from sessionlog.sources.kit import (
+    LOG_SUFFIXES,
     MAIN,
     SUB_AGENT,
     UNKNOWN,
     At,
     Compaction,
     CopyRank,
-    Problem,
+    Json,
     Prompt,
     Request,
     Response,
     Session,
     Status,
     Step,
+    Steps,
     Tokens,
+    TokenUsage,
     ToolCall,
     ToolResult,
     first_of,
     folder,
+    folder_of,
     json_lines,
     mapping,
     name,
+    read_counts,
     read_duration,
     read_head,
     read_json,
@@ -103,43 +106,29 @@ _TYPED = ("", "mid_turn_user_message", "realtime_message")
 _REMEMBERED = 8  # telemetry comes just before its answer
 _HEADER_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _SUB_AGENT_PROMPT = re.compile(r"#([^#]+)-[^#-]+#\d+\Z")
-_OURS = re.compile(r"[/\\](chats|subagents)[/\\]")
 
 
-class Row(
-    Struct,
-    rename={
-        "session": "sessionId",
-        "branch": "gitBranch",
-        "counts": "usageMetadata",
-        "result": "toolCallResult",
-        "payload": "systemPayload",
-        "origin": "forkedFrom",
-        "is_side": "isSidechain",
-        "agent_id": "agentId",
-        "agent": "agentName",
-    },
-):
+class Row(Struct, rename="camel"):
     """A line."""
 
     uuid: Any = None
-    session: Any = None
+    session_id: Any = None
     timestamp: Any = None
     type: Any = None
     subtype: Any = None
     cwd: Any = None
     version: Any = None
-    branch: Any = None
+    git_branch: Any = None
     model: Any = None
     provider: Any = None
     message: Any = None
-    counts: Any = None
-    result: Any = None
-    payload: Any = None
-    origin: Any = None
-    is_side: Any = None
+    usage_metadata: Any = None
+    tool_call_result: Any = None
+    system_payload: Any = None
+    forked_from: Any = None
+    is_sidechain: Any = None
     agent_id: Any = None
-    agent: Any = None
+    agent_name: Any = None
 
 
 class State(Struct):
@@ -166,50 +155,51 @@ class State(Struct):
 
 def _begin(path: str) -> State:
     meta = mapping(read_json(read_sidecar(_meta_path(path))))
-    model = name(mapping(meta.get("persistedCliFlags")).get("model")) or name(meta.get("model"))
-    return State(_session_of(path), name(meta.get("agentType")) or SUB_AGENT, model)
+    model = name(meta, "persistedCliFlags", "model") or name(meta, "model")
+    return State(_session_of(path), name(meta, "agentType") or SUB_AGENT, model)
 
 
-def steps(row: Row, state: State) -> Iterator[Step]:
+def steps(row: Row, state: State) -> Steps:
     """What a line means."""
-    time, payload = read_time(row.timestamp), mapping(row.payload)
+    time, payload = read_time(row.timestamp), mapping(row.system_payload)
     yield from _facts(row, payload, state)
     yield At(time)
     content = mapping(row.message).get("parts")
-    event = mapping(payload.get("uiEvent"))
-    read_event = _EVENTS.get(text(event.get("event.name")).rpartition(".")[2])
+    event = mapping(payload, "uiEvent")
+    read_event = _EVENTS.get(text(event, "event.name").rpartition(".")[2])
     if read_event is not None:
-        state.auth = name(event.get("auth_type")) or state.auth
+        state.auth = name(event, "auth_type") or state.auth
         yield from read_event(row, event, time, state)
     elif row.type == "user":
         is_typed = (row.subtype or "") in _TYPED
-        words = (text(payload.get("displayText")) if is_typed else "") or text_of(content)
+        words = (text(payload, "displayText") if is_typed else "") or text_of(content)
         yield Prompt(time, words, role="user" if is_typed else "system")
     elif row.type == "assistant":
         yield from _answer(row, content, time, state)
     elif row.type == "tool_result":
-        yield from _results(mapping(row.result), content, time, state)
-    elif row.subtype == "turn_result" and text(payload.get("state")) in _STATES:
-        yield Status(time, _STATES[payload["state"]], text(mapping(payload.get("error")).get("message")))
+        yield from _results(mapping(row.tool_call_result), content, time, state)
+    elif row.subtype == "turn_result" and text(payload, "state") in _STATES:
+        yield Status(time, _STATES[payload["state"]], text(payload, "error", "message"))
     elif row.subtype == "chat_compression":
-        info = mapping(payload.get("info"))
+        info = mapping(payload, "info")
         sizes = {"tokens_before": info.get("originalTokenCount"), "tokens_after": info.get("newTokenCount")}
         yield Compaction(time, facts=sizes)
 
 
-def _facts(row: Row, payload: Mapping[str, Any], state: State) -> Iterator[Session]:
+def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
     """Whose row it is, where that is not what it was."""
-    is_side = row.is_side is True
-    state.auth = name(payload.get("authType")) or state.auth
-    state.session = (state.facts.id if state.facts else name(row.session)) or state.session
+    is_side = row.is_sidechain is True
+    state.auth = name(payload, "authType") or state.auth
+    if state.facts is None:
+        state.session = name(row.session_id) or state.session
     facts = Session(
         id=state.session,
         is_subagent_log=is_side or None,
-        agent=name(row.agent) or state.kind if is_side or row.agent_id is not None else MAIN,
-        parent=name(mapping(row.origin).get("sessionId")) or name(payload.get("parentSessionId")),
-        inherited=isinstance(row.origin, dict),
+        agent=name(row.agent_name) or state.kind if is_side or row.agent_id is not None else MAIN,
+        parent=name(row.forked_from, "sessionId") or name(payload, "parentSessionId"),
+        inherited=isinstance(row.forked_from, dict),
         project=folder(row.cwd),
-        branch=name(row.branch),
+        branch=name(row.git_branch),
         version=name(row.version),
         provider="qwen",
         model="" if state.facts else state.model,
@@ -219,37 +209,35 @@ def _facts(row: Row, payload: Mapping[str, Any], state: State) -> Iterator[Sessi
         yield facts
 
 
-def _api_response(row: Row, event: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+def _api_response(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A sub-agent's call of the model; of the agent's own calls, which have rows besides, only the duration is new."""
-    numbers, issues = read_counts(event, _TELEMETRY_COUNTS)
+    numbers, issues = read_counts(_TELEMETRY_COUNTS, [*map(event.get, _TELEMETRY_COUNTS)])
     duration_ms = read_duration(event.get("duration_ms"))
     if _agent_of(event):
-        response = _response(row, time, state)
+        response = _response(row, event, time, state)
         response.tokens, response.quality = _tokens(numbers, issues)
         response.rank, response.family = int(CopyRank.EMBEDDED), _family(row, numbers, state)
-        response.model, response.latency_ms = name(event.get("model")), duration_ms
-        response.text = text(event.get("response_text"))
+        response.text = text(event, "response_text")
         yield from _by_agent(event, response)
     elif duration_ms is not None:
         latencies = {**state.latencies, _fingerprint(numbers): duration_ms}
         state.latencies = dict(list(latencies.items())[-_REMEMBERED:])
 
 
-def _api_error(row: Row, event: Mapping[str, Any], time: int | None, state: State) -> Iterator[Step]:
+def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A failed call of the model, unless the user has stopped it."""
-    kind = text(event.get("error_type"))
+    kind = text(event, "error_type")
     if "abort" not in kind.lower():
-        response = _response(row, time, state)
-        response.model, response.latency_ms = name(event.get("model")), read_duration(event.get("duration_ms"))
+        response = _response(row, event, time, state)
         response.failed, response.error = True, text(event.get("error_message", event.get("error"))) or kind
         yield from _by_agent(event, response)
     elif not _agent_of(event):
         yield Status(time, "cancelled")
 
 
-def _tool_call(row: Row, event: Mapping[str, Any], time: int | None, _: State) -> Iterator[Step]:
+def _tool_call(row: Row, event: Json, time: int | None, _: State) -> Steps:
     """A sub-agent's call of a tool, in versions without transcripts: they do not log its id here."""
-    key, tool = name(row.uuid), name(event.get("function_name")) or UNKNOWN
+    key, tool = name(row.uuid), name(event, "function_name") or UNKNOWN
     if key and _agent_of(event) and not event.get("call_id"):
         size = event.get("content_length")
         result = ToolResult(time, key, failed=event.get("success") is False, size=size if type(size) is int else None)
@@ -260,41 +248,42 @@ def _tool_call(row: Row, event: Mapping[str, Any], time: int | None, _: State) -
 _EVENTS = {"api_response": _api_response, "api_error": _api_error, "tool_call": _tool_call}
 
 
-def _agent_of(event: Mapping[str, Any]) -> str:
+def _agent_of(event: Json) -> str:
     """The kind of sub-agent that an event is of; "" for the agent itself."""
-    found = _SUB_AGENT_PROMPT.search(text(event.get("prompt_id")))
-    kind = name(event.get("subagent_type")) or name(event.get("subagent_name")) or (found[1] if found else "")
+    found = _SUB_AGENT_PROMPT.search(text(event, "prompt_id"))
+    kind = name(event, "subagent_name") or (found[1] if found else "")
     return "" if kind == MAIN else kind
 
 
-def _by_agent(event: Mapping[str, Any], *steps: Step) -> Iterator[Step]:
+def _by_agent(event: Json, *steps: Step) -> Steps:
     """Yield steps in the thread of the agent that an event is of."""
     agent = _agent_of(event)
     if agent:
-        yield Session(thread=text(event.get("prompt_id")).rpartition("#")[0] or agent, agent=agent)
+        yield Session(thread=text(event, "prompt_id").rpartition("#")[0] or agent, agent=agent)
     yield from steps
     if agent:
         yield Session(thread="")
 
 
-def _response(row: Row, time: int | None, state: State) -> Response:
+def _response(row: Row, event: Json, time: int | None, state: State) -> Response:
     return Response(
         time=time,
         key=name(row.uuid),
-        rank=int(CopyRank.SIDECHAIN if isinstance(row.origin, dict) else CopyRank.ORIGINAL),
+        rank=int(CopyRank.SIDECHAIN if isinstance(row.forked_from, dict) else CopyRank.ORIGINAL),
         provider=name(row.provider) or _PROVIDERS.get(state.auth, "qwen"),
-        model=name(row.model),
+        model=name(row.model) or name(event, "model"),
+        latency_ms=read_duration(event.get("duration_ms")),
     )
 
 
-def _answer(row: Row, content: Any, time: int | None, state: State) -> Iterator[Step]:
+def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
     calls, is_side = list(calls_of(content)), bool(state.facts and state.facts.agent != MAIN)
-    is_counted = isinstance(row.counts, dict)
+    is_counted = isinstance(row.usage_metadata, dict)
     if is_counted or not is_side or text_of(content):
-        response = _response(row, time, state)
+        response = _response(row, {}, time, state)
         response.text, response.reasoning = text_of(content), reasoning_of(content)
         if is_counted:
-            numbers, issues = read_counts(row.counts, _COUNTS)
+            numbers, issues = read_counts(_COUNTS, [*map(row.usage_metadata.get, _COUNTS)])
             response.tokens, response.quality = _tokens(numbers, issues)
             response.latency_ms = state.latencies.pop(_fingerprint(numbers), None)
             response.family = _family(row, numbers, state) if is_side else ""
@@ -303,32 +292,32 @@ def _answer(row: Row, content: Any, time: int | None, state: State) -> Iterator[
         if is_counted and not calls and text_of(content).strip():
             yield Status(time, "success")
     for call in calls:
-        call_id = text(call.get("id"))
+        call_id = text(call, "id")
         state.calls[call_id] = f"{name(row.uuid) or state.session}:{call_id}"
-        yield ToolCall(time, state.calls[call_id], name(call.get("name")) or UNKNOWN, call.get("args"), id=call_id)
+        yield ToolCall(time, state.calls[call_id], name(call, "name") or UNKNOWN, call.get("args"), id=call_id)
 
 
-def _results(facts: Mapping[str, Any], content: Any, time: int | None, state: State) -> Iterator[Step]:
+def _results(facts: Json, content: Any, time: int | None, state: State) -> Steps:
     found = list(results_of(content))
     duration_ms = read_duration(facts.get("durationMs")) if len(found) == 1 else None
-    status = text(facts.get("status"))
+    status = text(facts, "status")
     for result in found:
         failed = result.failed or status in ("error", "cancelled")
         yield ToolResult(time, state.calls.pop(result.id, result.id), result.output, failed, duration_ms)
     yield Status(time, "cancelled" if status == "cancelled" else None)
 
 
-def _family(row: Row, numbers: list[int], state: State) -> str:
+def _family(row: Row, numbers: Sequence[int], state: State) -> str:
     """What a response in a transcript and the same one in the telemetry have in common."""
-    return f"{name(mapping(row.origin).get('sessionId')) or state.session}:{_fingerprint(numbers)}"
+    return f"{name(row.forked_from, 'sessionId') or state.session}:{_fingerprint(numbers)}"
 
 
-def _fingerprint(numbers: list[int]) -> str:
+def _fingerprint(numbers: Sequence[int]) -> str:
     prompt, cached, candidates, thoughts, _, total = numbers
     return f"{prompt}:{cached}:{candidates}:{thoughts}:{total}"
 
 
-def _tokens(numbers: list[int], issues: tuple[str, ...]) -> tuple[Tokens, Any]:
+def _tokens(numbers: Sequence[int], issues: tuple[str, ...]) -> tuple[Tokens, Any]:
     """Return the counts in disjoint classes, and how exact they are."""
     prompt, cached, candidates, thoughts, tool, total = numbers
     if total and not (prompt or candidates or cached or thoughts):
@@ -347,11 +336,11 @@ def _tokens(numbers: list[int], issues: tuple[str, ...]) -> tuple[Tokens, Any]:
 
 def _session_of(path: str) -> str:
     """The session by the path of a log: a transcript lies in a folder named for it."""
-    return os.path.basename(os.path.dirname(os.path.abspath(path))) if _is_transcript(path) else stem_of(path)
+    return os.path.basename(folder_of(path)) if _is_transcript(path) else stem_of(path)
 
 
 def _is_transcript(path: str) -> bool:
-    return os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(path)))) == "subagents"
+    return os.path.basename(os.path.dirname(folder_of(path))) == "subagents"
 
 
 def _meta_path(path: str) -> str:
@@ -360,17 +349,9 @@ def _meta_path(path: str) -> str:
 
 def _subagent_logs(path: str) -> list[str]:
     """The transcripts of a session's sub-agents; none for those of a sub-agent."""
-    chats = os.path.dirname(os.path.abspath(path))
+    chats = folder_of(path)
     folder = os.path.join(os.path.dirname(chats), "subagents", stem_of(path))
     return sorted(glob(os.path.join(escape(folder), "*.jsonl*"))) if os.path.basename(chats) == "chats" else []
-
-
-def _list_logs(place: str) -> Iterator[str | Problem]:
-    """The chats, and the transcripts of sub-agents after them."""
-    for path in walk_files([place], lambda name: name.endswith(LOG_SUFFIXES)):
-        is_given = path == place or (isinstance(path, str) and os.path.dirname(path) == place.rstrip("/\\"))
-        if isinstance(path, Problem) or is_given or _OURS.search(path):
-            yield path
 
 
 def _recognises(path: str, head: bytes) -> bool:
@@ -397,7 +378,7 @@ SOURCE = source(
         ),
     ),
     logs="*.jsonl",
-    list_logs=_list_logs,
+    not_logs=r"\A(?!.*[/\\](?:chats|subagents)[/\\])[/\\].*[/\\]",  # what is in other folders
     rows=json_lines(Row),
     steps=steps,
     state=_begin,

@@ -214,11 +214,6 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolUse, ...] = ()
 
 
-def read_name(value: Any) -> str | None:
-    """Return a logged name, cut; None for what is no name."""
-    return value[:LONGEST_NAME] if isinstance(value, str) and value else None
-
-
 def cut_name(name: str) -> str:
     """Return a name, cut: a hostile one must not fill tables and spreadsheets."""
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME]

@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 GROUP = "sessionlog.sources"
 """The entry-point group of sources in other packages."""
 
-OURS = {
-    "native": "native",
-    "fizeau": "fizeau",
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "gemini": "gemini",
-    "openclaw": "openclaw",
-    "pi": "pi",
-    "opencode": "opencode",
-    "kilo": "kilo",
-    "mimo": "mimo",
-    "qwen-code": "qwen_code",
-    "kimi": "kimi",
-    "llm": "llm",
-    "otel": "otel",
-    "copilot": "copilot",
-    "cline": "cline",
-    "droid": "droid",
-    "goose": "goose",
-    "crush": "crush",
-    "amp": "amp",
-    "grok": "grok",
-    "hermes": "hermes",
-}
-"""Id → module, in the order in which a log of unknown origin is shown to them."""
+OURS = (
+    "native",
+    "fizeau",
+    "claude-code",
+    "codex",
+    "gemini",
+    "openclaw",
+    "pi",
+    "opencode",
+    "kilo",
+    "mimo",
+    "qwen-code",
+    "kimi",
+    "llm",
+    "otel",
+    "copilot",
+    "cline",
+    "droid",
+    "goose",
+    "crush",
+    "amp",
+    "grok",
+    "hermes",
+)
+"""Their ids, in the order in which a log of unknown origin is shown to them; a module has the name of its id."""
 
-_TWINS = {"native": "fizeau", "fizeau": "native"}
-"""Sources of one format: the content of a log decides whose it is."""
+NATIVE = frozenset({"native", "fizeau"})
+"""Sources of one format, our own: the content of a log decides whose it is."""
 
 
 @cache
@@ -58,7 +58,7 @@ def load_source(source_id: str) -> Source:
     """
     if source_id not in OURS:
         raise InvalidQuery(f"there is no source {source_id!r}; there are {', '.join(OURS)}")
-    source: Source = import_module(f"sessionlog.sources.{OURS[source_id]}").SOURCE
+    source: Source = import_module(f"sessionlog.sources.{source_id.replace('-', '_')}").SOURCE
     return source
 
 
@@ -92,9 +92,7 @@ def registry() -> Registry:
             known[added.id] = added
             continue
         detail = f"there is a source {added.id!r} already" if isinstance(added, Source) else added
-        problems.append(
-            Problem(path=f"plug-in {point.name} ({point.value})", line=0, offset=0, kind="unreadable", detail=detail)
-        )
+        problems.append(Problem(path=f"plug-in {point.name} ({point.value})", kind="unreadable", detail=detail))
     return Registry(sources=tuple(known.values()), problems=tuple(problems))
 
 
@@ -127,5 +125,6 @@ def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
         if not fitting:
             raise InvalidQuery(f"there is no source {pattern!r}; there are {', '.join(s.id for s in known)}")
         chosen |= fitting
-    chosen |= {twin for source_id, twin in _TWINS.items() if source_id in chosen}
+    if chosen & NATIVE:
+        chosen |= NATIVE
     return tuple(source for source in known if source.id in chosen)

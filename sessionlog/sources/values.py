@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ntpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from msgspec import Struct, structs
 
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import SECOND, epoch_ns, parse_time
@@ -13,11 +15,19 @@ from sessionlog.hashes import blake2b
 from sessionlog.sources.record import LONGEST_NAME
 from sessionlog.sources.steps import Tokens
 
+Json = Mapping[str, Any]
+"""A JSON object."""
+
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
 
 
-def read_time(value: Any) -> int | None:
-    """Return nanoseconds for RFC 3339 text, or for a number since 1970 in the unit of its size; None for others."""
+def read_time(value: Any, *fields: str) -> int | None:
+    """Return nanoseconds for RFC 3339 text, or for a number since 1970 in the unit of its size; None for others.
+
+    The value may be inside an object, under these fields.
+    """
+    if fields:
+        value = _inside(value, fields)
     if type(value) is str:
         return parse_time(value)
     time_ns = epoch_ns(value)
@@ -26,28 +36,48 @@ def read_time(value: Any) -> int | None:
 
 def read_duration(value: Any) -> float | None:
     """Return milliseconds; None for what is no duration of a call."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < 1e12 else None
+    return float(value) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
-def name(value: Any) -> str:
-    """Return a logged name, cut; "" for what is no name."""
+def _inside(value: Any, fields: Iterable[str]) -> Any:
+    """Return what an object has in a field, or an object inside it, and so on; None where there is no such field."""
+    for field in fields:
+        value = value.get(field) if isinstance(value, dict) else None
+    return value
+
+
+def name(value: Any, *fields: str) -> str:
+    """Return a logged name, cut, or the one inside an object under these fields; "" for what is no name."""
+    if fields:
+        value = _inside(value, fields)
     return value[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
-def text(value: Any) -> str:
-    """Return a text; "" for anything else."""
+def text(value: Any, *fields: str) -> str:
+    """Return a text, or the one inside an object under these fields; "" for anything else."""
+    if fields:
+        value = _inside(value, fields)
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return an object; an empty one for anything else."""
+def mapping(value: Any, *fields: str) -> Json:
+    """Return an object, or the one inside it under these fields; an empty one for anything else."""
+    if fields:
+        value = _inside(value, fields)
     return value if isinstance(value, dict) else {}
 
 
-def folder(value: Any) -> str:
-    """Return an absolute path, of any system; "" for anything else."""
+def objects(value: Any, *fields: str) -> list[Json]:
+    """Return the objects of a list, or of the one inside an object under these fields; none for anything else."""
+    if fields:
+        value = _inside(value, fields)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def folder(value: Any, *fields: str) -> str:
+    """Return an absolute path, of any system, or the one inside an object; "" for anything else."""
+    if fields:
+        value = _inside(value, fields)
     is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
     return value if is_absolute else ""
 
@@ -87,14 +117,12 @@ def tokens(
     """
     if data is None:
         return None
-    if isinstance(data, dict):
-        given = data.get
-    elif isinstance(data, str | int | float | list):
+    if isinstance(data, Struct):
+        data = structs.asdict(data)
+    if not isinstance(data, dict):
         return Tokens(TokenUsage(), (f"{where}usage is a {type(data).__name__}",))
-    else:
-        given = lambda field, _data=data: getattr(_data, field, None)  # noqa: E731 - as dict.get
     names = (input, output, cache_read, cache_write, cache_write_1h, reasoning)
-    counts, issues = read_counts(names, [given(field) if field else 0 for field in names], where)
+    counts, issues = read_counts(names, [data.get(field) if field else 0 for field in names], where)
     return Tokens(disjoint(*counts, is_inclusive=is_inclusive, is_reasoning_apart=is_reasoning_apart), issues)
 
 
@@ -105,19 +133,9 @@ def read_counts(names: Sequence[str], values: Sequence[Any], where: str = "") ->
             break
     else:
         return values, ()
-    counts: list[int] = []
-    issues: tuple[str, ...] = ()
-    for value in values:
-        if value is None:
-            counts.append(0)
-        elif type(value) is int and 0 <= value <= MAX_COUNT:
-            counts.append(value)
-        else:
-            count, issue = read_count(value)
-            if issue:
-                issues = (*issues, f"{where}{names[len(counts)]}: {issue}")
-            counts.append(count)
-    return counts, issues
+    found = [read_count(value) for value in values]
+    issues = tuple(f"{where}{field}: {issue}" for field, (_, issue) in zip(names, found, strict=True) if issue)
+    return [count for count, _ in found], issues
 
 
 def disjoint(

@@ -111,12 +111,12 @@ def _form_of_rows(head: bytes) -> tuple[str, str]:
     """The form of a log, and the first thread of a stream."""
     if _FIRST_ROW.match(head):
         return "rollout", ""
-    forms = ((_form_of_row(row), name(row.get("thread_id"))) for row in head_rows(head))
+    forms = ((_form_of_row(row), name(row, "thread_id")) for row in head_rows(head))
     return next(filter(itemgetter(0), forms), ("", ""))
 
 
 def _form_of_row(row: Mapping[str, Any]) -> str:
-    kind = name(row.get("type"))
+    kind = name(row, "type")
     if "payload" in row:
         return "rollout" if "timestamp" in row and kind in _ROW_TYPES else ""
     if kind:

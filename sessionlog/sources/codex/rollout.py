@@ -228,8 +228,8 @@ def _begin(meta: Payload, id_: str, time: Time, state: State) -> Steps:
     session_ns = state.replayed_ns = began_ns if time is None else time
     began_ns = time if began_ns is None else began_ns
     state.own_ns = state.first_ns = -_NEVER if began_ns is None else began_ns // SECOND * SECOND
-    spawn = mapping(mapping(mapping(meta.source).get("subagent")).get("thread_spawn"))
-    started_by = name(spawn.get("parent_thread_id")) or name(meta.parent_thread_id)
+    spawn = mapping(meta.source, "subagent", "thread_spawn")
+    started_by = name(spawn, "parent_thread_id") or name(meta.parent_thread_id)
     forked_from = name(meta.forked_from_id)
     session = _facts(meta)
     session.id, session.agent = id_, _agent(meta, spawn)
@@ -240,7 +240,7 @@ def _begin(meta: Payload, id_: str, time: Time, state: State) -> Steps:
         session.parent = forked_from
     session.is_subagent_log = session.id != id_
     session.time = session_ns
-    instructions = text(mapping(meta.base_instructions).get("text")) or text(meta.instructions)
+    instructions = text(meta.base_instructions, "text") or text(meta.instructions)
     session.provider = session.provider or PROVIDER
     session.system_prompt = instructions[:_INSTRUCTIONS]
     state.cwd = session.project
@@ -253,7 +253,7 @@ def _begin(meta: Payload, id_: str, time: Time, state: State) -> Steps:
 def _facts(meta: Payload) -> Session:
     return Session(
         project=folder(meta.cwd),
-        branch=name(mapping(meta.git).get("branch")),
+        branch=name(meta.git, "branch"),
         version=name(meta.cli_version),
         provider=name(meta.model_provider),
     )
@@ -428,8 +428,8 @@ def _tool_ended(event: Payload, time: Time, state: State) -> Steps:
             f"{state.id}:{name(event.call_id)}",
             failed=_has_failed(event),
             duration_ms=known_ms,
-            tool=name(invocation.get("tool")),
-            server=name(invocation.get("server")),
+            tool=name(invocation, "tool"),
+            server=name(invocation, "server"),
             pending=True,
         ),
     )

@@ -128,18 +128,18 @@ def _rollout(thread: Thread) -> str:
 def _item(item: Mapping[str, Any], thread: Thread, time: int | None) -> Iterable[Step]:
     kind = item.get("type")
     if kind == "reasoning":
-        return (Text(None, reasoning=text(item.get("text"))),)
+        return (Text(None, reasoning=text(item, "text")),)
     if kind in ("agent_message", "plan"):
-        return (Text(None, text(item.get("text"))),)
+        return (Text(None, text(item, "text")),)
     tool, given, output = _call(item)
     if not tool:
         return ()
-    key = f"{PREFIX}{thread.id}:{thread.turns}:{name(item.get('id'))}"
+    key = f"{PREFIX}{thread.id}:{thread.turns}:{name(item, 'id')}"
     error, code = item.get("error"), item.get("exit_code")
-    failed = name(item.get("status")) in _FAILED or (isinstance(code, int) and code != 0) or bool(error)
-    server = name(item.get("server"))
+    failed = name(item, "status") in _FAILED or (isinstance(code, int) and code != 0) or bool(error)
+    server = name(item, "server")
     return (
-        ToolCall(time, key, tool, given, server, name(item.get("id")), _rollout(thread)),
+        ToolCall(time, key, tool, given, server, name(item, "id"), _rollout(thread)),
         ToolResult(None, key, error if error and output is None else output, failed=failed),
     )
 

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import orjson
@@ -54,13 +54,15 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     CopyRank,
+    Json,
     Problem,
     Prompt,
     Request,
     Response,
+    Role,
     Session,
     Status,
-    Step,
+    Steps,
     Tokens,
     ToolCall,
     ToolResult,
@@ -78,11 +80,9 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
-from sessionlog.sources.otel.exported import AGENTS, Json, Place, Span, holds_spans, read_spans
-from sessionlog.sources.steps import Role
+from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
 
 _MS = 1_000_000
-_SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".jsonl.zst")
 _CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
 _FOLDER = "process.working_directory"
 _CALLS = frozenset({"chat", "text_completion", "generate_content", "embeddings", "completion", "embedding"})
@@ -111,7 +111,7 @@ _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.vendor")
 _ANSWERED = ("gen_ai.response.model", "llm.response.model")
 _MODEL = ("gen_ai.request.model", "llm.request.model", *_ANSWERED)
 _APART = ("gen_ai.tool.name", "gen_ai.agent.name", "traceloop.span.kind")
-_HEAVY = _SYSTEM, _SENT, _ANSWER = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+_HEAVY = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages")
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _DETAILS = "gen_ai.client.inference.operation.details"
 _PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
@@ -135,7 +135,7 @@ _UNIQUE = 16  # characters from which a response's id is its provider's, not a c
 
 
 class Message(Struct):
-    """One message: what it says, and the tools that it calls or answers for.
+    """One message: its content, and the tools that it calls or has results of.
 
     Attributes:
         role: user, assistant, or system for all others.
@@ -183,7 +183,7 @@ class Call(Span, kw_only=True):
         """The program that made it."""
         if self.kind == "log":
             return "codex" if self.name.startswith("codex.") else "claude-code"
-        service = name(self.resource.get("service.name"))
+        service = name(self.resource, "service.name")
         return "" if service.startswith("unknown_service") else service
 
     @property
@@ -233,7 +233,7 @@ def _read(path: str) -> Iterator[Call | Problem]:
         if one.kind in ("call", "sum"):
             one.tokens = _tokens(one.attributes)
             for issue in one.tokens.issues if one.tokens else ():
-                yield Problem(path=path, line=one.line, offset=0, kind="bad_number", detail=issue)
+                yield Problem(path=path, line=one.line, kind="bad_number", detail=issue)
             one.sent, one.answered = _messages(one, messages)
             one.attributes = {key: value for key, value in one.attributes.items() if key not in _HEAVY}
             one.events = []
@@ -281,20 +281,17 @@ def _tokens(fields: Json) -> Tokens | None:
 
 def _messages(span: Span, known: _Messages) -> tuple[list[Message], list[Message]]:
     """Return what a call was sent, the system's words first, and what it answered: attributes, before 1.37 events."""
-    fields = dict(span.attributes)
-    for event, details in span.events:
-        if event == _DETAILS:
-            fields = {**details, **fields}
-    system = _list(fields.get(_SYSTEM))
-    sent: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
-    sent += [(one, "user") for one in _list(fields.get(_SENT))]
-    answered: list[tuple[Any, str]] = [(one, "assistant") for one in _list(fields.get(_ANSWER))]
+    fields = {**dict(span.events).get(_DETAILS, {}), **span.attributes}
+    system, sent, answered = (_list(fields.get(field)) for field in _HEAVY)
+    found: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
+    found += [(one, "user") for one in sent]
+    answers: list[tuple[Any, str]] = [(one, "assistant") for one in answered]
     for event, details in span.events:
         if event in _MESSAGES:
-            sent.append((details, _MESSAGES[event]))
+            found.append((details, _MESSAGES[event]))
         elif event == "gen_ai.choice":
-            answered.append(({**details, **mapping(_structured(details.get("message")))}, "assistant"))
-    return [_once(*one, known) for one in sent], [_once(*one, known) for one in answered]
+            answers.append(({**details, **mapping(_structured(details.get("message")))}, "assistant"))
+    return [_once(*one, known) for one in found], [_once(*one, known) for one in answers]
 
 
 def _once(value: Any, role: str, known: _Messages) -> Message:
@@ -303,15 +300,13 @@ def _once(value: Any, role: str, known: _Messages) -> Message:
         key = role, orjson.dumps(value)
     except TypeError:  # nested too deep to be written
         return _message(value, role)
-    if key not in known:
-        known[key] = _message(value, role)
-    return known[key]
+    return known.get(key) or known.setdefault(key, _message(value, role))
 
 
 def _message(value: Any, role: str) -> Message:
     """Read a message of parts, or one with `content` and `tool_calls` as chat APIs have them."""
     fields = mapping(_structured(value))
-    role = name(fields.get("role")) or role
+    role = name(fields, "role") or role
     content = fields.get("content")
     parts = _list(fields.get("parts")) or _list(content)
     if not parts or not all(isinstance(part, dict) for part in parts):
@@ -319,7 +314,7 @@ def _message(value: Any, role: str) -> Message:
     words, calls, results = list[Any](), list[tuple[str, str, Any]](), list[tuple[str, Any]]()
     for part in (*parts, *({**mapping(one), "type": "tool_call"} for one in _list(fields.get("tool_calls")))):
         kind, content = part.get("type"), part.get("content", part.get("text"))
-        function = mapping(part.get("function"))
+        function = mapping(part, "function")
         call_id = name(part.get("id") or fields.get("id") or fields.get("tool_call_id"))
         if kind in ("tool_call", "function_call"):
             tool = name(part.get("name") or function.get("name"))
@@ -333,7 +328,7 @@ def _message(value: Any, role: str) -> Message:
     likeness = fingerprint(role, text_of(words), [one[0] for one in (*calls, *results)])
     is_user = role == "user" and bool(first_words(words))
     whose: Role = "user" if is_user else "assistant" if role == "assistant" else "system"
-    return Message(whose, words, calls, results, name(fields.get("finish_reason")), likeness)
+    return Message(whose, words, calls, results, name(fields, "finish_reason"), likeness)
 
 
 def _structured(value: Any) -> Any:
@@ -360,13 +355,14 @@ def _name_requests(found: Mapping[Place, Call], parents: Mapping[Place, str]) ->
                 yield found[place]
             place = place[0], parents.get(place, "")
 
-    calls = [one for one in found.values() if one.kind == "call"]
-    wrappers = {other.place for one in calls for other in islice(around(one), 1) if other.kind == "call"}
+    calls = sorted((one for one in found.values() if one.kind == "call"), key=_begin)
+    wrappers = {one.place: [*takewhile(lambda other: other.kind == "call", around(one))] for one in calls}
+    wrapping = {other.place for others in wrappers.values() for other in others}
     requests: list[list[Call]] = []
     known: dict[Any, list[Call]] = {}
     inner: dict[Place, list[list[Call]]] = {}
-    for one in sorted(calls, key=_begin):
-        if one.place in wrappers:
+    for one in calls:
+        if one.place in wrapping:
             continue
         names = [(one.trace, part) for part in (one.response_id, one.usage) if part]
         near = (known[part] for part in names if part in known)
@@ -375,7 +371,7 @@ def _name_requests(found: Mapping[Place, Call], parents: Mapping[Place, str]) ->
             requests.append(request)
         request.append(one)
         known.update(dict.fromkeys(names, request))
-        for other in takewhile(lambda other: other.kind == "call", around(one)):
+        for other in wrappers[one.place]:
             inner.setdefault(other.place, []).append(request)
     for place, within in inner.items():
         outer = found[place]
@@ -420,7 +416,7 @@ def _is_same(first: Call, one: Call) -> bool:
     )
 
 
-def steps(row: Call, state: State) -> Iterator[Step]:
+def steps(row: Call, state: State) -> Steps:
     """What a row means."""
     fields = row.attributes
     is_first = state.session != row.session
@@ -430,8 +426,8 @@ def steps(row: Call, state: State) -> Iterator[Step]:
         id=row.session,
         time=row.start,
         harness=row.harness,
-        version=row.first("app.version") or name(row.resource.get("service.version")),
-        project=folder(fields.get(_FOLDER)) or folder(row.resource.get(_FOLDER)),
+        version=row.first("app.version") or name(row.resource, "service.version"),
+        project=folder(fields, _FOLDER) or folder(row.resource, _FOLDER),
         provider=_PROVIDERS.get(row.harness, "") if is_first else "",
         title=first_words(next((message.parts for message in row.sent if message.role == "user"), "")),
     )
@@ -447,14 +443,14 @@ def steps(row: Call, state: State) -> Iterator[Step]:
     yield Status(row.end, state.status, state.error)
 
 
-def _response(row: Call, state: State) -> Iterator[Step]:
+def _response(row: Call, state: State) -> Steps:
     """What is new in a call, and its answer."""
     is_call = row.kind == "call"
     yield Request(row.start)
     yield from _history(row, state)
-    reasons = row.attributes.get("gen_ai.response.finish_reasons")
     parts = [part for message in row.answered for part in message.parts]
-    finish = [*(reasons if isinstance(reasons, list) else []), *(message.finish for message in row.answered)]
+    reasons = _list(row.attributes.get("gen_ai.response.finish_reasons"))
+    finish = [*reasons, *(message.finish for message in row.answered)]
     yield Response(
         time=row.end,
         key=row.key,
@@ -481,7 +477,7 @@ def _response(row: Call, state: State) -> Iterator[Step]:
             yield ToolCall(row.end, key, tool, given, id=call_id)
 
 
-def _history(row: Call, state: State) -> Iterator[Step]:
+def _history(row: Call, state: State) -> Steps:
     """The messages of a call that no call before it held."""
     time, seen = row.start, dict[str, int]()
     for message in row.sent:
@@ -499,7 +495,7 @@ def _history(row: Call, state: State) -> Iterator[Step]:
             yield Prompt(time, message.parts, message.role)
 
 
-def _tool(row: Call, state: State) -> Iterator[Step]:
+def _tool(row: Call, state: State) -> Steps:
     """A tool's use; without an id it answers the first open call of that tool."""
     tool, fields = row.first("gen_ai.tool.name"), row.attributes
     known = row.first("gen_ai.tool.call.id")
@@ -512,7 +508,7 @@ def _tool(row: Call, state: State) -> Iterator[Step]:
     yield ToolResult(row.end, key, output, failed=bool(row.error), duration_ms=row.took_ms)
 
 
-def _log(row: Call, event: str, fields: Json) -> Iterator[Step]:
+def _log(row: Call, event: str, fields: Json) -> Steps:
     """What Claude Code or Codex has logged about itself."""
     time, agent, session = row.end, row.first("agent.name"), row.first(*_CONVERSATION)
     key = row.first("request_id", "tool_use_id", "call_id") or row.id
@@ -526,19 +522,19 @@ def _log(row: Call, event: str, fields: Json) -> Iterator[Step]:
     if event == "conversation_starts":
         yield Session(provider=row.first("provider_name").lower())
     elif event == "user_prompt":
-        yield Prompt(time, text(fields.get("prompt")))
+        yield Prompt(time, text(fields, "prompt"))
     elif event == "assistant_response":
-        yield Response(time=time, key=key, text=text(fields.get("response")))
+        yield Response(time=time, key=key, text=text(fields, "response"))
     elif event == "tool_result":
         details, size = mapping(_structured(fields.get("tool_parameters"))), fields.get("tool_result_size_bytes")
         begun = time if time is None or took_ms is None else time - int(took_ms * _MS)
-        tool = name(details.get("mcp_tool_name")) or row.first("tool_name")
-        server = name(details.get("mcp_server_name")) or row.first("mcp_server")
+        tool = name(details, "mcp_tool_name") or row.first("tool_name")
+        server = name(details, "mcp_server_name") or row.first("mcp_server")
         given = fields.get("tool_input", fields.get("arguments"))
         failed = fields.get("success") in ("false", False)
         yield ToolCall(begun, key, tool, given, server, superseded_by=owner)
         yield ToolResult(
-            time, key, text(fields.get("output")) or error, failed=failed, duration_ms=took_ms,
+            time, key, text(fields, "output") or error, failed=failed, duration_ms=took_ms,
             size=None if size is None else read_count(size)[0],
         )  # fmt: skip
     elif event in _RESPONSES and (counts or error) and fields.get("event.kind", _COMPLETED) == _COMPLETED:
@@ -561,10 +557,9 @@ SOURCE = structs.replace(
         id="otel",
         title="OpenTelemetry",
         places=(),
-        logs=lambda log: log.endswith(_SUFFIXES),
+        logs=("*.jsonl", "*.json"),
         rows=whole_log(_read),
         steps=steps,
-        state=lambda _: State(),
         state_type=State,
         recognises=holds_spans,
         name_sessions=_session_names,

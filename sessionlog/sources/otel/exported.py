@@ -9,7 +9,7 @@ typed (`{"key", "value": {"intValue": "5"}}`), Go's (`{"Key", "Value": {"Type", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -18,9 +18,8 @@ from msgspec import Struct
 from sessionlog.events.times import SECOND
 from sessionlog.reader.rows import MAX_LINE, Rows
 from sessionlog.reader.stream import is_young
-from sessionlog.sources.kit import Problem, fingerprint, mapping, name, read_time, text
+from sessionlog.sources.kit import Json, Problem, fingerprint, mapping, name, objects, read_time, text
 
-Json = Mapping[str, Any]
 Place = tuple[str, str]
 """A trace and a span."""
 
@@ -80,7 +79,7 @@ class Span(Struct, kw_only=True):
 
     def first(self, *names: str) -> str:
         """Return the first of these attributes that is a name."""
-        return next(filter(None, (name(self.attributes.get(one)) for one in names)), "")
+        return next(filter(None, (name(self.attributes, one) for one in names)), "")
 
 
 def read_spans(path: str) -> Iterator[Span | Problem]:
@@ -107,15 +106,11 @@ def read_spans(path: str) -> Iterator[Span | Problem]:
 
 def _lines(rows: Rows) -> Iterator[bytes | Problem]:
     """Yield all lines, the last one too if it is whole."""
-    tails: list[bytes] = []
-
-    def keep(tail: bytes) -> bool:
-        tails.append(tail)
-        return False
-
     yield from rows.lines()
-    yield from (item for item in rows.last(keep) if isinstance(item, Problem))
-    yield from filter(_is_whole, tails)
+    tail = rows.tail
+    yield from (item for item in rows.last(lambda _: False) if isinstance(item, Problem))
+    if _is_whole(tail):
+        yield tail
 
 
 class _Torn(Struct):
@@ -187,7 +182,7 @@ def _span(fields: Json, attributes: Json, resource: Json) -> Iterator[Span]:
         end = min(start + int(took * 1_000), _LATEST_NS)
     status, side = _plain(fields.get("status")), _pick(fields, "kind", "spankind")
     code = status.get("code", status.get("statuscode"))
-    error = name(attributes.get("error.type"))
+    error = name(attributes, "error.type")
     if (code.upper() if isinstance(code, str) else code) in _ERRORS:
         error = name(_pick(status, "message", "description")) or error or "failed"
     if trace and span_id:
@@ -195,14 +190,14 @@ def _span(fields: Json, attributes: Json, resource: Json) -> Iterator[Span]:
             trace=trace,
             id=span_id,
             parent=_id(_pick(fields, "parentspanid", "parentid") or _plain(fields.get("parent")).get("spanid")),
-            name=name(fields.get("name")),
+            name=name(fields, "name"),
             side=str(side) if isinstance(side, int) else name(side),
             start=start,
             end=start if end is None else end,
             attributes=attributes,
             resource=resource,
             events=[
-                (name(event.get("name")), read_attributes(event.get("attributes")))
+                (name(event, "name"), read_attributes(event.get("attributes")))
                 for event in _plain_list(fields.get("events"))
             ],
             error=error,
@@ -232,7 +227,7 @@ def _plain(value: Any) -> Json:
 
 
 def _plain_list(value: Any) -> list[Json]:
-    return [_plain(one) for one in value] if isinstance(value, list) else []
+    return [*map(_plain, objects(value))]
 
 
 def _id(value: Any) -> str:
@@ -262,11 +257,10 @@ def _value(value: Any) -> Any:
 
 
 def read_instant(value: Any) -> int | None:
-    """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number in a unit that its magnitude tells."""
-    if isinstance(value, list):
-        parts = [part for part in value if type(part) is int]
-        fits = len(parts) == len(value) == 2 and 0 <= parts[0] < _SECONDS and 0 <= parts[1] < SECOND
-        return parts[0] * SECOND + parts[1] if fits else None
+    """Return nanoseconds since 1970 for RFC 3339, `[s, ns]`, or a number, whose magnitude shows its unit."""
+    match value:
+        case [int(seconds), int(rest)] if 0 <= seconds < _SECONDS and 0 <= rest < SECOND:
+            return seconds * SECOND + rest
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     return read_time(value)
