@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
+from sessionlog.errors import Problem, problems_dict
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 
 SCHEMA = "sessionlog.blocks/1"
-_NAMED_PROBLEMS = 10
 _MINUTE_NS = 60 * SECOND
 _HOUR_NS = 3600 * SECOND
 
+_TIMES = ("start", "end", "first", "last")
 COLUMNS = (
-    "start", "end", "first", "last", "is_active", "sessions", "requests", "failed_requests", "models", "input_tokens",
+    *_TIMES, "is_active", "sessions", "requests", "failed_requests", "models", "input_tokens",
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd",
     "estimated_cost_usd", "cost_usd", "cost_is_partial",
 )  # fmt: skip
@@ -28,7 +29,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Sums):
     """The records of one stretch of hours.
 
     Attributes:
@@ -69,41 +70,10 @@ class Block:
     estimated_nano: int | None
     cost_is_partial: bool
 
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
-
-    @property
-    def cost_nano(self) -> int | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return (self.known_nano or 0) + (self.estimated_nano or 0)
-
     def to_dict(self) -> dict[str, Any]:
         """The block's object in `sessionlog.blocks/1`."""
-        return {
-            "start": format_time(self.start_ns),
-            "end": format_time(self.end_ns),
-            "first": format_time(self.first_ns),
-            "last": format_time(self.last_ns),
-            "is_active": self.is_active,
-            "sessions": self.sessions,
-            "requests": self.requests,
-            "failed_requests": self.failed_requests,
-            "models": list(self.models),
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cache_read_tokens": self.cache_read_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "total_tokens": self.total_tokens,
-            "known_cost_usd": None if self.known_nano is None else usd(self.known_nano),
-            "estimated_cost_usd": None if self.estimated_nano is None else usd(self.estimated_nano),
-            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
-            "cost_is_partial": self.cost_is_partial,
-        }
+        times = {name: format_time(getattr(self, f"{name}_ns")) for name in _TIMES}
+        return times | {name: getattr(self, name) for name in COLUMNS[len(_TIMES) :]} | {"models": list(self.models)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,5 +194,5 @@ class BlockReport:
             "limits": [word.to_dict() for word in self.limits],
             "untimed_requests": self.untimed_requests,
             "hidden_blocks": self.hidden_blocks,
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }

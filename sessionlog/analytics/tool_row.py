@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
+from sessionlog.errors import Problem, problems_dict
 
 SCHEMA = "sessionlog.tools/1"
-_NAMED_PROBLEMS = 10
 
 COLUMNS = (
     "calls", "open_calls", "errors", "error_rate", "duration_p50_ms", "duration_p95_ms", "duration_ms", "output_bytes",
@@ -125,5 +124,5 @@ class ToolReport:
             "group_by": list(self.group_by),
             "rows": [row.to_dict() for row in self.rows],
             "totals": self.totals.to_dict(),
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }
