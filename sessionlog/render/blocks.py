@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
@@ -13,10 +11,11 @@ from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.bar import bar
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, usd
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.report import closing_notes, csv_text, markdown_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -102,7 +101,7 @@ def render_blocks(
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
     yield Line()
-    yield from _notes(report, hidden, wide=wide)
+    yield from _notes(report, hidden)
 
 
 def _title(report: BlockReport, tz: str, now: datetime) -> Line:
@@ -190,7 +189,7 @@ def _with_gaps(report: BlockReport, lines: Sequence[Line]) -> Iterator[Line]:
         newer = block
 
 
-def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
+def _notes(report: BlockReport, hidden: Sequence[str]) -> Iterator[Line]:
     if any(block.estimated_nano for block in report.blocks):
         yield _note(f"~ estimated from {report.priced_from}")
     if any(map(_more, report.blocks)):
@@ -198,12 +197,7 @@ def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterato
     if report.untimed_requests:
         have = "request has" if report.untimed_requests == 1 else "requests have"
         yield _note(f"{report.untimed_requests:,} {have} no time and so no block")
-    if report.problem_count:
-        yield _note(damage_note(report.problem_count, report.problems))
-    if report.hidden_blocks:
-        yield _note(limit_note(report.hidden_blocks, "block"))
-    if hidden and not wide:
-        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+    yield from closing_notes(report, report.hidden_blocks, "block", hidden)
 
 
 def _note(text: str) -> Line:
@@ -212,22 +206,12 @@ def _note(text: str) -> Line:
 
 def render_blocks_csv(report: BlockReport) -> str:
     """Return the blocks as CSV with exact numbers; models are joined by a space."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in (block.to_dict() for block in report.blocks):
-        row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
-    return out.getvalue()
+    rows = (block.to_dict() | {"models": " ".join(block.models)} for block in report.blocks)
+    return csv_text(COLUMNS, (row.values() for row in rows))
 
 
 def render_blocks_markdown(report: BlockReport, *, tz: str, now: datetime) -> str:
     """Return the blocks as a Markdown table, with the same numbers."""
-    lines = [
-        f"| BLOCK | {' | '.join(column.title for column, _ in _COLUMNS)} |",
-        f"|---|{''.join('---:|' if column.right else '---|' for column, _ in _COLUMNS)}",
-    ]
-    for block in report.blocks:
-        cells = [_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)]
-        lines.append(f"| {' | '.join(markdown_cell(cell) for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+    columns = [Column(title="BLOCK", name="block", right=False), *(column for column, _ in _COLUMNS)]
+    rows = [[_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)] for block in report.blocks]
+    return markdown_text(columns, (list(map(markdown_cell, row)) for row in rows))

@@ -6,8 +6,6 @@ a section stands there only when it has something to say. Names came from logs: 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
@@ -22,8 +20,9 @@ from sessionlog.analytics.routing import OverrideClassBucket, RoutingQualityScan
 from sessionlog.analytics.routing_buckets import OUTCOMES
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.bar import BAR_CELLS, bar
-from sessionlog.render.escape import csv_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.numbers import percent
+from sessionlog.render.report import csv_text
 
 LISTED = 10
 """Lines of a section; what is beyond them is only counted."""
@@ -56,12 +55,7 @@ def render_routing_quality(
 
 def render_routing_csv(scan: RoutingQualityScan) -> str:
     """Return the breakdown as CSV: a header and one row per bucket, axis and agreement."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(item.name for item in fields(OverrideClassBucket))
-    for bucket in scan.override_class_breakdown:
-        writer.writerow(map(_csv_value, astuple(bucket)))
-    return out.getvalue()
+    return csv_text((item.name for item in fields(OverrideClassBucket)), map(astuple, scan.override_class_breakdown))
 
 
 def bucket_words(bucket: str) -> str:
@@ -197,12 +191,6 @@ def _listed(heading: str, meaning: str, rows: Sequence[tuple[Sequence[str], int]
 
 def _indented(part: RenderableType, columns: int) -> Padding:
     return Padding(part, (0, 0, 0, columns), expand=False)
-
-
-def _csv_value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return csv_cell(value) if isinstance(value, str) else str(value)
 
 
 def _many(count: int, noun: str) -> str:

@@ -6,8 +6,6 @@ one that is not in the list, is named above them: days keep their sums, and no f
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, pairwise, takewhile
@@ -18,10 +16,11 @@ from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, usd
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.report import closing_notes, csv_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -208,23 +207,13 @@ def _notes(
         yield Line("~ estimated from list prices", "note")
     if unpriced:
         yield Line("+ a part of it has no price: `sessionlog pricing MODEL` says why", "note")
-    if found.problem_count:
-        yield Line(damage_note(found.problem_count, found.problems), "note")
-    if found.hidden:
-        yield Line(limit_note(found.hidden, "session"), "note")
-    if hidden:
-        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
+    yield from closing_notes(found, found.hidden, "session", hidden)
 
 
 def render_sessions_csv(found: SessionList) -> str:
     """Return the list as CSV with exact numbers; models are joined by a space."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in (session.to_dict() for session in found.sessions):
-        row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
-    return out.getvalue()
+    rows = (session.to_dict() | {"models": " ".join(session.models)} for session in found.sessions)
+    return csv_text(COLUMNS, (row.values() for row in rows))
 
 
 def render_sessions_markdown(found: SessionList, *, tz: str, now: datetime) -> str:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import describe_window
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, size
-from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
+from sessionlog.render.report import closing_notes, fit_grouped, grouped_csv, grouped_markdown
+from sessionlog.render.table import Cell, Column
 
-_KEY_WIDTH = 60
 _LEAST_KEY = 14
 _MANY_ERRORS = 0.2
 
@@ -56,18 +52,13 @@ def render_tools(
     span = describe_window(report.window, tz, now=now)
     yield Line.of(("Tools", "title"), f" · {span} · {_calls(report.totals)}")
     if not report.rows:
-        yield from _notes(report, (), wide=wide)
+        yield from _notes(report, ())
         return
     yield Line()
-    keys = [Column(title=key.upper(), name=key, right=False, least=_LEAST_KEY) for key in report.group_by]
-    columns = [*keys, *(column for column, _ in _COLUMNS)]
-    rows = [[*_keys(row, home), *(cell(row) for _, cell in _COLUMNS)] for row in report.rows]
-    blank = [Cell(text="total" if index == 0 else "") for index in range(len(keys))]
-    total = [*blank, *(cell(report.totals) for _, cell in _COLUMNS)]
-    table = fit_table(columns, rows, width=width, total=total, wide=wide)
+    table = fit_grouped(report, _COLUMNS, least_key=_LEAST_KEY, width=width, wide=wide, home=home)
     yield from table.lines
     yield Line()
-    yield from _notes(report, table.hidden, wide=wide)
+    yield from _notes(report, table.hidden)
 
 
 def _calls(totals: ToolRow) -> str:
@@ -75,25 +66,13 @@ def _calls(totals: ToolRow) -> str:
     return f"{counted(totals.calls, 'call')}{f', {totals.open_calls:,} open' if totals.open_calls else ''}{errors}"
 
 
-def _keys(row: ToolRow, home: str) -> list[Cell]:
-    return [
-        Cell(text=one_line(home_path(value, home) if key == "project" else value, _KEY_WIDTH))
-        for key, value in row.keys.items()
-    ]
-
-
-def _notes(report: ToolReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
+def _notes(report: ToolReport, hidden: Sequence[str]) -> Iterator[Line]:
     if report.rows and report.totals.output_bytes:
         yield _note("SHARE: of all bytes that these calls gave back into the context")
     if report.rows and report.totals.open_calls:
         have = "open call has" if report.totals.open_calls == 1 else "open calls have"
         yield _note(f"{report.totals.open_calls:,} {have} no result in the log: not in rates, times and means")
-    if report.problem_count:
-        yield _note(damage_note(report.problem_count, report.problems))
-    if report.hidden_rows:
-        yield _note(limit_note(report.hidden_rows, "row"))
-    if hidden and not wide:
-        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+    yield from closing_notes(report, report.hidden_rows, "row", hidden)
 
 
 def _note(text: str) -> Line:
@@ -102,25 +81,9 @@ def _note(text: str) -> Line:
 
 def render_tools_csv(report: ToolReport) -> str:
     """Return the report as CSV: group keys and `COLUMNS`, exact numbers, a TOTAL row last."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*report.group_by, *COLUMNS])
-    for row in report.rows:
-        writer.writerow([*map(csv_cell, row.keys.values()), *(exact(getattr(row, name)) for name in COLUMNS)])
-    blank = ["TOTAL", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    writer.writerow([*blank, *(exact(getattr(report.totals, name)) for name in COLUMNS)])
-    return out.getvalue()
+    return grouped_csv(report, COLUMNS)
 
 
 def render_tools_markdown(report: ToolReport) -> str:
     """Return the table as Markdown, with the same numbers."""
-    lines = [
-        f"| {' | '.join([*report.group_by, *(column.title for column, _ in _COLUMNS)])} |",
-        f"|{'---|' * len(report.group_by)}{'---:|' * len(_COLUMNS)}",
-    ]
-    total = ["**total**", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    named = [([markdown_cell(value) for value in row.keys.values()], row) for row in report.rows]
-    for names, row in [*named, (total, report.totals)]:
-        cells = [*names, *(markdown_cell(cell(row).text) for _, cell in _COLUMNS)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return grouped_markdown(report, _COLUMNS)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import duration, exact, human_count, percent, rate, usd
-from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import duration, human_count, percent, rate, usd
+from sessionlog.render.report import closing_notes, fit_grouped, grouped_csv, grouped_markdown
+from sessionlog.render.table import Cell, Column
 
-_KEY_WIDTH = 60
 _LEAST_KEY = 20
 
 
@@ -80,21 +77,13 @@ def render_usage(
     title = Line.of(("Usage", "title"), f" · {span} · {_sessions(report.totals)}")
     yield title
     if not report.rows:
-        yield from _notes(report, (), wide=wide)
+        yield from _notes(report, ())
         return
     yield Line()
-    keys = [
-        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=_LEAST_KEY)
-        for key in report.group_by
-    ]
-    columns = [*keys, *(column for column, _ in _COLUMNS)]
-    rows = [[*_keys(row, home), *(cell(row) for _, cell in _COLUMNS)] for row in report.rows]
-    blank = [Cell(text="total" if index == 0 else "") for index in range(len(keys))]
-    total = [*blank, *(cell(report.totals) for _, cell in _COLUMNS)]
-    table = fit_table(columns, rows, width=width, total=total, wide=wide)
+    table = fit_grouped(report, _COLUMNS, least_key=_LEAST_KEY, width=width, wide=wide, home=home)
     yield from table.lines
     yield Line()
-    yield from _notes(report, table.hidden, wide=wide)
+    yield from _notes(report, table.hidden)
 
 
 def _sessions(totals: UsageRow) -> str:
@@ -102,14 +91,7 @@ def _sessions(totals: UsageRow) -> str:
     return f"{text}, {totals.running_sessions} running" if totals.running_sessions else text
 
 
-def _keys(row: UsageRow, home: str) -> list[Cell]:
-    return [
-        Cell(text=one_line(home_path(value, home) if key == "project" else value, _KEY_WIDTH))
-        for key, value in row.keys.items()
-    ]
-
-
-def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
+def _notes(report: UsageReport, hidden: Sequence[str]) -> Iterator[Line]:
     rows = [report.totals, *report.rows] if report.rows else []
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
@@ -126,12 +108,7 @@ def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterato
         count = report.provenance.get(word, 0)
         if count:
             yield _note(f"{count:,} of {report.totals.requests:,} requests: {_PROVENANCE[word]}")
-    if report.problem_count:
-        yield _note(damage_note(report.problem_count, report.problems))
-    if report.hidden_rows:
-        yield _note(limit_note(report.hidden_rows, "row"))
-    if hidden and not wide:
-        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+    yield from closing_notes(report, report.hidden_rows, "row", hidden)
 
 
 _PROVENANCE = {
@@ -147,29 +124,13 @@ def _note(text: str) -> Line:
 
 def render_usage_csv(report: UsageReport) -> str:
     """Return the report as CSV: group keys and `COLUMNS`, exact numbers, a TOTAL row last."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*map(csv_cell, report.group_by), *COLUMNS])
-    for row in report.rows:
-        writer.writerow([*map(csv_cell, row.keys.values()), *(exact(getattr(row, name)) for name in COLUMNS)])
-    blank = ["TOTAL", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    writer.writerow([*blank, *(exact(getattr(report.totals, name)) for name in COLUMNS)])
-    return out.getvalue()
+    return grouped_csv(report, COLUMNS)
 
 
 def render_usage_markdown(report: UsageReport) -> str:
     """Return the short table as Markdown, with the same numbers."""
     picked = [(column, cell) for column, cell in _COLUMNS if column.name in _MARKDOWN]
-    lines = [
-        f"| {' | '.join([*(markdown_cell(key) for key in report.group_by), *(c.title for c, _ in picked)])} |",
-        f"|{'---|' * len(report.group_by)}{'---:|' * len(picked)}",
-    ]
-    for row in report.rows:
-        cells = [*(markdown_cell(value) for value in row.keys.values()), *(cell(row).text for _, cell in picked)]
-        lines.append(f"| {' | '.join(cells)} |")
-    blank = ["**total**", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    lines.append(f"| {' | '.join([*blank, *(cell(report.totals).text for _, cell in picked)])} |")
-    return "\n".join(lines) + "\n"
+    return grouped_markdown(report, picked, text=str)
 
 
 _MARKDOWN = frozenset(
