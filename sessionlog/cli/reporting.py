@@ -36,6 +36,55 @@ if TYPE_CHECKING:
 
 split_list = options.split_list
 
+_FILTERS = ("provider", "model", "tool", "server", "project", "status")
+
+
+class Asked:
+    """What was asked of a report: the settings that its command declares in `options`, and no others."""
+
+    paths: list[str] | None
+    since: str | None
+    until: str | None
+    by: str
+    source: list[str] | None
+    sort: str | None
+    limit: int | None
+    merge_worktrees: bool
+    tree: bool
+    recent: bool
+    active: bool
+    hours: int
+    gaps: bool
+    as_json: bool
+    as_csv: bool
+    as_markdown: bool
+    wide: bool
+    tz: str | None
+    now: str | None
+    prices: str | None
+    ledger: str | None
+    no_ledger: bool
+    live: bool
+    jobs: int | None
+    strict: bool
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.__dict__.update(settings)
+        self.form = choose_one(json=self.as_json, csv=self.as_csv, markdown=self.as_markdown)
+        given = {name: settings.get(name) for name in _FILTERS} | {"source": split_list(self.source)}
+        self.filters: dict[str, list[str]] = {name: patterns for name, patterns in given.items() if patterns}
+
+    def most(self, shown: int) -> int | None:
+        """Return how many rows to list: `shown` in a table unless a limit was asked for."""
+        return shown if self.limit is None and self.form == "table" else self.limit
+
+    def reporting(self) -> Reporting:
+        """Return what the report reads."""
+        return reporting(
+            self.paths, tz=self.tz, now=self.now, ledger=self.ledger, no_ledger=self.no_ledger, live=self.live,
+            jobs=self.jobs,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
@@ -213,15 +262,7 @@ def print_report(
         note(limit_note(left_out, thing))
 
 
-def end_report(
-    report: Report,
-    where: Reporting,
-    *,
-    empty: bool,
-    filters: Mapping[str, Any],
-    strict: bool,
-    what: str = "sessions",
-) -> None:
+def end_report(report: Report, asked: Asked, where: Reporting, *, empty: bool, what: str = "sessions") -> None:
     """Say what the ledger could not do, what it only remembers, and where was looked when nothing was found.
 
     Exits with 3 for damage where that is asked for.
@@ -231,9 +272,9 @@ def end_report(
     if report.archived_sessions:
         note(archived_note(report.archived_sessions))
     if empty:
-        narrowed = report.window is not None or any(filters.values())
+        narrowed = report.window is not None or bool(asked.filters)
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
-    if strict and report.problem_count:
+    if asked.strict and report.problem_count:
         raise Leave(UNREADABLE)
 
 
