@@ -108,14 +108,8 @@ def changed_logs(
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
             return None
-    stat = os.stat
-    for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders"):
-        try:
-            if stat(_in_place(path, env)).st_mtime_ns != mtime_ns:
-                return None
-        except (OSError, ValueError):
-            if mtime_ns != _ABSENT:
-                return None
+    if any(_mtime(_in_place(path, env)) != mtime_ns for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders")):
+        return None
     if any(names != _names(folder, prefix) for folder, prefix, names in ask("SELECT * FROM listings")):
         return None
     if ask("SELECT 1 FROM files WHERE missing = 3 LIMIT 1").fetchone():
@@ -126,7 +120,7 @@ def changed_logs(
         for path, device, inode, size, mtime_ns, beside, settled, source in ask(
             "SELECT path, device, inode, size, mtime_ns, beside, settled, source FROM files WHERE NOT missing"
         ):
-            now = stat(path)
+            now = os.stat(path)
             if (
                 not settled
                 or (now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev) != (mtime_ns, size, inode, device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from functools import cache
 from typing import Any
 
 from sessionlog.ledger.schema import LABEL, NAME, insert
@@ -40,6 +41,8 @@ class InternedIds:
     """What numbers stand for, both ways; what is new is entered.
 
     Attributes:
+        session: Session's id → its name.
+        path: File's id → its path as bytes.
         new_sessions: Sessions that were not known before this transaction.
     """
 
@@ -48,8 +51,8 @@ class InternedIds:
         self._labels = _Rows(connection, "labels", LABEL)
         self._names = _Rows(connection, "names", NAME)
         self._sessions: dict[tuple[str, str, str], int] = {}
-        self._session_names: dict[int, str] = {}
-        self._paths: dict[int, bytes] = {}
+        self.session = cache(self._session)
+        self.path = cache(self._path)
         self.new_sessions: set[int] = set()
 
     def label_id(self, names: Row) -> int:
@@ -83,19 +86,10 @@ class InternedIds:
             self._sessions[name] = known
         return known
 
-    def session(self, number: int) -> str:
-        """Return a session's name."""
-        known = self._session_names.get(number)
-        if known is None:
-            row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
-            known = self._session_names[number] = "" if row is None else str(row[0])
-        return known
+    def _session(self, number: int) -> str:
+        row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
+        return "" if row is None else str(row[0])
 
-    def path(self, number: int) -> bytes:
-        """Return a log's path."""
-        known = self._paths.get(number)
-        if known is None:
-            row = self._connection.execute("SELECT path FROM files WHERE id = ?", (number,)).fetchone()
-            path = b"" if row is None else row[0]
-            known = self._paths[number] = os.fsencode(path) if isinstance(path, str) else path
-        return known
+    def _path(self, number: int) -> bytes:
+        row = self._connection.execute("SELECT path FROM files WHERE id = ?", (number,)).fetchone()
+        return b"" if row is None else os.fsencode(row[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS
+from sessionlog.ledger.trust import is_older
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ _FROM_1 = (
 
 def migrate(connection: sqlite3.Connection) -> bool:
     """Bring the tables of an older version up to date; return whether they were older."""
-    if _version(connection) >= VERSION:
+    if not is_older(connection):
         return False
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _version(connection) == 1:  # no other process has done it meanwhile
+        if is_older(connection):  # no other process has done it meanwhile
             for statement in _FROM_1:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -47,8 +48,3 @@ def migrate(connection: sqlite3.Connection) -> bool:
         connection.execute("ROLLBACK")
         raise
     return True
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    [(version,)] = connection.execute("PRAGMA user_version")
-    return int(version)

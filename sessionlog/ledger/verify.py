@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,13 +99,11 @@ def verify_ledger(
         if not is_damaged(error):
             raise
         return Verified(path=path, broken=(str(error.__cause__).removeprefix(f"{path}: "),))
-    try:
+    with closing(book):
         broken = _integrity(book)
         if broken:
             return Verified(path=path, broken=broken)
         return _compared(book, path, prices, env, scanner, progress)
-    finally:
-        book.close()
 
 
 def _integrity(book: Book) -> tuple[str, ...]:
