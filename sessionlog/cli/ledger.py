@@ -14,8 +14,7 @@ import typer
 from sessionlog import files
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Now, Source, Zone, info
-from sessionlog.cli.options import JOBS
+from sessionlog.cli.declared import AsJson, Jobs, Ledger, Now, Source, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable
@@ -38,9 +37,6 @@ from sessionlog.render.ledger import (
     there_note,
 )
 from sessionlog.render.numbers import size
-
-Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
-Jobs = Annotated[int | None, info(JOBS)]
 
 
 def ledger(

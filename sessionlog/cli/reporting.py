@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.sessions import SessionList
     from sessionlog.analytics.tool_row import ToolReport
     from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.archive.entry import Entry
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
@@ -116,8 +117,8 @@ class Reporting:
 def reporting(
     paths: Sequence[str] | None,
     *,
-    tz: str | None,
-    now: str | None,
+    tz: str | None = None,
+    now: str | None = None,
     ledger: str | None = None,
     no_ledger: bool = False,
     live: bool = False,
@@ -276,6 +277,11 @@ def end_report(report: Report, asked: Asked, where: Reporting, *, empty: bool, w
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
     if asked.strict and report.problem_count:
         raise Leave(UNREADABLE)
+
+
+def note_archived(entry: Entry) -> None:
+    """Say that a session was read from the archive."""
+    note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
 
 
 def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:

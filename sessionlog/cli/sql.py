@@ -53,7 +53,7 @@ def sql(
         return
     if question is None:
         fail("""name a question: sessionlog sql "SELECT …"; --schema shows what there is""")
-    where = r.reporting(None, tz=None, now=now, ledger=ledger)
+    where = r.reporting(None, now=now, ledger=ledger)
     path = str(where.ledger)
     if not no_sync:
         _bring_up_to_date(where, path)
