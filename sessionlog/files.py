@@ -357,6 +357,12 @@ def stat_path(path: str) -> os.stat_result | None:
     return None
 
 
+def identity_of(path: str) -> tuple[int, int] | None:
+    """Return what tells the file at a path from another one in its place; None if there is none."""
+    status = stat_path(path)
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
 def stat_open(file: BinaryIO) -> os.stat_result:
     """Return the state of an open file."""
     return os.fstat(file.fileno())
