@@ -40,6 +40,22 @@ _KNOWN = frozenset({
 })  # fmt: skip
 
 
+def camel_dict(value: Any, *names: str) -> dict[str, Any]:
+    """Return these attributes of a value, all fields by default, as a JSON value with camelCase keys."""
+    return {_camel(name): _json(getattr(value, name)) for name in names or type(value).__slots__}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """The counts of one usage object.
@@ -83,35 +99,26 @@ class TurnUsage:
     Attributes:
         input_tokens: The prompts of its requests, cached or not.
         output_tokens: What was generated.
+        cache_read_tokens: The part of the input that came from a cache.
+        cache_write_tokens: The part of the input that was written to a cache.
         requests: Calls of the model.
         tool_calls: Calls of tools, each counted.
         tool_names: One name a call, in their order, where the calls are known by name.
         duration_seconds: From its first request to its last answer.
-        cache_read_tokens: The part of the input that came from a cache.
-        cache_write_tokens: The part of the input that was written to a cache.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     requests: int = 0
     tool_calls: int = 0
     tool_names: tuple[str, ...] = ()
     duration_seconds: float = 0.0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cacheReadTokens": self.cache_read_tokens,
-            "cacheWriteTokens": self.cache_write_tokens,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-            "toolNames": list(self.tool_names),
-            "durationSeconds": self.duration_seconds,
-        }
+        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,25 +132,16 @@ class SessionUsage:
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     requests: int = 0
     tool_calls: int = 0
     turns: int = 0
     duration_seconds: float = 0.0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cacheReadTokens": self.cache_read_tokens,
-            "cacheWriteTokens": self.cache_write_tokens,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-            "turns": self.turns,
-            "durationSeconds": self.duration_seconds,
-        }
+        return camel_dict(self)
 
 
 def sum_turns(turns: Iterable[TurnUsage]) -> SessionUsage:
