@@ -14,6 +14,7 @@ from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tre
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.context.snapshots.splices import shared
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
@@ -121,14 +122,9 @@ def _branch(branch: Branch, generations: int) -> str:
 def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
     """As much of the end of each id as tells it from all others: that can be typed instead of it."""
     ids = sorted({session.session[::-1] for session in sessions})
-    alike = [0, *(_alike(*pair) for pair in pairwise(ids)), 0]
+    alike = [0, *(shared(*pair) for pair in pairwise(ids)), 0]
     ends = (one[: max(_TYPED, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
     return {one[::-1]: (one if len(one) <= _WHOLE else end)[::-1] for one, end in zip(ids, ends, strict=True)}
-
-
-def _alike(one: str, other: str) -> int:
-    """How long the common beginning is."""
-    return next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(one))
 
 
 def _row(branch: Branch, tz: str, home: str, ids: Mapping[str, str], *, wide: bool, generations: int) -> list[Cell]:

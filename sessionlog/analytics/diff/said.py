@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part
-from sessionlog.context.snapshots.spelling import decoded, spell
+from sessionlog.context.snapshots.spelling import decoded, digest_of, spell
 
 Json = Any
 KEPT = 4_000
@@ -130,16 +129,6 @@ def said_in(message: Message) -> Iterator[Said]:
     for part in message.parts:
         if part.kind == "tool_return":
             yield make_said("tool", part.text, tool=part.name or "", call_id=part.call_id or "", failed=part.failed)
-
-
-def digest_of(*parts: str) -> bytes:
-    """Return 16 bytes that stand for texts, their borders included."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(b"%d:" % len(data))
-        state.update(data)
-    return state.digest()
 
 
 def make_called(tool: str, arguments: Json, call_id: str = "") -> Called:

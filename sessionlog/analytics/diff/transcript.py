@@ -17,10 +17,11 @@ import orjson
 
 from sessionlog.analytics.diff.heard import Heard, Meaning, Message, meaning_of
 from sessionlog.analytics.diff.order import in_order_of_calls, numbered
-from sessionlog.analytics.diff.said import Said, cut_to, digest_of, make_called, make_said, said_in
+from sessionlog.analytics.diff.said import Said, cut_to, make_called, make_said, said_in
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.context.snapshots.messages import read_message
-from sessionlog.context.snapshots.spelling import spell, text_of
+from sessionlog.context.snapshots.spelling import digest_of, spell, text_of
+from sessionlog.context.snapshots.splices import placed
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -280,13 +281,9 @@ class _Fold:
 
     def _cut(self, dropped: Sequence[Json], added: Json, summary: str) -> None:
         """A history out of which messages were taken, and into which others may be put."""
-        placed: list[tuple[int, Message]] = []
-        for item in added if isinstance(added, list | tuple) else ():
-            match item:
-                case {"at": int(at), "message": message}:
-                    placed.append((at, _read(message)))
-        self._heard.cut(dropped, [(at, meaning_of(message)) for at, message in placed])
-        for said in (said for _, message in placed for said in message):
+        put_in = [(at, _read(message)) for at, message in placed(added if isinstance(added, list | tuple) else ())]
+        self._heard.cut(dropped, [(at, meaning_of(message)) for at, message in put_in])
+        for said in (said for _, message in put_in for said in message):
             if said.text.strip() != summary.strip():
                 self._keep(said)
 
