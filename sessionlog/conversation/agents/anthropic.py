@@ -7,33 +7,22 @@ Of `metadata`, only `user_id` has a place there. Without `max_tokens` an answer 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from sessionlog.conversation.agents.anthropic_answer import AnthropicAnswer
-from sessionlog.conversation.agents.relay import fitted, relay, vendor_of
+from sessionlog.conversation.agents.relay import Client
 from sessionlog.conversation.agents.spelling import anthropic_messages, object_schema, system_text
 from sessionlog.conversation.turns.pieces import Ask, Piece
 
 MAX_TOKENS = 4096
 
 
-class AnthropicClient:
+class AnthropicClient(Client):
     """Asks an `Anthropic` or `AsyncAnthropic` client, or one of its kin for a cloud."""
-
-    runs_tools = False
-
-    def __init__(self, client: Any, model: str) -> None:
-        self.model: str | None = model
-        self.provider = vendor_of(getattr(client, "base_url", None))
-        self.is_async = hasattr(client, "__aenter__")
-        self._client = client
 
     def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a message."""
-        stream = self._client.messages.stream
-        request = fitted(stream, self._request(ask))
-        return relay(partial(stream, **request), AnthropicAnswer(self.provider), is_async=self.is_async)
+        return self._relay(self._client.messages.stream, self._request(ask), AnthropicAnswer(self.provider))
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         schema, wanted = object_schema(ask.schema)

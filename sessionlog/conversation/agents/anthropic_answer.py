@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sessionlog.conversation.agents.spelling import content_of
+from sessionlog.conversation.agents.spelling import content_of, count_of
 from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Piece, Reply, TextDelta
-from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.tokens import TokenUsage
 
 
 class AnthropicAnswer:
@@ -49,14 +49,14 @@ class AnthropicAnswer:
 def usage_of(usage: Any) -> TokenUsage:
     """Return a `Usage` as ours: its input touches no cache already."""
     kept = getattr(usage, "cache_creation", None)
-    written, output = _count(usage, "cache_creation_input_tokens"), _count(usage, "output_tokens")
+    written, output = count_of(usage, "cache_creation_input_tokens"), count_of(usage, "output_tokens")
     return TokenUsage(
-        input=_count(usage, "input_tokens"),
+        input=count_of(usage, "input_tokens"),
         output=output,
-        cache_read=_count(usage, "cache_read_input_tokens"),
+        cache_read=count_of(usage, "cache_read_input_tokens"),
         cache_write=written,
-        reasoning=min(output, _count(getattr(usage, "output_tokens_details", None), "thinking_tokens")),
-        cache_write_1h=min(written, _count(kept, "ephemeral_1h_input_tokens")),
+        reasoning=min(output, count_of(getattr(usage, "output_tokens_details", None), "thinking_tokens")),
+        cache_write_1h=min(written, count_of(kept, "ephemeral_1h_input_tokens")),
     )
 
 
@@ -64,7 +64,3 @@ def _part(block: Any) -> ContentPart:
     if block.type == "text":
         return ContentPart.of_text(block.text)
     return ContentPart(type=block.type, extra={key: value for key, value in block.to_dict().items() if key != "type"})
-
-
-def _count(value: Any, name: str) -> int:
-    return read_count(getattr(value, name, None))[0]

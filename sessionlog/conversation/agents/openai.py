@@ -7,11 +7,10 @@ Whatever speaks this protocol can be asked with `OpenAI(base_url=...)`; who serv
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from typing import Any
 
 from sessionlog.conversation.agents.openai_answer import OpenAIAnswer
-from sessionlog.conversation.agents.relay import fitted, relay, vendor_of
+from sessionlog.conversation.agents.relay import Client
 from sessionlog.conversation.agents.spelling import object_schema, openai_messages
 from sessionlog.conversation.turns.pieces import Ask, Piece
 
@@ -19,22 +18,12 @@ _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""
 
 
-class OpenAIClient:
+class OpenAIClient(Client):
     """Asks an `OpenAI` or `AsyncOpenAI` client."""
-
-    runs_tools = False
-
-    def __init__(self, client: Any, model: str) -> None:
-        self.model: str | None = model
-        self.provider = vendor_of(getattr(client, "base_url", None))
-        self.is_async = hasattr(client, "__aenter__")
-        self._client = client
 
     def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a chat completion."""
-        create = self._client.chat.completions.create
-        request = fitted(create, self._request(ask))
-        return relay(partial(create, **request), OpenAIAnswer(self.provider), is_async=self.is_async)
+        return self._relay(self._client.chat.completions.create, self._request(ask), OpenAIAnswer(self.provider))
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         schema, told = object_schema(ask.schema)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from sessionlog.conversation.agents.spelling import read_arguments
+from sessionlog.conversation.agents.spelling import count_of, read_arguments
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Piece, Reply, TextDelta
-from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.tokens import TokenUsage
 
 
 class OpenAIAnswer:
@@ -73,19 +73,15 @@ def usage_of(usage: Any) -> TokenUsage | None:
     if usage is None:
         return None
     told, made = getattr(usage, "prompt_tokens_details", None), getattr(usage, "completion_tokens_details", None)
-    read, written = _count(told, "cached_tokens"), _count(told, "cache_write_tokens")
-    output = _count(usage, "completion_tokens")
+    read, written = count_of(told, "cached_tokens"), count_of(told, "cache_write_tokens")
+    output = count_of(usage, "completion_tokens")
     return TokenUsage(
-        input=max(0, _count(usage, "prompt_tokens") - read - written),
+        input=max(0, count_of(usage, "prompt_tokens") - read - written),
         output=output,
         cache_read=read,
         cache_write=written,
-        reasoning=min(output, _count(made, "reasoning_tokens")),
+        reasoning=min(output, count_of(made, "reasoning_tokens")),
     )
-
-
-def _count(value: Any, name: str) -> int:
-    return read_count(getattr(value, name, None))[0]
 
 
 def _cost(usage: Any) -> float | None:
