@@ -22,13 +22,13 @@ def blocks(**settings: Any) -> None:
     asked = r.Asked(settings)
     if asked.recent and asked.since:
         fail("choose only one of --recent and --since")
+    if asked.recent:
+        asked.since = _RECENT
     where = asked.reporting()
     with r.scan_progress() as progress:
         report = list_blocks(
-            where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
-            window=_RECENT if asked.recent else asked.since, until=asked.until, hours=asked.hours, tz=where.zone,
-            now=where.now, prices=r.price_book(where.settings, asked.prices), only_active=asked.active,
-            filters=asked.filters, limit=asked.most(BLOCKS_SHOWN), progress=progress,
+            where.paths, **asked.question(where, progress), hours=asked.hours, only_active=asked.active,
+            prices=r.price_book(where.settings, asked.prices), limit=asked.most(BLOCKS_SHOWN),
         )  # fmt: skip
     r.print_report(
         report, asked.form, left_out=report.hidden_blocks, thing="block",

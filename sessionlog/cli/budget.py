@@ -117,7 +117,7 @@ def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
     """
     where = r.reporting(None, ledger=ledger)
     path = str(where.ledger)
-    place = BudgetBook(path, r.price_book(where.settings, None), where.env, read_clock)
+    place = BudgetBook(path, r.price_book(where.settings), where.env, read_clock)
     with _usable(path):
         confirmed = place.confirm()
         place.close()
@@ -138,7 +138,7 @@ def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
     if not rules:
         return BudgetReport(budgets=())
     path = str(where.ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         return report_budgets(
             path, rules, prices, env=where.env, zone=where.zone, now=where.now, scanner=scanner(jobs=where.jobs),

@@ -85,7 +85,7 @@ def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False)
     Example: sessionlog ledger verify
     """
     where, path = _where(ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         verified = verify_ledger(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
@@ -104,7 +104,7 @@ def rebuild(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False
     Example: sessionlog ledger rebuild
     """
     where, path = _where(ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         rebuilt = upkeep.rebuild(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
@@ -204,7 +204,7 @@ def _usable(path: str) -> Iterator[None]:
 @contextmanager
 def _opened(where: r.Reporting, path: str) -> Iterator[Book]:
     with _usable(path):
-        book = open_ledger(path, r.price_book(where.settings, None))
+        book = open_ledger(path, r.price_book(where.settings))
         try:
             yield book
         finally:

@@ -100,7 +100,7 @@ def _blocks(
     priced: bool,
 ) -> Iterator[Block]:
     """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
-    price = price_book(load_settings(), None).price if priced else None
+    price = price_book(load_settings()).price if priced else None
     named = chosen or (lambda _: False)
     return fold_replay(items, session_id=name, all_messages=all_messages, named=named, price=price)
 

@@ -79,6 +79,13 @@ class Asked:
         """Return how many rows to list: `shown` in a table unless a limit was asked for."""
         return shown if self.limit is None and self.form == "table" else self.limit
 
+    def question(self, where: Reporting, progress: Progress | None) -> dict[str, Any]:
+        """Return what every report on logs is asked, by the names of its parameters."""
+        return {
+            "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "window": self.since,
+            "until": self.until, "tz": where.zone, "now": where.now, "filters": self.filters, "progress": progress,
+        }  # fmt: skip
+
     def reporting(self) -> Reporting:
         """Return what the report reads."""
         return reporting(
@@ -175,7 +182,7 @@ def own_prices(settings: Settings, path: str | None) -> PriceBook | None:
     return price_book(settings, path) if path is not None or settings.prices else None
 
 
-def price_book(settings: Settings, path: str | None) -> PriceBook:
+def price_book(settings: Settings, path: str | None = None) -> PriceBook:
     """Return the list prices with the user's own above them, `--prices FILE` above config.toml.
 
     Raises:

@@ -20,9 +20,8 @@ def sessions(**settings: Any) -> None:
     where = asked.reporting()
     with r.scan_progress() as progress:
         found = list_sessions(
-            where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
-            window=asked.since, until=asked.until, tz=where.zone, now=where.now, filters=asked.filters,
-            prices=r.price_book(where.settings, asked.prices), limit=asked.most(SESSIONS_SHOWN), progress=progress,
+            where.paths, **asked.question(where, progress), prices=r.price_book(where.settings, asked.prices),
+            limit=asked.most(SESSIONS_SHOWN),
         )  # fmt: skip
     r.print_report(
         found, asked.form, left_out=found.hidden, thing="session",

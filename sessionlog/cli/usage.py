@@ -19,11 +19,9 @@ def usage(**settings: Any) -> None:
     where = asked.reporting()
     with r.scan_progress() as progress:
         report = aggregate_usage(
-            where.paths, env=where.env, ledger=where.ledger, live=where.live, jobs=where.jobs,
-            window=asked.since, until=asked.until, by=r.split_list([asked.by]), tz=where.zone, now=where.now,
-            filters=asked.filters, sort=asked.sort, limit=asked.limit,
-            prices=r.own_prices(where.settings, asked.prices), merge_worktrees=asked.merge_worktrees,
-            progress=progress,
+            where.paths, **asked.question(where, progress), by=r.split_list([asked.by]), sort=asked.sort,
+            limit=asked.limit, merge_worktrees=asked.merge_worktrees,
+            prices=r.own_prices(where.settings, asked.prices),
         )  # fmt: skip
     r.print_report(
         report, asked.form, left_out=report.hidden_rows, thing="row",

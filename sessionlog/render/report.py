@@ -9,7 +9,7 @@ from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
 from sessionlog.render.numbers import exact
-from sessionlog.render.table import Cell, Column, FittedTable, fit_table
+from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
 TYPE_CHECKING = False  # what makes the reports costs a start 80 ms
@@ -31,8 +31,23 @@ if TYPE_CHECKING:
 _KEY_WIDTH = 60
 
 
-def fit_grouped(report: Grouped, columns: Columns, *, least_key: int, width: int, wide: bool, home: str) -> FittedTable:
-    """Lay out the rows of a report, group keys first, with a line of totals."""
+def render_grouped(
+    report: Grouped,
+    title: Line,
+    columns: Columns,
+    notes: Callable[[Sequence[str]], Iterator[Line]],
+    *,
+    least_key: int,
+    width: int,
+    wide: bool,
+    home: str,
+) -> Iterator[Line]:
+    """Yield a report's title, its table with a line of totals, and the notes, given the names of hidden columns."""
+    yield title
+    if not report.rows:
+        yield from notes(())
+        return
+    yield Line()
     keys = [
         Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=least_key)
         for key in report.group_by
@@ -40,7 +55,10 @@ def fit_grouped(report: Grouped, columns: Columns, *, least_key: int, width: int
     rows = [[*_keys(row, home), *(cell(row) for _, cell in columns)] for row in report.rows]
     blank = [Cell(text="total" if index == 0 else "") for index in range(len(keys))]
     total = [*blank, *(cell(report.totals) for _, cell in columns)]
-    return fit_table([*keys, *(column for column, _ in columns)], rows, width=width, total=total, wide=wide)
+    table = fit_table([*keys, *(column for column, _ in columns)], rows, width=width, total=total, wide=wide)
+    yield from table.lines
+    yield Line()
+    yield from notes(table.hidden)
 
 
 def _keys(row: UsageRow | ToolRow, home: str) -> list[Cell]:

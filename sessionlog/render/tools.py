@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
-from sessionlog.render.report import closing_notes, fit_grouped, grouped_csv, grouped_markdown
+from sessionlog.render.report import closing_notes, grouped_csv, grouped_markdown, render_grouped
 from sessionlog.render.table import Cell, Column
 
 _LEAST_KEY = 14
@@ -48,17 +49,12 @@ _COLUMNS: Sequence[tuple[Column, Callable[[ToolRow], Cell]]] = (
 def render_tools(
     report: ToolReport, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
 ) -> Iterator[Line]:
-    """Yield the lines of the terminal view."""
+    """Return the lines of the terminal view."""
     span = describe_window(report.window, tz, now=now)
-    yield Line.of(("Tools", "title"), f" · {span} · {_calls(report.totals)}")
-    if not report.rows:
-        yield from _notes(report, ())
-        return
-    yield Line()
-    table = fit_grouped(report, _COLUMNS, least_key=_LEAST_KEY, width=width, wide=wide, home=home)
-    yield from table.lines
-    yield Line()
-    yield from _notes(report, table.hidden)
+    title = Line.of(("Tools", "title"), f" · {span} · {_calls(report.totals)}")
+    return render_grouped(
+        report, title, _COLUMNS, partial(_notes, report), least_key=_LEAST_KEY, width=width, wide=wide, home=home
+    )
 
 
 def _calls(totals: ToolRow) -> str:

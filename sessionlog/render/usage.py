@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
@@ -11,7 +12,7 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import duration, human_count, percent, rate, usd
-from sessionlog.render.report import closing_notes, fit_grouped, grouped_csv, grouped_markdown
+from sessionlog.render.report import closing_notes, grouped_csv, grouped_markdown, render_grouped
 from sessionlog.render.table import Cell, Column
 
 _LEAST_KEY = 20
@@ -72,18 +73,12 @@ _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
 def render_usage(
     report: UsageReport, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
 ) -> Iterator[Line]:
-    """Yield the lines of the terminal view."""
+    """Return the lines of the terminal view."""
     span = describe_window(report.window, tz, now=now)
     title = Line.of(("Usage", "title"), f" · {span} · {_sessions(report.totals)}")
-    yield title
-    if not report.rows:
-        yield from _notes(report, ())
-        return
-    yield Line()
-    table = fit_grouped(report, _COLUMNS, least_key=_LEAST_KEY, width=width, wide=wide, home=home)
-    yield from table.lines
-    yield Line()
-    yield from _notes(report, table.hidden)
+    return render_grouped(
+        report, title, _COLUMNS, partial(_notes, report), least_key=_LEAST_KEY, width=width, wide=wide, home=home
+    )
 
 
 def _sessions(totals: UsageRow) -> str:
