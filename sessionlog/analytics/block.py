@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.log_report import LogReport
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem, problems_dict
+from sessionlog.errors import problems_dict
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 
@@ -145,38 +145,28 @@ class ActiveBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockReport:
+class BlockReport(LogReport):
     """Blocks, newest first.
 
     Attributes:
-        window: Which time was asked for.
         hours: The length of a block.
         sources: Whose records are in the blocks, or would be if there were any.
         blocks: Those with a record in the window, each whole.
         active: The one in which the present lies.
         limits: What providers said about rate limits.
         untimed_requests: Requests without a time, which are in no block.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
-        notes: What could not be done as it should be, a sentence each.
         archived_sessions: Sessions here that are only remembered: their logs are gone.
         found_blocks: How many there are before anything is left out.
         hidden_blocks: The older ones that a limit left out.
         priced_from: Which prices the estimates come from.
     """
 
-    window: UsageWindow | None
     hours: int
     sources: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     active: ActiveBlock | None = None
     limits: tuple[LimitWord, ...] = ()
     untimed_requests: int = 0
-    problem_count: int = 0
-    problems: tuple[Problem, ...] = ()
-    unrecognised: int = 0
-    notes: tuple[str, ...] = ()
     archived_sessions: int = 0
     found_blocks: int = 0
     hidden_blocks: int = 0
@@ -186,7 +176,7 @@ class BlockReport:
         """The JSON document `sessionlog.blocks/1`."""
         return {
             "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
+            "window": self.window_dict,
             "hours": self.hours,
             "sources": list(self.sources),
             "blocks": [block.to_dict() for block in self.blocks],

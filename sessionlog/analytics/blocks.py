@@ -18,6 +18,7 @@ from typing import Any
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import fold_limits
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
@@ -158,10 +159,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=fold_limits(book, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
-        notes=tuple(book.notes),
+        **findings_of(book),
         archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),
         found_blocks=len(newest_first),
         priced_from=book.prices.version,

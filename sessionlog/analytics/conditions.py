@@ -9,8 +9,11 @@ from sessionlog.ledger.schema import status
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+    """Runs a statement with parameters, and returns its rows."""
 
 STATUS = status(":now_ns")
 """How a session ended."""

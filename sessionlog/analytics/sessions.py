@@ -10,13 +10,14 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS
+from sessionlog.analytics.log_report import LogReport, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.engine.scanner import scanner
-from sessionlog.errors import Problem, problems_dict
+from sessionlog.errors import problems_dict
 from sessionlog.events.times import format_time
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
@@ -125,26 +126,16 @@ class SessionSummary(Sums):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionList:
+class SessionList(LogReport):
     """Sessions, newest first.
 
     Attributes:
-        window: Which time was asked for.
         sessions: Those with a response in it.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
         left_out: The older ones that a limit left out.
-        notes: What could not be done as it should be, a sentence each.
     """
 
-    window: UsageWindow | None
     sessions: tuple[SessionSummary, ...]
-    problem_count: int
-    problems: tuple[Problem, ...]
-    unrecognised: int = 0
     left_out: tuple[SessionSummary, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def archived_sessions(self) -> int:
@@ -160,7 +151,7 @@ class SessionList:
         """The JSON document `sessionlog.sessions/1`."""
         return {
             "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
+            "window": self.window_dict,
             "sessions": [session.to_dict() for session in self.sessions],
             "hidden_sessions": self.hidden,
             "archived_sessions": self.archived_sessions,
@@ -204,11 +195,8 @@ def _list(book: Book, selection: Selection, limit: int | None) -> SessionList:
     return SessionList(
         window=selection.window,
         sessions=tuple(found[:kept]),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
+        **findings_of(book),
         left_out=tuple(found[kept:]),
-        notes=tuple(book.notes),
     )
 
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import ClassVar
 
 from sessionlog.analytics import conditions
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
@@ -158,10 +159,7 @@ def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
         group_by=selection.by,
         rows=tuple(sorted(rows, key=by_keys)),
         totals=replace(totals, selected_bytes=whole),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
-        notes=tuple(book.notes),
+        **findings_of(book),
         archived_sessions=_archived(book, selection),
     )
 

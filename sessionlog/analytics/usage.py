@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import COLUMNS
@@ -163,13 +164,10 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
         rows=tuple(sorted(rows, key=by_keys)),
         totals=totals,
         provenance=provenance(book.query),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
+        **findings_of(book),
         priced_from=book.priced_from,
         unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
         archived_sessions=archived_sessions(book.query),
-        notes=tuple(book.notes),
     )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
-    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule
+    from sessionlog.analytics.conditions import Query
 
 HOUR_NS = 3600 * 1_000_000_000
 

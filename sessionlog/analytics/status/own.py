@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.fed import Fed
-    from sessionlog.analytics.status.sums import Found, Query
+    from sessionlog.analytics.status.sums import Found
 
 NOBODYS = "every session has this much of its own: name the session"
 

@@ -6,7 +6,7 @@ logs are not among those looked at now (another machine's, another environment's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_
 from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, WatchEvent, add
 from sessionlog.ledger.schema import RUNNING_NS
 
-Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-"""Runs a statement with parameters, and returns its rows."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.analytics.conditions import Query
 
 MOST_EVENTS = 50
 
