@@ -70,7 +70,7 @@ def open_current(
         from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 is this and 3 ms of time and date
     except ImportError:
         from sqlite3 import Error, connect  # noqa: PLC0415 - see above
-    connection = None
+    connection = changed = None
     try:
         if owner_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
             return None
@@ -78,15 +78,12 @@ def open_current(
         connection.execute("BEGIN")
         if is_ledger(connection, path) and _is_shipped_list(connection):
             changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
-            if changed is not None:
-                found, connection = connection, None
-                return found, changed
     except (OSError, Error, ValueError, TypeError):  # a damaged ledger may say anything
-        return None
+        pass
     finally:
-        if connection is not None:
+        if connection is not None and changed is None:
             connection.close()
-    return None
+    return None if connection is None or changed is None else (connection, changed)
 
 
 def _is_shipped_list(connection: sqlite3.Connection) -> bool:

@@ -41,6 +41,10 @@ class InternedIds:
     """What numbers stand for, both ways; what is new is entered.
 
     Attributes:
+        label_id: A label's names, in the order of `schema.LABEL` → its number.
+        label: The way back.
+        name_id: A tool's names, in the order of `schema.NAME` → their number.
+        name: The way back.
         session: Session's id → its name.
         path: File's id → its path as bytes.
         new_sessions: Sessions that were not known before this transaction.
@@ -48,28 +52,13 @@ class InternedIds:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._labels = _Rows(connection, "labels", LABEL)
-        self._names = _Rows(connection, "names", NAME)
+        labels, names = _Rows(connection, "labels", LABEL), _Rows(connection, "names", NAME)
+        self.label_id, self.label = labels.number, labels.rows.__getitem__
+        self.name_id, self.name = names.number, names.rows.__getitem__
         self._sessions: dict[tuple[str, str, str], int] = {}
         self.session = cache(self._session)
         self.path = cache(self._path)
         self.new_sessions: set[int] = set()
-
-    def label_id(self, names: Row) -> int:
-        """Return the number of a label."""
-        return self._labels.number(names)
-
-    def label(self, number: int) -> Row:
-        """Return a label's names, in the order of `schema.LABEL`."""
-        return self._labels.rows[number]
-
-    def name_id(self, names: Row) -> int:
-        """Return the number of a tool's names."""
-        return self._names.number(names)
-
-    def name(self, number: int) -> Row:
-        """Return a tool's names, in the order of `schema.NAME`."""
-        return self._names.rows[number]
 
     def session_id(self, name: SessionName) -> int:
         """Return the number of a session, which may get its facts later."""

@@ -15,11 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.ask import load_book, refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import Difference, compare_books, compare_derived
-from sessionlog.ledger.load import load_book
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import is_damaged, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
