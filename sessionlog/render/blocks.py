@@ -9,13 +9,12 @@ from sessionlog.analytics.block import COLUMNS, ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.events.money import usd as dollars
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
-from sessionlog.render.report import closing_notes, csv_text, markdown_text
+from sessionlog.render.report import closing_notes, cost_cell, count_cell, csv_text, first_model, markdown_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -27,41 +26,33 @@ _NEARLY_USED = 80
 _MINUTE_MS = 60_000
 
 
-def _count(count: int) -> Cell:
-    return Cell(text=human_count(count))
-
-
-def _money(block: Block) -> str:
-    """`~` for a part that is estimated, `+` for a part that has no price."""
-    text = usd(None if block.cost_nano is None else dollars(block.cost_nano), estimated=bool(block.estimated_nano))
-    return text + _more(block)
-
-
 def _more(block: Block) -> str:
     return "+" if block.cost_nano is not None and block.cost_is_partial else ""
 
 
 def _cost(block: Block) -> Cell:
-    return Cell(text=_money(block), style="estimated" if block.estimated_nano else "")
+    return cost_cell(block.cost_usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial)
 
 
 def _models(block: Block) -> Cell:
-    more = f" +{len(block.models) - 1}" if len(block.models) > 1 else ""
-    return Cell(text=one_line(block.models[0], _NAME) + more, style="secondary")
+    return Cell(text=first_model(block.models), style="secondary")
 
 
 _COLUMNS: Sequence[tuple[Column, Callable[[Block], Cell]]] = (
-    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: _count(b.sessions)),
-    (Column(title="REQUESTS", name="requests", rank=5), lambda b: _count(b.requests)),
-    (Column(title="FAILED", name="failed", rank=10), lambda b: _count(b.failed_requests)),
-    (Column(title="INPUT", name="input", rank=4), lambda b: _count(b.input_tokens)),
-    (Column(title="CACHED", name="cached", rank=3), lambda b: _count(b.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: _count(b.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output", rank=2), lambda b: _count(b.output_tokens)),
-    (Column(title="REASONING", name="reasoning", rank=9), lambda b: _count(b.reasoning_tokens)),
-    (Column(title="TOKENS", name="tokens"), lambda b: _count(b.total_tokens)),
+    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: count_cell(b.sessions)),
+    (Column(title="REQUESTS", name="requests", rank=5), lambda b: count_cell(b.requests)),
+    (Column(title="FAILED", name="failed", rank=10), lambda b: count_cell(b.failed_requests)),
+    (Column(title="INPUT", name="input", rank=4), lambda b: count_cell(b.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=3), lambda b: count_cell(b.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: count_cell(b.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output", rank=2), lambda b: count_cell(b.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=9), lambda b: count_cell(b.reasoning_tokens)),
+    (Column(title="TOKENS", name="tokens"), lambda b: count_cell(b.total_tokens)),
     (Column(title="COST", name="cost"), _cost),
-    (Column(title="MODEL", name="model", rank=1, right=False, least=12), _models),
+    (
+        Column(title="MODEL", name="model", rank=1, right=False, least=12),
+        lambda b: Cell(text=first_model(b.models), style="secondary"),
+    ),
 )
 
 _LIMIT_COLUMNS = (
@@ -120,7 +111,7 @@ def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
     end = clock(block.end_ns, resolve_zone(tz))
     begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
     yield _labelled("now", begun, "title")
-    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_money(block)])]
+    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_cost(block).text])]
     parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
     yield _labelled("used", " · ".join(parts))
     pace, fresh, tokens = active.tokens_per_minute, active.uncached_tokens_per_minute, active.projected_tokens

@@ -8,7 +8,7 @@ import io
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
-from sessionlog.render.numbers import exact
+from sessionlog.render.numbers import exact, human_count, usd
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     """A report whose rows have group keys."""
 
 _KEY_WIDTH = 60
+_NAME = 40
 
 
 def render_grouped(
@@ -66,6 +67,26 @@ def _keys(row: UsageRow | ToolRow, home: str) -> list[Cell]:
         Cell(text=one_line(home_path(value, home) if key == "project" else value, _KEY_WIDTH))
         for key, value in row.keys.items()
     ]
+
+
+def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
+    """A cost in US dollars: `~` for a part that is estimated, `+` for a part that has no price.
+
+    Known money is never hidden by unknown.
+    """
+    more = "+" if partial and amount is not None else ""
+    return Cell(text=usd(amount, estimated=estimated) + more, style="estimated" if estimated else "")
+
+
+def count_cell(count: int, style: str = "") -> Cell:
+    """A count; 0 has no style."""
+    return Cell(text=human_count(count), style=style if count else "")
+
+
+def first_model(models: Sequence[str]) -> str:
+    """The first of several models, and how many more there are."""
+    more = f" +{len(models) - 1}" if len(models) > 1 else ""
+    return one_line(models[0] if models else "", _NAME) + more
 
 
 def grouped_csv(report: Grouped, names: Sequence[str]) -> str:

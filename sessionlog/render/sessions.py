@@ -21,7 +21,7 @@ from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
-from sessionlog.render.report import closing_notes, csv_text
+from sessionlog.render.report import closing_notes, cost_cell, csv_text, first_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -131,14 +131,13 @@ def _row(branch: Branch, tz: str, home: str, ids: Mapping[str, str], *, wide: bo
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
-    more = f" +{len(session.models) - 1}" if len(session.models) > 1 else ""
     start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if wide else 80)
     return [
         Cell(text=_branch(branch, generations) + start, style="secondary"),
         Cell(text=mark, style=style),
         Cell(text=duration(session.duration_ms or None), style="secondary"),
-        Cell(text=one_line(session.models[0] if session.models else "", 40) + more),
+        Cell(text=first_model(session.models)),
         Cell(text=human_count(session.requests)),
         Cell(text=human_count(session.total_tokens)),
         _cost(session),
@@ -164,9 +163,7 @@ def _why(session: SessionSummary) -> str:
 
 
 def _cost(session: SessionSummary) -> Cell:
-    estimated = bool(session.estimated_nano)
-    text = usd(None if session.cost_nano is None else dollars(session.cost_nano), estimated=estimated)
-    return Cell(text=text + _more([session]), style="estimated" if estimated else "")
+    return cost_cell(session.cost_usd, estimated=bool(session.estimated_nano), partial=session.cost_is_partial)
 
 
 def _more(sessions: Sequence[SessionSummary]) -> str:

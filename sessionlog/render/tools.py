@@ -10,8 +10,8 @@ from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
-from sessionlog.render.report import closing_notes, grouped_csv, grouped_markdown, render_grouped
+from sessionlog.render.numbers import UNKNOWN, duration, percent, size
+from sessionlog.render.report import closing_notes, count_cell, grouped_csv, grouped_markdown, render_grouped
 from sessionlog.render.table import Cell, Column
 
 _LEAST_KEY = 14
@@ -28,14 +28,10 @@ def _mean(row: ToolRow) -> Cell:
     return Cell(text=UNKNOWN if mean is None else size(round(mean)))
 
 
-def _count(count: int, style: str = "") -> Cell:
-    return Cell(text=human_count(count), style=style if count else "")
-
-
 _COLUMNS: Sequence[tuple[Column, Callable[[ToolRow], Cell]]] = (
-    (Column(title="CALLS", name="calls"), lambda r: _count(r.calls)),
-    (Column(title="OPEN", name="open calls", rank=8), lambda r: _count(r.open_calls, "unfinished")),
-    (Column(title="ERRORS", name="errors", rank=4), lambda r: _count(r.errors)),
+    (Column(title="CALLS", name="calls"), lambda r: count_cell(r.calls)),
+    (Column(title="OPEN", name="open calls", rank=8), lambda r: count_cell(r.open_calls, "unfinished")),
+    (Column(title="ERRORS", name="errors", rank=4), lambda r: count_cell(r.errors)),
     (Column(title="RATE", name="error rate", rank=1), _error_rate),
     (Column(title="P50", name="duration p50", rank=3), lambda r: Cell(text=duration(r.duration_p50_ms))),
     (Column(title="P95", name="duration p95", rank=2), lambda r: Cell(text=duration(r.duration_p95_ms))),

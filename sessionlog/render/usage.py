@@ -11,15 +11,11 @@ from sessionlog.analytics.window import describe_window
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
-from sessionlog.render.numbers import duration, human_count, percent, rate, usd
-from sessionlog.render.report import closing_notes, grouped_csv, grouped_markdown, render_grouped
+from sessionlog.render.numbers import duration, percent, rate
+from sessionlog.render.report import closing_notes, cost_cell, count_cell, grouped_csv, grouped_markdown, render_grouped
 from sessionlog.render.table import Cell, Column
 
 _LEAST_KEY = 20
-
-
-def _count(count: int, style: str = "") -> Cell:
-    return Cell(text=human_count(count), style=style if count else "")
 
 
 def _time(milliseconds: float | None) -> Cell:
@@ -32,17 +28,12 @@ def _rate(value: float | None, style: str, *, below: float = -1.0, above: float 
 
 
 def _cost(row: UsageRow) -> Cell:
-    """`~` for a part that is estimated, `+` for a part that has no price: known money is never hidden by unknown."""
-    estimated = bool(row.estimated_nano)
-    text = usd(row.cost_usd, estimated=estimated)
-    return Cell(text=text + _more(row), style="estimated" if estimated else "")
+    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=bool(row.unknown_cost_sessions))
 
 
 def _per_success(row: UsageRow) -> Cell:
-    estimated = bool(row.estimated_nano)
-    text = usd(row.cost_per_success, estimated=estimated)
-    more = _more(row) if row.success_sessions else ""
-    return Cell(text=text + more, style="estimated" if estimated else "")
+    partial = bool(row.unknown_cost_sessions)
+    return cost_cell(row.cost_per_success, estimated=bool(row.estimated_nano), partial=partial)
 
 
 def _more(row: UsageRow) -> str:
@@ -50,16 +41,16 @@ def _more(row: UsageRow) -> str:
 
 
 _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
-    (Column(title="SESSIONS", name="sessions", rank=1), lambda r: Cell(text=human_count(r.sessions))),
+    (Column(title="SESSIONS", name="sessions", rank=1), lambda r: count_cell(r.sessions)),
     (Column(title="OK", name="success", rank=2), lambda r: _rate(r.success_rate, "failed", below=0.5)),
-    (Column(title="FAILED", name="failed", rank=9), lambda r: _count(r.failed_sessions)),
-    (Column(title="OPEN", name="unfinished", rank=10), lambda r: _count(r.unfinished_sessions, "unfinished")),
-    (Column(title="REQUESTS", name="requests", rank=7), lambda r: _count(r.requests)),
-    (Column(title="INPUT", name="input", rank=3), lambda r: Cell(text=human_count(r.input_tokens))),
-    (Column(title="CACHED", name="cached", rank=4), lambda r: _count(r.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: _count(r.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output"), lambda r: Cell(text=human_count(r.output_tokens))),
-    (Column(title="REASONING", name="reasoning", rank=12), lambda r: _count(r.reasoning_tokens)),
+    (Column(title="FAILED", name="failed", rank=9), lambda r: count_cell(r.failed_sessions)),
+    (Column(title="OPEN", name="unfinished", rank=10), lambda r: count_cell(r.unfinished_sessions, "unfinished")),
+    (Column(title="REQUESTS", name="requests", rank=7), lambda r: count_cell(r.requests)),
+    (Column(title="INPUT", name="input", rank=3), lambda r: count_cell(r.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=4), lambda r: count_cell(r.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: count_cell(r.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output"), lambda r: count_cell(r.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=12), lambda r: count_cell(r.reasoning_tokens)),
     (Column(title="HIT", name="cache hit", rank=5), lambda r: _rate(r.cache_hit_rate, "cached", above=0.5)),
     (Column(title="COST", name="cost"), _cost),
     (Column(title="PER OK", name="cost per success", rank=6), _per_success),
