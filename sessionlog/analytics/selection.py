@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sessionlog.analytics.conditions import FILTERS, KEYS, counted, within_64_bits
-from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.worktrees import main_folder
-from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
+from sessionlog.analytics.zones import day_key, hour_key, month_key, resolve_zone, week_key
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.reading import ReadBook
@@ -48,6 +48,34 @@ class Selection:
     zone: tzinfo
     now_ns: int
     merge_worktrees: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        window: UsageWindow | str | None,
+        *,
+        until: str | None,
+        filters: Mapping[str, Sequence[str]] | None,
+        tz: str | tzinfo,
+        now: datetime | None,
+        by: Sequence[str] = (),
+        merge_worktrees: bool = False,
+    ) -> Self:
+        """Return the selection that a report's parameters mean.
+
+        Raises:
+            InvalidWindow: The window is outside the grammar.
+            InvalidQuery: A group key or filter does not exist.
+        """
+        moment = now or datetime.now(UTC)
+        return cls(
+            window=parse_usage_window(window, until=until, now=moment, tz=tz),
+            by=tuple(by),
+            filters=filters or {},
+            zone=resolve_zone(tz),
+            now_ns=int(moment.timestamp() * 1_000_000_000),
+            merge_worktrees=merge_worktrees,
+        )
 
     def __post_init__(self) -> None:
         for key in self.by:

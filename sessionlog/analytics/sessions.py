@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS
@@ -14,8 +14,7 @@ from sessionlog.analytics.log_report import LogReport, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import problems_dict
 from sessionlog.events.times import format_time
@@ -177,10 +176,7 @@ def list_sessions(
     progress: Progress | None = None,
 ) -> SessionList:
     """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
-    moment = now or datetime.now(UTC)
-    span = parse_usage_window(window, until=until, now=moment, tz=tz)
-    now_ns = int(moment.timestamp() * 1_000_000_000)
-    selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
+    selection = Selection.of(window, until=until, filters=filters, tz=tz, now=now)
     check_source_names(filters)
     where = Where(
         paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),

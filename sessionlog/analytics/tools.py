@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import ClassVar
 
 from sessionlog.analytics import conditions
@@ -20,8 +20,7 @@ from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.ask import Where, ask
@@ -127,14 +126,8 @@ def aggregate_tools(
         InvalidWindow: The window is outside the grammar.
         InvalidQuery: A group key, filter, source or sort column does not exist.
     """
-    moment = now or datetime.now(UTC)
-    selection = CallSelection(
-        window=parse_usage_window(window, until=until, now=moment, tz=tz),
-        by=tuple(by),
-        filters=filters or {},
-        zone=resolve_zone(tz),
-        now_ns=int(moment.timestamp() * 1_000_000_000),
-        merge_worktrees=merge_worktrees,
+    selection = CallSelection.of(
+        window, until=until, by=by, filters=filters, tz=tz, now=now, merge_worktrees=merge_worktrees
     )
     key, turned = by_column(sort or "calls", selection.by, COLUMNS)
     check_source_names(filters)
