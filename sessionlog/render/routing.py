@@ -21,6 +21,7 @@ from sessionlog.analytics.routing_buckets import OUTCOMES
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line
+from sessionlog.render.notes import counted
 from sessionlog.render.numbers import percent
 from sessionlog.render.report import csv_text
 
@@ -46,7 +47,7 @@ def render_routing_quality(
     if not scan.total_requests:
         when = f" {span}" if scan.window else ""
         return Text(f"No sessions were recorded{when}, so there is no routing to judge.")
-    title = Text.assemble(("Routing quality", "title"), f" · {span} · {_many(scan.total_requests, 'session')}")
+    title = Text.assemble(("Routing quality", "title"), f" · {span} · {counted(scan.total_requests, 'session')}")
     parts: list[RenderableType] = [title, Text(), *_figures(scan, beside=width >= _BESIDE)]
     for section in _sections(scan, width - _INDENT):
         parts += [Text(), _indented(section, _INDENT)]
@@ -83,10 +84,10 @@ def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableTy
 
 def _explained(scan: RoutingQualityScan) -> Iterator[tuple[str, str, str, str]]:
     """Label, bar, figure, and in one sentence what the figure means."""
-    rate, sessions = scan.auto_acceptance_rate, _many(scan.total_requests, "session")
+    rate, sessions = scan.auto_acceptance_rate, counted(scan.total_requests, "session")
     meaning = f"{scan.accepted_requests:,} of {sessions} ran as the router chose"
     yield "auto accepted", bar(rate), percent(rate), meaning
-    rate, overrides = scan.override_disagreement_rate, _many(scan.total_overrides, "override")
+    rate, overrides = scan.override_disagreement_rate, counted(scan.total_overrides, "override")
     meaning = f"{scan.disagreeing_overrides:,} of {overrides} chose what the router would not have"
     if rate is None:
         meaning = "no override took effect, so there is nothing to compare"
@@ -105,9 +106,9 @@ def _sections(scan: RoutingQualityScan, width: int) -> Iterator[RenderableType]:
         yield _pins(scan, width)
     failovers = scan.failovers
     if failovers["sessions"]:
-        moved = f"{_many(failovers['sessions'], 'session')} changed provider"
+        moved = f"{counted(failovers['sessions'], 'session')} changed provider"
         if failovers["total"] != failovers["sessions"]:
-            moved += f", {_many(failovers['total'], 'time')} in all"
+            moved += f", {counted(failovers['total'], 'time')} in all"
         paths = [(one["providers"] or ["providers not logged"], one["count"]) for one in failovers["by_path"]]
         yield _listed("FAILOVERS", moved, paths)
     resolved = [((one["requested"], one["resolved"]), one["count"]) for one in scan.model_changes]
@@ -191,7 +192,3 @@ def _listed(heading: str, meaning: str, rows: Sequence[tuple[Sequence[str], int]
 
 def _indented(part: RenderableType, columns: int) -> Padding:
     return Padding(part, (0, 0, 0, columns), expand=False)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
