@@ -19,7 +19,7 @@ from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, utc_time
-from sessionlog.context.usage import Counts, TurnUsage
+from sessionlog.context.usage import Counts, TurnUsage, tokens_of
 from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -164,7 +164,8 @@ class _Fold:
         counts = self.told.read()
         messages = [replace(m, usage=counts.get(id(m.usage), m.usage)) if m.usage else m for m in messages]
         steps = [
-            _step(step, counts[id(used)], names) for step, (used, names) in zip(self._steps, self._used, strict=True)
+            replace(step, tool_names=tuple(names), **tokens_of(counts[id(used)]))
+            for step, (used, names) in zip(self._steps, self._used, strict=True)
         ]
         seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
         last = max(self._turn, 1 if self._prompt else 0)
@@ -268,17 +269,6 @@ class _Fold:
         said = data.get("error") if output is None else output
         call_id = word_of(data.get("id")) or None
         self._talk.add(tool_answer(name, said, call_id=call_id, failed=bool(data.get("error")), ts=ts))
-
-
-def _step(step: RequestUsageSnapshot, counts: Counts, names: Iterable[str]) -> RequestUsageSnapshot:
-    return replace(
-        step,
-        input_tokens=counts.input_tokens,
-        output_tokens=counts.output_tokens,
-        tool_names=tuple(names),
-        cache_read_tokens=counts.cache_read_tokens,
-        cache_write_tokens=counts.cache_write_tokens,
-    )
 
 
 def earlier_messages(data: Mapping[str, Json]) -> int:
