@@ -16,8 +16,7 @@ from typing import Any
 import orjson
 
 from sessionlog.analytics.diff.heard import Heard, Meaning, Message, meaning_of
-from sessionlog.analytics.diff.order import in_order_of_calls, numbered
-from sessionlog.analytics.diff.said import Said, cut_to, make_called, make_said, said_in
+from sessionlog.analytics.diff.said import Said, cut_to, in_order_of_calls, make_called, make_said, numbered, said_in
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.context.snapshots.logged import earlier_messages, word_of
 from sessionlog.context.snapshots.messages import read_message
