@@ -36,7 +36,7 @@ ORDER = (
     {"settings"},
     {"files", "places", "hashes"},
     {"events"},
-    {"errors", "lazy"},
+    {"errors"},
 )
 """From the top of the house to its bottom; rooms of one storey do not know each other. Settings stand on files: they
 are read through the seam to the operating system."""

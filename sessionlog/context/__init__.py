@@ -7,10 +7,10 @@ first used.
 
 from __future__ import annotations
 
-from sessionlog.lazy import lazy_names
-
 TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
 if TYPE_CHECKING:
+    from typing import Any
+
     from sessionlog.context.registry import (
         AgentRecorder,
         get_agent_context_snapshot,
@@ -36,37 +36,37 @@ if TYPE_CHECKING:
     from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window, get_model_context_window
 
 _HOMES = {
-    "AgentRecorder": ".registry",
-    "ContextSnapshot": ".snapshots.snapshot",
-    "DEFAULT_CONTEXT_WINDOW": ".windows",
-    "FullContextSnapshot": ".snapshots.full_snapshot",
-    "MessageDetailSnapshot": ".snapshots.snapshot_items",
-    "MessageSnapshot": ".snapshots.snapshot_items",
-    "PromptSnapshot": ".snapshots.full_snapshot",
-    "RequestUsageSnapshot": ".steps",
-    "SessionUsage": ".usage",
-    "StepRecord": ".steps",
-    "TokenCount": ".tokens",
-    "ToolDetailSnapshot": ".snapshots.snapshot_items",
-    "ToolSnapshot": ".snapshots.snapshot_items",
-    "TurnUsage": ".usage",
-    "UsageTracker": ".tracker",
-    "count_tokens": ".tokens",
-    "count_tokens_json": ".tokens",
-    "extract_context_snapshot": ".snapshots.extract",
-    "extract_full_context_snapshot": ".snapshots.extract",
-    "find_context_window": ".windows",
-    "get_agent_context_snapshot": ".registry",
-    "get_agent_full_context_snapshot": ".registry",
-    "get_model_context_window": ".windows",
-    "get_step_history": ".snapshots.logged",
-    "list_available_tools": ".snapshots.tools",
-    "record_steps_from_snapshot": ".snapshots.snapshot",
-    "register_agent": ".registry",
-    "save_csv": ".steps",
-    "to_csv": ".steps",
-    "unregister_agent": ".registry",
-    "usage_to_dict": ".usage",
+    "AgentRecorder": "registry",
+    "ContextSnapshot": "snapshots.snapshot",
+    "DEFAULT_CONTEXT_WINDOW": "windows",
+    "FullContextSnapshot": "snapshots.full_snapshot",
+    "MessageDetailSnapshot": "snapshots.snapshot_items",
+    "MessageSnapshot": "snapshots.snapshot_items",
+    "PromptSnapshot": "snapshots.full_snapshot",
+    "RequestUsageSnapshot": "steps",
+    "SessionUsage": "usage",
+    "StepRecord": "steps",
+    "TokenCount": "tokens",
+    "ToolDetailSnapshot": "snapshots.snapshot_items",
+    "ToolSnapshot": "snapshots.snapshot_items",
+    "TurnUsage": "usage",
+    "UsageTracker": "tracker",
+    "count_tokens": "tokens",
+    "count_tokens_json": "tokens",
+    "extract_context_snapshot": "snapshots.extract",
+    "extract_full_context_snapshot": "snapshots.extract",
+    "find_context_window": "windows",
+    "get_agent_context_snapshot": "registry",
+    "get_agent_full_context_snapshot": "registry",
+    "get_model_context_window": "windows",
+    "get_step_history": "snapshots.logged",
+    "list_available_tools": "snapshots.tools",
+    "record_steps_from_snapshot": "snapshots.snapshot",
+    "register_agent": "registry",
+    "save_csv": "steps",
+    "to_csv": "steps",
+    "unregister_agent": "registry",
+    "usage_to_dict": "usage",
 }
 
 __all__ = [
@@ -103,4 +103,17 @@ __all__ = [
     "usage_to_dict",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sessionlog.context' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
+
+    value = getattr(import_module(f"sessionlog.context.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

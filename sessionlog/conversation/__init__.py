@@ -13,10 +13,10 @@ are first used.
 
 from __future__ import annotations
 
-from sessionlog.lazy import lazy_names
-
 TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
 if TYPE_CHECKING:
+    from typing import Any
+
     from sessionlog.conversation.agent import Agent
     from sessionlog.conversation.history.conversation import Conversation
     from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     from sessionlog.errors import AgentError, InvalidHistory, MissingField, SessionNotSaved, StaleSession
 
 _HOMES = {
-    "Agent": ".agent",
+    "Agent": "sessionlog.conversation.agent",
     "AgentError": "sessionlog.errors",
-    "ContentPart": ".history.message",
-    "Conversation": ".history.conversation",
-    "ConversationSettings": ".history.settings",
-    "Done": ".turns.pieces",
-    "FileStore": ".stores.file",
+    "ContentPart": "sessionlog.conversation.history.message",
+    "Conversation": "sessionlog.conversation.history.conversation",
+    "ConversationSettings": "sessionlog.conversation.history.settings",
+    "Done": "sessionlog.conversation.turns.pieces",
+    "FileStore": "sessionlog.conversation.stores.file",
     "InvalidHistory": "sessionlog.errors",
-    "MemoryStore": ".stores.memory",
-    "Message": ".history.message",
+    "MemoryStore": "sessionlog.conversation.stores.memory",
+    "Message": "sessionlog.conversation.history.message",
     "MissingField": "sessionlog.errors",
-    "Reply": ".turns.pieces",
-    "Response": ".turns.response",
-    "SQLiteStore": ".stores.sqlite",
-    "Saved": ".stores.protocol",
-    "Session": ".session",
+    "Reply": "sessionlog.conversation.turns.pieces",
+    "Response": "sessionlog.conversation.turns.response",
+    "SQLiteStore": "sessionlog.conversation.stores.sqlite",
+    "Saved": "sessionlog.conversation.stores.protocol",
+    "Session": "sessionlog.conversation.session",
     "SessionNotSaved": "sessionlog.errors",
-    "SessionStore": ".stores.protocol",
+    "SessionStore": "sessionlog.conversation.stores.protocol",
     "StaleSession": "sessionlog.errors",
-    "StreamPiece": ".turns.pieces",
-    "TextDelta": ".turns.pieces",
-    "TokenCounter": ".history.token_counter",
-    "Tool": ".turns.tool",
-    "ToolCalled": ".turns.pieces",
-    "ToolRequest": ".history.message",
-    "ToolReturned": ".turns.pieces",
-    "Truncation": ".history.truncation",
-    "tool": ".turns.tool",
+    "StreamPiece": "sessionlog.conversation.turns.pieces",
+    "TextDelta": "sessionlog.conversation.turns.pieces",
+    "TokenCounter": "sessionlog.conversation.history.token_counter",
+    "Tool": "sessionlog.conversation.turns.tool",
+    "ToolCalled": "sessionlog.conversation.turns.pieces",
+    "ToolRequest": "sessionlog.conversation.history.message",
+    "ToolReturned": "sessionlog.conversation.turns.pieces",
+    "Truncation": "sessionlog.conversation.history.truncation",
+    "tool": "sessionlog.conversation.turns.tool",
 }
 
 __all__ = [
@@ -95,4 +95,17 @@ __all__ = [
     "tool",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sessionlog.conversation' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

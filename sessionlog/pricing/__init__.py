@@ -3,9 +3,8 @@
 The names load on first use, so that a write path which only records pays nothing for prices.
 """
 
-from typing import TYPE_CHECKING
-
-from sessionlog.lazy import lazy_names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook, PriceInfo, PriceTier
@@ -24,13 +23,24 @@ __all__ = [
 ]
 
 _HOME = {
-    "DEFAULT_PRICING": ".seed_table",
-    "ModelPricing": ".model_pricing",
-    "PriceBook": ".book",
-    "PriceInfo": ".book",
-    "PriceTier": ".book",
-    "PricingTable": ".seed_table",
-    "estimate_cost": ".estimate",
+    "DEFAULT_PRICING": "seed_table",
+    "ModelPricing": "model_pricing",
+    "PriceBook": "book",
+    "PriceInfo": "book",
+    "PriceTier": "book",
+    "PricingTable": "seed_table",
+    "estimate_cost": "estimate",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
