@@ -6,12 +6,31 @@ Which adapter asks what was given is chosen by where its type comes from, so tha
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from sessionlog.conversation.agents.protocol import Answers
+from sessionlog.conversation.turns.pieces import Ask, Piece
 from sessionlog.conversation.turns.tool import Tool, tools_of
+
+
+class Answers(Protocol):
+    """Something that answers.
+
+    Attributes:
+        runs_tools: It calls the tools itself and gives `ToolReturned`; else the session runs them and asks again.
+        model: The model that is asked for, None where it is not known before the answer.
+        provider: Who serves it, None where nobody says.
+    """
+
+    runs_tools: bool
+    model: str | None
+    provider: str | None
+
+    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+        """Give the pieces of the answer as they come; what goes wrong is raised as the provider raises it."""
+        ...
+
 
 _ACCEPTED = (
     "an agent is a function f(messages) -> text, a pydantic-ai agent, an OpenAI or Anthropic client with model=, or an "
