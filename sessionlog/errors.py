@@ -22,8 +22,9 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["info", "damage"]
 
@@ -146,3 +147,8 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path
         return f"{place} {self.kind} {self.detail}".rstrip()
+
+
+def problems_dict(count: int, problems: Sequence[Problem]) -> dict[str, Any]:
+    """Return what every report's JSON says of problems: how many there are, and the first ten as sentences."""
+    return {"count": count, "first": [str(problem) for problem in problems[:10]]}

@@ -240,12 +240,21 @@ def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
     return identity is None or (status.st_dev, status.st_ino) == identity
 
 
-def _check_log(fd: int, name: str, status: os.stat_result) -> int:
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(f"{name} is not a regular file")
+def check_owner(status: os.stat_result, name: str) -> None:
+    """Refuse a file that belongs to another user; root may use all.
+
+    Raises:
+        PermissionError: It does.
+    """
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     if user not in (0, status.st_uid):
         raise PermissionError(f"{name} belongs to user {status.st_uid}")
+
+
+def _check_log(fd: int, name: str, status: os.stat_result) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"{name} is not a regular file")
+    check_owner(status, name)
     if status.st_size == 0 and status.st_mode & 0o777 != 0o600 and hasattr(os, "fchmod"):
         os.fchmod(fd, 0o600)  # a umask may have taken bits away
     return status.st_size
@@ -482,6 +491,12 @@ def stat_path(path: str) -> os.stat_result | None:
     with suppress(OSError, ValueError):
         return os.stat(path)
     return None
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """Return what tells the file at a path from another one in its place; None if there is none."""
+    status = stat_path(path)
+    return None if status is None else (status.st_dev, status.st_ino)
 
 
 def stat_open(file: BinaryIO) -> os.stat_result:

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.limits import LimitWord
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
+from sessionlog.analytics.log_report import LogReport
+from sessionlog.analytics.usage_columns import Sums
+from sessionlog.errors import problems_dict
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 
 SCHEMA = "sessionlog.blocks/1"
-_NAMED_PROBLEMS = 10
 _MINUTE_NS = 60 * SECOND
 _HOUR_NS = 3600 * SECOND
 
+_TIMES = ("start", "end", "first", "last")
 COLUMNS = (
-    "start", "end", "first", "last", "is_active", "sessions", "requests", "failed_requests", "models", "input_tokens",
+    *_TIMES, "is_active", "sessions", "requests", "failed_requests", "models", "input_tokens",
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd",
     "estimated_cost_usd", "cost_usd", "cost_is_partial",
 )  # fmt: skip
@@ -28,7 +29,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Sums):
     """The records of one stretch of hours.
 
     Attributes:
@@ -69,41 +70,10 @@ class Block:
     estimated_nano: int | None
     cost_is_partial: bool
 
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
-
-    @property
-    def cost_nano(self) -> int | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return (self.known_nano or 0) + (self.estimated_nano or 0)
-
     def to_dict(self) -> dict[str, Any]:
         """The block's object in `sessionlog.blocks/1`."""
-        return {
-            "start": format_time(self.start_ns),
-            "end": format_time(self.end_ns),
-            "first": format_time(self.first_ns),
-            "last": format_time(self.last_ns),
-            "is_active": self.is_active,
-            "sessions": self.sessions,
-            "requests": self.requests,
-            "failed_requests": self.failed_requests,
-            "models": list(self.models),
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cache_read_tokens": self.cache_read_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "total_tokens": self.total_tokens,
-            "known_cost_usd": None if self.known_nano is None else usd(self.known_nano),
-            "estimated_cost_usd": None if self.estimated_nano is None else usd(self.estimated_nano),
-            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
-            "cost_is_partial": self.cost_is_partial,
-        }
+        times = {name: format_time(getattr(self, f"{name}_ns")) for name in _TIMES}
+        return times | {name: getattr(self, name) for name in COLUMNS[len(_TIMES) :]} | {"models": list(self.models)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,38 +145,28 @@ class ActiveBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockReport:
+class BlockReport(LogReport):
     """Blocks, newest first.
 
     Attributes:
-        window: Which time was asked for.
         hours: The length of a block.
         sources: Whose records are in the blocks, or would be if there were any.
         blocks: Those with a record in the window, each whole.
         active: The one in which the present lies.
         limits: What providers said about rate limits.
         untimed_requests: Requests without a time, which are in no block.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
-        notes: What could not be done as it should be, a sentence each.
         archived_sessions: Sessions here that are only remembered: their logs are gone.
         found_blocks: How many there are before anything is left out.
         hidden_blocks: The older ones that a limit left out.
         priced_from: Which prices the estimates come from.
     """
 
-    window: UsageWindow | None
     hours: int
     sources: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     active: ActiveBlock | None = None
     limits: tuple[LimitWord, ...] = ()
     untimed_requests: int = 0
-    problem_count: int = 0
-    problems: tuple[Problem, ...] = ()
-    unrecognised: int = 0
-    notes: tuple[str, ...] = ()
     archived_sessions: int = 0
     found_blocks: int = 0
     hidden_blocks: int = 0
@@ -216,7 +176,7 @@ class BlockReport:
         """The JSON document `sessionlog.blocks/1`."""
         return {
             "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
+            "window": self.window_dict,
             "hours": self.hours,
             "sources": list(self.sources),
             "blocks": [block.to_dict() for block in self.blocks],
@@ -224,5 +184,5 @@ class BlockReport:
             "limits": [word.to_dict() for word in self.limits],
             "untimed_requests": self.untimed_requests,
             "hidden_blocks": self.hidden_blocks,
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }

@@ -13,15 +13,15 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import fold_limits
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
@@ -103,14 +103,7 @@ def list_blocks(
     """
     if not 1 <= hours <= MOST_HOURS:
         raise InvalidQuery(f"a block of {hours} hours: give 1 to {MOST_HOURS}")
-    moment = now or datetime.now(UTC)
-    selection = Selection(
-        window=parse_usage_window(window, until=until, now=moment, tz=tz),
-        by=(),
-        filters=filters or {},
-        zone=resolve_zone(tz),
-        now_ns=int(moment.timestamp() * 1_000_000_000),
-    )
+    selection = Selection.of(window, until=until, filters=filters, tz=tz, now=now)
     check_source_names(filters)
     where = Where(
         paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
@@ -158,10 +151,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=fold_limits(book, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
-        notes=tuple(book.notes),
+        **findings_of(book),
         archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),
         found_blocks=len(newest_first),
         priced_from=book.prices.version,

@@ -9,8 +9,11 @@ from sessionlog.ledger.schema import status
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+    """Runs a statement with parameters, and returns its rows."""
 
 STATUS = status(":now_ns")
 """How a session ended."""
@@ -44,13 +47,17 @@ _INT64 = 2**63 - 1
 
 
 def counted(
-    filters: Mapping[str, Sequence[str]], now_ns: int, *, listed_only: bool = False
+    filters: Mapping[str, Sequence[str]],
+    now_ns: int,
+    *,
+    listed_only: bool = False,
+    expressions: Mapping[str, str] = KEYS,
 ) -> tuple[str, dict[str, Any]]:
     """Return the condition on sessions `s` and labels `l` that filters are, with its parameters.
 
     Sessions that do not count in usage are left out, unless the report lists sessions.
     """
-    filtered, patterns = matches(filters, KEYS)
+    filtered, patterns = matches(filters, expressions)
     return " AND ".join(["1" if listed_only else "s.counted", *filtered]), {"now_ns": within_64_bits(now_ns)} | patterns
 
 

@@ -22,12 +22,18 @@ from sessionlog import files
 from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import read_events
 from sessionlog.reader.walk import walk_logs
 
 SCHEMA = "sessionlog.routing/1"
+
+
+_FIGURES = (
+    "total_requests", "accepted_requests", "auto_acceptance_rate", "total_overrides", "disagreeing_overrides",
+    "override_disagreement_rate", "undecodable_overrides", "rejected_overrides",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +169,7 @@ class RoutingQualityScan:
     @property
     def problems(self) -> dict[str, Any]:
         """Damage in the logs that were read: `{"count", "first": ["file:line kind detail"]}`."""
-        return {"count": self.routing.problem_count, "first": [str(one) for one in self.routing.first_problems]}
+        return problems_dict(self.routing.problem_count, self.routing.first_problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of schema `sessionlog.routing/1`."""
@@ -171,14 +177,7 @@ class RoutingQualityScan:
             "schema": SCHEMA,
             "window": self.window.to_dict() if self.window else None,
             "axis": self.axis,
-            "total_requests": self.total_requests,
-            "accepted_requests": self.accepted_requests,
-            "auto_acceptance_rate": self.auto_acceptance_rate,
-            "total_overrides": self.total_overrides,
-            "disagreeing_overrides": self.disagreeing_overrides,
-            "override_disagreement_rate": self.override_disagreement_rate,
-            "undecodable_overrides": self.undecodable_overrides,
-            "rejected_overrides": self.rejected_overrides,
+            **{name: getattr(self, name) for name in _FIGURES},
             "rejected_breakdown": list(self.rejected_breakdown),
             "override_class_breakdown": [asdict(bucket) for bucket in self.override_class_breakdown],
             "failovers": self.failovers,

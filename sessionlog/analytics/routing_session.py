@@ -32,8 +32,6 @@ Cell = tuple[str, str, bool, str]
 _Pin = tuple[str, str, bool, str | None]
 """A `Cell` whose outcome is None while the session's is not known."""
 
-_Key = TypeVar("_Key")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingTally:
@@ -66,19 +64,7 @@ class RoutingTally:
     served_changes: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def __add__(self, other: RoutingTally) -> RoutingTally:
-        return RoutingTally(
-            requests=self.requests + other.requests,
-            accepted=self.accepted + other.accepted,
-            overrides=self.overrides + other.overrides,
-            disagreeing=self.disagreeing + other.disagreeing,
-            undecodable=self.undecodable + other.undecodable,
-            failovers=self.failovers + other.failovers,
-            cells=_merge(self.cells, other.cells),
-            rejections=_merge(self.rejections, other.rejections),
-            paths=_merge(self.paths, other.paths),
-            model_changes=_merge(self.model_changes, other.model_changes),
-            served_changes=_merge(self.served_changes, other.served_changes),
-        )
+        return RoutingTally(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +228,8 @@ def _as(cls: type[_Value], event: Event) -> _Value | None:
     return value if isinstance(value, cls) else None
 
 
-def _merge(left: Mapping[_Key, int], right: Mapping[_Key, int]) -> Mapping[_Key, int]:
+def _sum(left: Any, right: Any) -> Any:
+    """The sum of two counts, or of two mappings to counts."""
     if not left or not right:
         return left or right
-    return Counter(left) + Counter(right)
+    return left + right if isinstance(left, int) else Counter(left) + Counter(right)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from sessionlog.analytics.conditions import FILTERS, KEYS, counted, within_64_bits
-from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.worktrees import main_folder
-from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
+from sessionlog.analytics.zones import day_key, hour_key, month_key, resolve_zone, week_key
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.reading import ReadBook
@@ -35,7 +35,12 @@ class Selection:
         zone: Whose days and hours.
         now_ns: Tells running from unfinished.
         merge_worktrees: A git worktree counts as the project it belongs to.
+        expressions: Group key → SQL.
+        known_filters: The keys by which can be filtered.
     """
+
+    expressions: ClassVar[Mapping[str, str]] = KEYS
+    known_filters: ClassVar[Sequence[str]] = FILTERS
 
     window: UsageWindow | None
     by: tuple[str, ...]
@@ -44,14 +49,42 @@ class Selection:
     now_ns: int
     merge_worktrees: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        window: UsageWindow | str | None,
+        *,
+        until: str | None,
+        filters: Mapping[str, Sequence[str]] | None,
+        tz: str | tzinfo,
+        now: datetime | None,
+        by: Sequence[str] = (),
+        merge_worktrees: bool = False,
+    ) -> Self:
+        """Return the selection that a report's parameters mean.
+
+        Raises:
+            InvalidWindow: The window is outside the grammar.
+            InvalidQuery: A group key or filter does not exist.
+        """
+        moment = now or datetime.now(UTC)
+        return cls(
+            window=parse_usage_window(window, until=until, now=moment, tz=tz),
+            by=tuple(by),
+            filters=filters or {},
+            zone=resolve_zone(tz),
+            now_ns=int(moment.timestamp() * 1_000_000_000),
+            merge_worktrees=merge_worktrees,
+        )
+
     def __post_init__(self) -> None:
         for key in self.by:
-            _expression(key)
+            self.expression(key)
         if len(set(self.by)) != len(self.by):
             raise InvalidQuery(f"--by names a key twice: {', '.join(self.by)}")
         for key in self.filters:
-            if key not in FILTERS:
-                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
+            if key not in self.known_filters:
+                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(self.known_filters)}")
 
     def prepare(self, book: ReadBook) -> None:
         """Teach the book the functions that group keys and filters call."""
@@ -68,10 +101,22 @@ class Selection:
             if name.startswith("meta."):
                 book.define(_meta_function(index), _metadata_reader(name.removeprefix("meta.")))
 
+    def expression(self, key: str) -> str:
+        """Return the SQL of a group key; empty for `meta.KEY`, which a function of its own reads.
+
+        Raises:
+            InvalidQuery: There is no such key.
+        """
+        if key.startswith("meta.") and len(key) > len("meta."):
+            return ""
+        if key not in KEYS:
+            raise InvalidQuery(f"cannot group by {key!r}; group by {', '.join(KEYS)} or meta.KEY")
+        return KEYS[key]
+
     def keys(self) -> list[str]:
         """The SQL expressions of the group keys, in order."""
         return [
-            f"{_meta_function(index)}(s.metadata)" if key.startswith("meta.") else _expression(key)
+            f"{_meta_function(index)}(s.metadata)" if key.startswith("meta.") else self.expression(key)
             for index, key in enumerate(self.by)
         ]
 
@@ -80,7 +125,9 @@ class Selection:
 
         What comes from `parts` has been chosen by its time already.
         """
-        condition, parameters = counted(self.filters, self.now_ns, listed_only=listed_only)
+        condition, parameters = counted(
+            self.filters, self.now_ns, listed_only=listed_only, expressions=self.expressions
+        )
         if not timed:
             return condition, parameters
         timely, bounds = self.in_window()
@@ -102,14 +149,6 @@ class Selection:
             conditions.append("r.time_ns < :end_ns")
             parameters["end_ns"] = within_64_bits(self.window.end_ns)
         return " AND ".join(conditions), parameters
-
-
-def _expression(key: str) -> str:
-    if key.startswith("meta.") and len(key) > len("meta."):
-        return ""
-    if key not in KEYS:
-        raise InvalidQuery(f"cannot group by {key!r}; group by {', '.join(KEYS)} or meta.KEY")
-    return KEYS[key]
 
 
 def _meta_function(index: int) -> str:

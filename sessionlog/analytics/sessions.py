@@ -6,17 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS
+from sessionlog.analytics.log_report import LogReport, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.engine.scanner import scanner
-from sessionlog.errors import Problem
-from sessionlog.events.money import usd
+from sessionlog.errors import problems_dict
 from sessionlog.events.times import format_time
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
@@ -50,7 +50,7 @@ GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSummary:
+class SessionSummary(Sums):
     """One session as the list shows it; numbers are those of its responses in the window.
 
     Attributes:
@@ -110,72 +110,31 @@ class SessionSummary:
     parent: str = ""
 
     @property
-    def total_tokens(self) -> int:
-        """All classes together."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+    def start(self) -> str | None:
+        """Its start, RFC 3339."""
+        return None if self.start_ns is None else format_time(self.start_ns)
 
     @property
-    def cost_nano(self) -> int | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return (self.known_nano or 0) + (self.estimated_nano or 0)
+    def last(self) -> str | None:
+        """Its last event, RFC 3339."""
+        return None if self.last_ns is None else format_time(self.last_ns)
 
     def to_dict(self) -> dict[str, Any]:
         """The session's object in `sessionlog.sessions/1`."""
-        return {
-            "source": self.source,
-            "session": self.session,
-            "path": self.path,
-            "start": None if self.start_ns is None else format_time(self.start_ns),
-            "last": None if self.last_ns is None else format_time(self.last_ns),
-            "status": self.status,
-            "project": self.project,
-            "harness": self.harness,
-            "route": self.route,
-            "models": list(self.models),
-            "duration_ms": self.duration_ms,
-            "prompt": self.prompt,
-            "error": self.error,
-            "requests": self.requests,
-            "failed_requests": self.failed_requests,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cache_read_tokens": self.cache_read_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "total_tokens": self.total_tokens,
-            "known_cost_usd": None if self.known_nano is None else usd(self.known_nano),
-            "estimated_cost_usd": None if self.estimated_nano is None else usd(self.estimated_nano),
-            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
-            "cost_is_partial": self.cost_is_partial,
-            "counted": self.counted,
-            "archived": self.archived,
-            "parent": self.parent,
-        }
+        return {name: getattr(self, name) for name in COLUMNS} | {"models": list(self.models)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionList:
+class SessionList(LogReport):
     """Sessions, newest first.
 
     Attributes:
-        window: Which time was asked for.
         sessions: Those with a response in it.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
         left_out: The older ones that a limit left out.
-        notes: What could not be done as it should be, a sentence each.
     """
 
-    window: UsageWindow | None
     sessions: tuple[SessionSummary, ...]
-    problem_count: int
-    problems: tuple[Problem, ...]
-    unrecognised: int = 0
     left_out: tuple[SessionSummary, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def archived_sessions(self) -> int:
@@ -191,11 +150,11 @@ class SessionList:
         """The JSON document `sessionlog.sessions/1`."""
         return {
             "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
+            "window": self.window_dict,
             "sessions": [session.to_dict() for session in self.sessions],
             "hidden_sessions": self.hidden,
             "archived_sessions": self.archived_sessions,
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:10]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }
 
 
@@ -217,10 +176,7 @@ def list_sessions(
     progress: Progress | None = None,
 ) -> SessionList:
     """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
-    moment = now or datetime.now(UTC)
-    span = parse_usage_window(window, until=until, now=moment, tz=tz)
-    now_ns = int(moment.timestamp() * 1_000_000_000)
-    selection = Selection(window=span, by=(), filters=filters or {}, zone=resolve_zone(tz), now_ns=now_ns)
+    selection = Selection.of(window, until=until, filters=filters, tz=tz, now=now)
     check_source_names(filters)
     where = Where(
         paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
@@ -235,11 +191,8 @@ def _list(book: Book, selection: Selection, limit: int | None) -> SessionList:
     return SessionList(
         window=selection.window,
         sessions=tuple(found[:kept]),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
+        **findings_of(book),
         left_out=tuple(found[kept:]),
-        notes=tuple(book.notes),
     )
 
 
@@ -258,12 +211,7 @@ def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
 
 
 def _summary(row: tuple[Any, ...], models: tuple[str, ...]) -> SessionSummary:
-    names = (
-        "source", "session", "path", "start_ns", "last_ns", "status", "project", "harness", "route", "duration_ms",
-        "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
-        "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano", "cost_is_partial", "counted",
-        "archived", "parent",
-    )  # fmt: skip
+    names = (name for name in SessionSummary.__slots__ if name != "models")
     values = dict(zip(names, row[:-1], strict=True))
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}
     values["archived"] = bool(values["archived"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from sessionlog import files
 from sessionlog.engine.scanner import scanner
-from sessionlog.errors import Problem
+from sessionlog.errors import Problem, problems_dict
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
@@ -94,7 +94,7 @@ class FoundSource:
             "kept_by": self.kept_by or None,
             "caveat": self.caveat or None,
             "due_within_7_days": self.due,
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:10]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }
 
 
@@ -115,7 +115,7 @@ class SourceReport:
         return {
             "schema": SCHEMA,
             "sources": [source.to_dict() for source in self.sources],
-            "problems": {"count": len(self.problems), "first": [str(p) for p in self.problems[:10]]},
+            "problems": problems_dict(len(self.problems), self.problems),
         }
 
 

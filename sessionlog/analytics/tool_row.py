@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
+from sessionlog.analytics.log_report import LogReport
+from sessionlog.errors import problems_dict
 
 SCHEMA = "sessionlog.tools/1"
-_NAMED_PROBLEMS = 10
 
 COLUMNS = (
     "calls", "open_calls", "errors", "error_rate", "duration_p50_ms", "duration_p95_ms", "duration_ms", "output_bytes",
@@ -90,30 +89,20 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolReport:
+class ToolReport(LogReport):
     """A report on tool calls.
 
     Attributes:
-        window: Which time it covers, None for all.
         group_by: The group keys.
         rows: One per combination of them, in the order asked for.
         totals: Over all rows.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
-        notes: What could not be done as it should be, a sentence each.
         archived_sessions: Sessions here that are only remembered: their logs are gone.
         hidden_rows: Rows that a limit left out.
     """
 
-    window: UsageWindow | None
     group_by: tuple[str, ...]
     rows: tuple[ToolRow, ...] = ()
     totals: ToolRow = field(default_factory=lambda: ToolRow(keys={}))
-    problem_count: int = 0
-    problems: tuple[Problem, ...] = ()
-    unrecognised: int = 0
-    notes: tuple[str, ...] = ()
     archived_sessions: int = 0
     hidden_rows: int = 0
 
@@ -121,9 +110,9 @@ class ToolReport:
         """The JSON document `sessionlog.tools/1`."""
         return {
             "schema": SCHEMA,
-            "window": None if self.window is None else self.window.to_dict(),
+            "window": self.window_dict,
             "group_by": list(self.group_by),
             "rows": [row.to_dict() for row in self.rows],
             "totals": self.totals.to_dict(),
-            "problems": {"count": self.problem_count, "first": [str(p) for p in self.problems[:_NAMED_PROBLEMS]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }

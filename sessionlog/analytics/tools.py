@@ -11,16 +11,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
-from typing import Any
+from datetime import datetime, tzinfo
+from typing import ClassVar
 
 from sessionlog.analytics import conditions
-from sessionlog.analytics import selection as records
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.row_order import by_column, by_keys
+from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.ask import Where, ask
@@ -62,45 +62,21 @@ FROM {tables} WHERE r.finished AND r.duration_bucket IS NOT NULL AND {where} GRO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallSelection:
-    """Which tool calls a report is about, and by what it groups them; fields as in `Selection`."""
+class CallSelection(Selection):
+    """Which tool calls a report is about, and by what it groups them; a call in any session counts."""
 
-    window: UsageWindow | None
-    by: tuple[str, ...]
-    filters: Mapping[str, Sequence[str]]
-    zone: tzinfo
-    now_ns: int
-    merge_worktrees: bool = False
+    expressions: ClassVar[Mapping[str, str]] = KEYS
+    known_filters: ClassVar[Sequence[str]] = FILTERS
 
-    def __post_init__(self) -> None:
-        for key in self.by:
-            if key not in KEYS:
-                raise InvalidQuery(f"cannot group tool calls by {key!r}; group by {', '.join(KEYS)}")
-        if len(set(self.by)) != len(self.by):
-            raise InvalidQuery(f"--by names a key twice: {', '.join(self.by)}")
-        for key in self.filters:
-            if key not in FILTERS:
-                raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(FILTERS)}")
+    def expression(self, key: str) -> str:
+        """Return the SQL of a group key.
 
-    def prepare(self, book: Book) -> None:
-        """Teach the book the functions that group keys and filters call."""
-        self._of_time().prepare(book)
-
-    def where(self) -> tuple[str, dict[str, Any]]:
-        """The condition on calls `r` and sessions `s`, with its parameters; a call in any session counts."""
-        timed, parameters = self._of_time().where(listed_only=True)
-        filtered, patterns = conditions.matches(self.filters, KEYS)
-        return " AND ".join([timed, *filtered]), parameters | patterns
-
-    def _of_time(self) -> records.Selection:
-        return records.Selection(
-            window=self.window,
-            by=(),
-            filters={},
-            zone=self.zone,
-            now_ns=self.now_ns,
-            merge_worktrees=self.merge_worktrees,
-        )
+        Raises:
+            InvalidQuery: There is no such key.
+        """
+        if key not in KEYS:
+            raise InvalidQuery(f"cannot group tool calls by {key!r}; group by {', '.join(KEYS)}")
+        return KEYS[key]
 
 
 def aggregate_tools(
@@ -150,14 +126,8 @@ def aggregate_tools(
         InvalidWindow: The window is outside the grammar.
         InvalidQuery: A group key, filter, source or sort column does not exist.
     """
-    moment = now or datetime.now(UTC)
-    selection = CallSelection(
-        window=parse_usage_window(window, until=until, now=moment, tz=tz),
-        by=tuple(by),
-        filters=filters or {},
-        zone=resolve_zone(tz),
-        now_ns=int(moment.timestamp() * 1_000_000_000),
-        merge_worktrees=merge_worktrees,
+    selection = CallSelection.of(
+        window, until=until, by=by, filters=filters, tz=tz, now=now, merge_worktrees=merge_worktrees
     )
     key, turned = by_column(sort or "calls", selection.by, COLUMNS)
     check_source_names(filters)
@@ -182,23 +152,20 @@ def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
         group_by=selection.by,
         rows=tuple(sorted(rows, key=by_keys)),
         totals=replace(totals, selected_bytes=whole),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
-        notes=tuple(book.notes),
+        **findings_of(book),
         archived_sessions=_archived(book, selection),
     )
 
 
 def _archived(book: Book, selection: CallSelection) -> int:
-    where, parameters = selection.where()
+    where, parameters = selection.where(listed_only=True)
     sql = f"SELECT COUNT(DISTINCT s.id) FROM {_FROM} WHERE s.archived AND {where}"  # noqa: S608 - expressions of a closed list; values are bound
     [(count,)] = book.query(sql, parameters)
     return int(count)
 
 
 def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
-    where, parameters = selection.where()
+    where, parameters = selection.where(listed_only=True)
     columns = [f"k{index}" for index in range(len(by))]
     grouping = f"GROUP BY {', '.join(columns)}" if columns else ""
     listed = "".join(f", {KEYS[key]} AS {column}" for key, column in zip(by, columns, strict=True))
@@ -227,7 +194,7 @@ def _durations(
     book: Book, selection: CallSelection, by: tuple[str, ...]
 ) -> Mapping[tuple[str, ...], Mapping[int, int]]:
     """Group → bucket of the histogram → calls."""
-    where, parameters = selection.where()
+    where, parameters = selection.where(listed_only=True)
     listed = "".join(f", {KEYS[key]}" for key in by)
     positions = "".join(f", {index + 3}" for index in range(len(by)))
     found: dict[tuple[str, ...], dict[int, int]] = defaultdict(dict)

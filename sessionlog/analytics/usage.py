@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
 
+from sessionlog.analytics.log_report import findings_of
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
-from sessionlog.analytics.window import parse_usage_window
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
@@ -21,7 +19,7 @@ TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a report witho
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Executor
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
 
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.ledger.sync import Progress
@@ -78,15 +76,8 @@ def aggregate_usage(
         InvalidWindow: The window is outside the grammar.
         InvalidQuery: A group key, filter, source or sort column does not exist.
     """
-    moment = now or datetime.now(UTC)
-    span = parse_usage_window(window, until=until, now=moment, tz=tz)
-    selection = Selection(
-        window=span,
-        by=tuple(by),
-        filters=filters or {},
-        zone=resolve_zone(tz),
-        now_ns=int(moment.timestamp() * 1_000_000_000),
-        merge_worktrees=merge_worktrees,
+    selection = Selection.of(
+        window, until=until, by=by, filters=filters, tz=tz, now=now, merge_worktrees=merge_worktrees
     )
     order = by_column(sort, selection.by, COLUMNS) if sort else None
     wanted, path, report = log_paths(paths), ledger_path(ledger), None
@@ -163,13 +154,10 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
         rows=tuple(sorted(rows, key=by_keys)),
         totals=totals,
         provenance=provenance(book.query),
-        problem_count=book.problem_count,
-        problems=tuple(book.problems),
-        unrecognised=book.unrecognised,
+        **findings_of(book),
         priced_from=book.priced_from,
         unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
         archived_sessions=archived_sessions(book.query),
-        notes=tuple(book.notes),
     )
 
 

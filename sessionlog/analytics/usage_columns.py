@@ -27,8 +27,52 @@ COLUMNS = (
 """The columns after the group keys, in the order of JSON and CSV."""
 
 
-class UsageColumns:
-    """What can be asked of summed records; `UsageRow` says what the sums are."""
+class Sums:
+    """Tokens and cost of summed records, and what follows from them."""
+
+    __slots__ = ()
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    known_nano: int | None
+    estimated_nano: int | None
+
+    @property
+    def total_tokens(self) -> int:
+        """All classes together; they do not overlap."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+
+    @property
+    def cost_nano(self) -> int | None:
+        """Recorded and estimated cost together, None when there is neither."""
+        if self.known_nano is None and self.estimated_nano is None:
+            return None
+        return (self.known_nano or 0) + (self.estimated_nano or 0)
+
+    @property
+    def known_cost_usd(self) -> float | None:
+        """Recorded cost."""
+        return _usd(self.known_nano)
+
+    @property
+    def estimated_cost_usd(self) -> float | None:
+        """Estimated cost of what has no recorded one."""
+        return _usd(self.estimated_nano)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Recorded and estimated cost together, None when there is neither."""
+        return _usd(self.cost_nano)
+
+
+def _usd(nano: int | None) -> float | None:
+    return None if nano is None else nano / _NANO
+
+
+class UsageColumns(Sums):
+    """The columns of a usage report; `UsageRow` says what the sums are."""
 
     __slots__ = ()
 
@@ -36,23 +80,7 @@ class UsageColumns:
     sessions: int
     success_sessions: int
     failed_sessions: int
-    unfinished_sessions: int
-    running_sessions: int
-    requests: int
-    failed_requests: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
     duration_ms: int
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    known_nano: int | None
-    estimated_nano: int | None
-    unknown_cost_sessions: int
-    unpriced_requests: int
     generation_tokens: int
     generation_ms: float
 
@@ -65,28 +93,6 @@ class UsageColumns:
     def model(self) -> str:
         """The model's group key, empty when the report is not grouped by it."""
         return self.keys.get("model", "")
-
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
-
-    @property
-    def known_cost_usd(self) -> float | None:
-        """Recorded cost."""
-        return None if self.known_nano is None else self.known_nano / _NANO
-
-    @property
-    def estimated_cost_usd(self) -> float | None:
-        """Estimated cost of what has no recorded one."""
-        return None if self.estimated_nano is None else self.estimated_nano / _NANO
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return ((self.known_nano or 0) + (self.estimated_nano or 0)) / _NANO
 
     @property
     def cache_hit_rate(self) -> float | None:

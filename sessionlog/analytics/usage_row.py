@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sessionlog.analytics.log_report import LogReport
 from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, UsageColumns, document
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
 
 __all__ = ["COLUMNS", "PROVENANCE", "SCHEMA", "UsageReport", "UsageRow"]
 
@@ -71,43 +70,33 @@ class UsageRow(UsageColumns):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageReport:
+class UsageReport(LogReport):
     """A usage report.
 
     Attributes:
-        window: Which time it covers, None for all.
         group_by: The group keys.
         rows: One per combination of them, in the order asked for.
         totals: Over all rows, with every session counted once.
         provenance: How many requests are exact, partial, estimated, or known by their session's totals only.
-        problem_count: Findings about the logs.
-        problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
         hidden_rows: Rows that a limit left out.
         priced_from: Which prices the estimates come from.
         unpriced: The (provider, model) pairs without a price, the most used first.
         archived_sessions: Sessions that are only remembered: their logs are gone.
-        notes: What could not be done as it should be, a sentence each.
     """
 
-    window: UsageWindow | None
     group_by: tuple[str, ...]
     rows: tuple[UsageRow, ...] = ()
     totals: UsageRow = field(default_factory=lambda: UsageRow(keys={}))
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
-    problem_count: int = 0
-    problems: tuple[Problem, ...] = ()
-    unrecognised: int = 0
     hidden_rows: int = 0
     priced_from: str = ""
     unpriced: tuple[tuple[str, str], ...] = ()
     archived_sessions: int = 0
-    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.usage/1`."""
         return document(
-            window=None if self.window is None else self.window.to_dict(),
+            window=self.window_dict,
             group_by=self.group_by,
             rows=self.rows,
             totals=self.totals,

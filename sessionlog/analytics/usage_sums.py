@@ -14,11 +14,10 @@ from sessionlog.ledger.quarter_hours import OF_PARTS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-    """Runs a statement with parameters, and returns its rows."""
+    from sessionlog.analytics.conditions import Query
 
 _SUMS = (
     "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",

@@ -21,15 +21,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from sessionlog.analytics.zones import date_words, local_time, quoted, resolve_zone, zone_name
+from sessionlog.analytics.zones import EPOCH, FIRST, LAST, date_words, local_time, quoted, resolve_zone, zone_name
 from sessionlog.errors import InvalidWindow
 
 _SECOND = 10**9
 _HOUR = 3600 * _SECOND
 _DAY = 24 * _HOUR
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST = datetime.min.replace(tzinfo=UTC)
-_LAST = datetime.max.replace(tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _ONE_WEEK = timedelta(days=7)
 
@@ -287,15 +284,15 @@ def _is_day_start(time_ns: int, zone: tzinfo) -> bool:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    since = moment - _EPOCH  # exact, and without a detour over UTC that could leave the years 1 to 9999
+    since = moment - EPOCH  # exact, and without a detour over UTC that could leave the years 1 to 9999
     return (since.days * 86400 + since.seconds) * _SECOND + since.microseconds * 1000
 
 
 def _rfc3339(time_ns: int) -> str:
     seconds, fraction = divmod(time_ns, _SECOND)
     digits = f".{fraction:09}".rstrip("0") if fraction else ""
-    return f"{(_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}{digits}Z"
+    return f"{(EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}{digits}Z"
 
 
-_FIRST_NS = _nanoseconds(_FIRST)
-_LAST_NS = _nanoseconds(_LAST) + 999
+_FIRST_NS = _nanoseconds(FIRST)
+_LAST_NS = _nanoseconds(LAST) + 999

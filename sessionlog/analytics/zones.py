@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from sessionlog.errors import InvalidWindow
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST = datetime.min.replace(tzinfo=UTC)
-_LAST = datetime.max.replace(tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -46,9 +46,9 @@ def hour_key(time_ns: int, zone: tzinfo) -> str:
 def local_time(time_ns: int, zone: tzinfo) -> datetime:
     """The wall clock of an instant in the zone, to the microsecond; beyond the years 1 to 9999 their nearest end."""
     try:
-        return (_EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
+        return (EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
     except OverflowError:
-        return (_FIRST if time_ns < 0 else _LAST).replace(tzinfo=zone)
+        return (FIRST if time_ns < 0 else LAST).replace(tzinfo=zone)
 
 
 def resolve_zone(tz: str | tzinfo) -> tzinfo:

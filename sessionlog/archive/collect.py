@@ -151,10 +151,10 @@ def _beside(file: Seen) -> Content:
     if file.size > SMALL:
         raise LogNotReadable(f"{file.path}: it is too large to be kept with every log")
     given = redact_line(files.read_small(file.path, SMALL) or b"")
-    return Content(path=file.path, size=file.size, mtime_ns=file.mtime_ns, given=given, length=len(given))
+    return Content(path=file.path, mtime_ns=file.mtime_ns, given=given, length=len(given))
 
 
 def _content(file: Seen, given: str) -> Content:
     status = files.stat_path(given)
     size = file.size if given == file.path or status is None else status.st_size
-    return Content(path=file.path, size=file.size, mtime_ns=file.mtime_ns, given=given, length=size)
+    return Content(path=file.path, mtime_ns=file.mtime_ns, given=given, length=size)

@@ -21,9 +21,7 @@ from sessionlog.sources.registry import all_sources
 
 
 @contextmanager
-def open_session(
-    target: str, directory: str | None, env: Env, *, archive: str | None = None
-) -> Iterator[tuple[Log, str | None, Entry | None]]:
+def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple[Log, str | None, Entry | None]]:
     """Find the log that a path or an id names, and the session in it; of the archive only what is nowhere else.
 
     A log of the archive is unpacked into a private folder until the context ends; its entry is the third value.
@@ -32,17 +30,17 @@ def open_session(
         target: A path, or an id, its beginning or its end.
         directory: The folder of our own sessions.
         env: The environment, which says where agents write, and where the archive is.
-        archive: The archive's folder, instead of that.
 
     Raises:
         LogNotReadable: Nothing matches, or what does cannot be read.
         AmbiguousSession: Several sessions match.
     """
-    found = _find(target, directory, env, archive or archive_folder(env))
+    folder = archive_folder(env)
+    found = _find(target, directory, env, folder)
     if not isinstance(found, Entry):
         yield *found, None
         return
-    entry, session_id, folder = found, _session_of(target, found), archive or archive_folder(env)
+    entry, session_id = found, _session_of(target, found)
     place = files.temporary_directory("sessionlog-archive-")
     try:
         unpack(os.path.join(folder, entry.name), entry, place)

@@ -18,7 +18,7 @@ from sessionlog.archive.collect import Seen, contents_of, last_written_ns, look
 from sessionlog.archive.entry import Entry, KeptFile, version_of
 from sessionlog.archive.manifest import add_entry, read_manifest
 from sessionlog.archive.pack import Content, is_whole, write_pack
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.times import format_time
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
@@ -75,7 +75,7 @@ class Archived:
             "schema": SCHEMA, "folder": self.folder, "dry_run": self.dry_run, "archived": kept,
             "archived_logs": len(self.kept), "unchanged_logs": self.unchanged, "open_logs": self.open,
             "replaced_entries": self.replaced, "bytes": self.bytes, "packed_bytes": self.packed,
-            "problems": {"count": len(self.problems), "first": [str(problem) for problem in self.problems[:10]]},
+            "problems": problems_dict(len(self.problems), self.problems),
         }  # fmt: skip
 
 

@@ -31,14 +31,12 @@ class Content:
 
     Attributes:
         path: The original.
-        size: Its size.
         mtime_ns: Its time of modification.
         given: The file to read, or the bytes themselves.
         length: How many bytes that are.
     """
 
     path: str
-    size: int
     mtime_ns: int
     given: str | bytes
     length: int

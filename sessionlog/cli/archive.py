@@ -36,7 +36,7 @@ def archive(
 
     Example: sessionlog archive --source claude-code --older-than 20d
     """
-    where = r.reporting(None, tz=None, now=now)
+    where = r.reporting(None, now=now)
     closed_ns = _age(older_than)
     with r.scan_progress() as progress:
         done = archive_logs(

@@ -18,8 +18,7 @@ from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, Now, Zone, info
-from sessionlog.cli.options import JOBS
+from sessionlog.cli.declared import AsCsv, AsJson, Jobs, Ledger, Now, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
@@ -34,9 +33,6 @@ from sessionlog.render.budget import (
     render_sentences,
 )
 from sessionlog.render.stream import PLAIN_WIDTH, plain_width
-
-Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
-Jobs = Annotated[int | None, info(JOBS)]
 
 
 def budget(
@@ -119,9 +115,9 @@ def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
 
     Example: sessionlog budget reset
     """
-    where = r.reporting(None, tz=None, now=None, ledger=ledger)
+    where = r.reporting(None, ledger=ledger)
     path = str(where.ledger)
-    place = BudgetBook(path, r.price_book(where.settings, None), where.env, read_clock)
+    place = BudgetBook(path, r.price_book(where.settings), where.env, read_clock)
     with _usable(path):
         confirmed = place.confirm()
         place.close()
@@ -142,7 +138,7 @@ def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
     if not rules:
         return BudgetReport(budgets=())
     path = str(where.ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         return report_budgets(
             path, rules, prices, env=where.env, zone=where.zone, now=where.now, scanner=scanner(jobs=where.jobs),

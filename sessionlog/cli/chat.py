@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sessionlog.cli.declared import Directory
 from sessionlog.cli.output import fail
 
 
@@ -24,7 +25,7 @@ def chat(
     system: Annotated[str | None, typer.Option(metavar="TEXT", help="What the agent is told to be.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that a client is to ask.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What happens, one JSON object a line.")] = False,
-    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
+    directory: Directory = None,
 ) -> None:
     """Talk with an agent: a function, a pydantic-ai agent, an OpenAI or Anthropic client, an Agent. All is recorded.
 

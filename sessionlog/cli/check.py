@@ -35,7 +35,7 @@ def check(
 
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
-    where = r.reporting(paths, tz=None, now=None, anything=True)
+    where = r.reporting(paths, anything=True)
     with r.scan_progress() as progress:
         found = list(check_sources(where.paths, where.env, secrets=secrets, max_line=max_line, progress=progress))
     results = [result for _, result in found]

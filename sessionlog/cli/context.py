@@ -13,9 +13,9 @@ import typer
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
-from sessionlog.cli.declared import AsCsv, AsJson
+from sessionlog.cli.declared import AsCsv, AsJson, Directory, Target
 from sessionlog.cli.output import note, print_json, print_text
-from sessionlog.cli.reporting import choose_one, print_lines
+from sessionlog.cli.reporting import choose_one, note_archived, print_lines
 from sessionlog.context.xray.report import xray
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
@@ -23,7 +23,7 @@ from sessionlog.settings import load_settings
 
 
 def context(
-    target: Annotated[str, typer.Argument(metavar="FILE|SESSION", help="A log, or the beginning of a session's id.")],
+    target: Target,
     *,
     request: Annotated[
         int | None, typer.Option(metavar="N", help="Which request, from 1.", show_default="the last")
@@ -31,7 +31,7 @@ def context(
     full: Annotated[bool, typer.Option("--full", help="Every part and item, not only the largest.")] = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
-    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
+    directory: Directory = None,
 ) -> None:
     """Show what fills the model's context window at a request of a session: system prompt, tools, history, results.
 
@@ -45,7 +45,7 @@ def context(
         report = xray(log, session, request=request)
     if entry is not None:
         report = replace(report, path=entry.path)
-        note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+        note_archived(entry)
     target = report.path if entry is None else report.session
     whole = count_session_requests(target, env=os.environ, ledger=settings.ledger_path)
     report = replace(report, session_requests=whole)

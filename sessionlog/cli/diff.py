@@ -13,9 +13,9 @@ from sessionlog.analytics.diff.report import diff_sessions
 from sessionlog.analytics.diff.side import Side, renamed
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
-from sessionlog.cli.declared import AsJson, Now, Prices
+from sessionlog.cli.declared import AsJson, Directory, Now, Prices
 from sessionlog.cli.output import FOUND, Leave, note, print_json
-from sessionlog.cli.reporting import price_book, print_lines, reporting, scan_progress
+from sessionlog.cli.reporting import note_archived, price_book, print_lines, reporting, scan_progress
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
 
@@ -28,7 +28,7 @@ def diff(
     as_json: AsJson = False,
     now: Now = None,
     prices: Prices = None,
-    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
+    directory: Directory = None,
 ) -> None:
     """Compare two sessions: where they part, what each said from there, tools, tokens, cost and time.
 
@@ -38,7 +38,7 @@ def diff(
 
     Example: sessionlog diff s-9f2 s-a01
     """
-    where = reporting(None, tz=None, now=now)
+    where = reporting(None, now=now)
     folder, book = directory or where.settings.session_dir, price_book(where.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:
@@ -58,5 +58,5 @@ def _as_it_was(side: Side, entry: Entry | None) -> Side:
     """A side with the path that its log had, where only the archive has it."""
     if entry is None:
         return side
-    note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+    note_archived(entry)
     return renamed(side, entry.path)

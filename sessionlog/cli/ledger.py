@@ -14,8 +14,7 @@ import typer
 from sessionlog import files
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Now, Source, Zone, info
-from sessionlog.cli.options import JOBS
+from sessionlog.cli.declared import AsJson, Jobs, Ledger, Now, Source, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable
@@ -38,9 +37,6 @@ from sessionlog.render.ledger import (
     there_note,
 )
 from sessionlog.render.numbers import size
-
-Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
-Jobs = Annotated[int | None, info(JOBS)]
 
 
 def ledger(
@@ -89,7 +85,7 @@ def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False)
     Example: sessionlog ledger verify
     """
     where, path = _where(ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         verified = verify_ledger(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
@@ -108,7 +104,7 @@ def rebuild(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False
     Example: sessionlog ledger rebuild
     """
     where, path = _where(ledger)
-    prices = r.price_book(where.settings, None)
+    prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:
         rebuilt = upkeep.rebuild(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
@@ -208,7 +204,7 @@ def _usable(path: str) -> Iterator[None]:
 @contextmanager
 def _opened(where: r.Reporting, path: str) -> Iterator[Book]:
     with _usable(path):
-        book = open_ledger(path, r.price_book(where.settings, None))
+        book = open_ledger(path, r.price_book(where.settings))
         try:
             yield book
         finally:

@@ -18,8 +18,9 @@ import typer
 from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
+from sessionlog.cli.declared import Directory, Target
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import price_book
+from sessionlog.cli.reporting import note_archived, price_book
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
@@ -43,7 +44,7 @@ _T = TypeVar("_T")
 
 
 def replay(
-    target: Annotated[str, typer.Argument(metavar="FILE|SESSION", help="A log, or the beginning of a session's id.")],
+    target: Target,
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as the log grows, to the session's end.")
@@ -64,7 +65,7 @@ def replay(
         str | None, typer.Option(metavar="ZONE", help="Zone of times.", show_default="local; UTC when plain")
     ] = None,
     no_pager: Annotated[bool, typer.Option("--no-pager", help="Print straight to the terminal.")] = False,
-    directory: Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")] = None,
+    directory: Directory = None,
 ) -> None:
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
 
@@ -99,7 +100,7 @@ def _blocks(
     priced: bool,
 ) -> Iterator[Block]:
     """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
-    price = price_book(load_settings(), None).price if priced else None
+    price = price_book(load_settings()).price if priced else None
     named = chosen or (lambda _: False)
     return fold_replay(items, session_id=name, all_messages=all_messages, named=named, price=price)
 
@@ -128,7 +129,7 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
         if entry is not None:
             if follow:
                 fail(f"{entry.path} is gone: what the archive has of it does not grow")
-            note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+            note_archived(entry)
         yield log, session
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.sessions import SessionList
     from sessionlog.analytics.tool_row import ToolReport
     from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.archive.entry import Entry
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
@@ -36,6 +37,62 @@ if TYPE_CHECKING:
 
 
 split_list = options.split_list
+
+_FILTERS = ("provider", "model", "tool", "server", "project", "status")
+
+
+class Asked:
+    """What was asked of a report: the settings that its command declares in `options`, and no others."""
+
+    paths: list[str] | None
+    since: str | None
+    until: str | None
+    by: str
+    source: list[str] | None
+    sort: str | None
+    limit: int | None
+    merge_worktrees: bool
+    tree: bool
+    recent: bool
+    active: bool
+    hours: int
+    gaps: bool
+    as_json: bool
+    as_csv: bool
+    as_markdown: bool
+    wide: bool
+    tz: str | None
+    now: str | None
+    prices: str | None
+    ledger: str | None
+    no_ledger: bool
+    live: bool
+    jobs: int | None
+    strict: bool
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.__dict__.update(settings)
+        self.form = choose_one(json=self.as_json, csv=self.as_csv, markdown=self.as_markdown)
+        given = {name: settings.get(name) for name in _FILTERS} | {"source": split_list(self.source)}
+        self.filters: dict[str, list[str]] = {name: patterns for name, patterns in given.items() if patterns}
+
+    def most(self, shown: int) -> int | None:
+        """Return how many rows to list: `shown` in a table unless a limit was asked for."""
+        return shown if self.limit is None and self.form == "table" else self.limit
+
+    def question(self, where: Reporting, progress: Progress | None) -> dict[str, Any]:
+        """Return what every report on logs is asked, by the names of its parameters."""
+        return {
+            "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "window": self.since,
+            "until": self.until, "tz": where.zone, "now": where.now, "filters": self.filters, "progress": progress,
+        }  # fmt: skip
+
+    def reporting(self) -> Reporting:
+        """Return what the report reads."""
+        return reporting(
+            self.paths, tz=self.tz, now=self.now, ledger=self.ledger, no_ledger=self.no_ledger, live=self.live,
+            jobs=self.jobs,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +125,8 @@ class Reporting:
 def reporting(
     paths: Sequence[str] | None,
     *,
-    tz: str | None,
-    now: str | None,
+    tz: str | None = None,
+    now: str | None = None,
     ledger: str | None = None,
     no_ledger: bool = False,
     live: bool = False,
@@ -126,7 +183,7 @@ def own_prices(settings: Settings, path: str | None) -> PriceBook | None:
     return price_book(settings, path) if path is not None or settings.prices else None
 
 
-def price_book(settings: Settings, path: str | None) -> PriceBook:
+def price_book(settings: Settings, path: str | None = None) -> PriceBook:
     """Return the list prices with the user's own above them, `--prices FILE` above config.toml.
 
     Raises:
@@ -214,15 +271,7 @@ def print_report(
         note(limit_note(left_out, thing))
 
 
-def end_report(
-    report: Report,
-    where: Reporting,
-    *,
-    empty: bool,
-    filters: Mapping[str, Any],
-    strict: bool,
-    what: str = "sessions",
-) -> None:
+def end_report(report: Report, asked: Asked, where: Reporting, *, empty: bool, what: str = "sessions") -> None:
     """Say what the ledger could not do, what it only remembers, and where was looked when nothing was found.
 
     Exits with 3 for damage where that is asked for.
@@ -232,10 +281,15 @@ def end_report(
     if report.archived_sessions:
         note(archived_note(report.archived_sessions))
     if empty:
-        narrowed = report.window is not None or any(filters.values())
+        narrowed = report.window is not None or bool(asked.filters)
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
-    if strict and report.problem_count:
+    if asked.strict and report.problem_count:
         raise Leave(UNREADABLE)
+
+
+def note_archived(entry: Entry) -> None:
+    """Say that a session was read from the archive."""
+    note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
 
 
 def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:

@@ -53,7 +53,7 @@ def sql(
         return
     if question is None:
         fail("""name a question: sessionlog sql "SELECT …"; --schema shows what there is""")
-    where = r.reporting(None, tz=None, now=now, ledger=ledger)
+    where = r.reporting(None, now=now, ledger=ledger)
     path = str(where.ledger)
     if not no_sync:
         _bring_up_to_date(where, path)
@@ -82,7 +82,7 @@ def _show_schema(form: str) -> None:
 def _bring_up_to_date(where: r.Reporting, path: str) -> None:
     """Let the ledger read what is new; what could not be done is said."""
     try:
-        book = open_ledger(path, r.price_book(where.settings, None))
+        book = open_ledger(path, r.price_book(where.settings))
         try:
             with r.scan_progress() as progress:
                 refresh(book, where.env, scanner=scanner(), progress=progress)

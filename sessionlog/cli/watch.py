@@ -72,7 +72,7 @@ def watch(
     filters = {"source": r.split_list(source), "project": project or []}
     check_source_names(filters)
     with Watcher(
-        ledger=where.ledger, prices=r.price_book(where.settings, None), env=where.env, zone=resolve_zone(where.zone),
+        ledger=where.ledger, prices=r.price_book(where.settings), env=where.env, zone=resolve_zone(where.zone),
         filters=filters,
     ) as watcher:  # fmt: skip
         rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)

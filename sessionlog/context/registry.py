@@ -25,7 +25,7 @@ from sessionlog.context.snapshots.messages import Message, read_messages
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.turns import fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, read_duration, utc_time
-from sessionlog.context.usage import TurnUsage, read_counts
+from sessionlog.context.usage import TurnUsage, read_counts, tokens_of
 from sessionlog.events.times import format_time
 
 
@@ -78,14 +78,11 @@ class AgentRecorder:
         with self._lock:
             step = RequestUsageSnapshot(
                 request_num=len(self._requests) + 1,
-                input_tokens=counts.input_tokens,
-                output_tokens=counts.output_tokens,
                 tool_names=tuple(tool_names),
                 timestamp=stamp,
                 turn_id=max(self._turn, 1),
                 duration_ms=read_duration(duration_ms),
-                cache_read_tokens=counts.cache_read_tokens,
-                cache_write_tokens=counts.cache_write_tokens,
+                **tokens_of(counts),
             )
             calls = len(step.tool_names) or counts.tool_calls
             self._requests.append(_Request(step=step, requests=max(1, counts.requests), tool_calls=calls))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sessionlog import files
+from sessionlog.context.usage import camel_dict
 from sessionlog.events.times import SECOND, format_time, parse_time
 
 RESPONSE = "Response"
@@ -35,37 +36,27 @@ class RequestUsageSnapshot:
         request_num: Its number in the session, from 1.
         input_tokens: The whole prompt, cached or not.
         output_tokens: What was generated.
+        cache_read_tokens: The part of the prompt that came from a cache.
+        cache_write_tokens: The part of the prompt that was written to a cache.
         tool_names: The tools that the answer calls, one name a call.
         timestamp: When the answer came, RFC 3339; None where nobody says.
         turn_id: The number of its turn, from 1.
         duration_ms: From the request to its answer; None where that is not known.
-        cache_read_tokens: The part of the prompt that came from a cache.
-        cache_write_tokens: The part of the prompt that was written to a cache.
     """
 
     request_num: int
     input_tokens: int
     output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     tool_names: tuple[str, ...] = ()
     timestamp: str | None = None
     turn_id: int | None = None
     duration_ms: float | None = None
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "requestNum": self.request_num,
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cacheReadTokens": self.cache_read_tokens,
-            "cacheWriteTokens": self.cache_write_tokens,
-            "toolNames": list(self.tool_names),
-            "timestamp": self.timestamp,
-            "turnId": self.turn_id,
-            "durationMs": self.duration_ms,
-        }
+        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

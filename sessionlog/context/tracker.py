@@ -21,7 +21,7 @@ from typing import Any, Self
 from sessionlog.context.snapshots.logged import LogLike, read_logged_session
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, save_csv, to_csv
-from sessionlog.context.usage import Counts, SessionUsage, TurnUsage, read_counts, sum_turns, usage_to_dict
+from sessionlog.context.usage import Counts, SessionUsage, TurnUsage, read_counts, sum_turns, tokens_of, usage_to_dict
 from sessionlog.events.tokens import read_count
 
 NOT_APPLICABLE = "N/A"
@@ -64,11 +64,7 @@ class UsageTracker:
         session = read_logged_session(log)
         tracker = cls(session_id=session_id or session.session_id or None)
         for turn in session.turns:
-            usage = {
-                "input_tokens": turn.input_tokens, "output_tokens": turn.output_tokens,
-                "cache_read_tokens": turn.cache_read_tokens, "cache_write_tokens": turn.cache_write_tokens,
-                "requests": turn.requests, "tool_calls": turn.tool_calls,
-            }  # fmt: skip
+            usage = tokens_of(turn) | {"requests": turn.requests, "tool_calls": turn.tool_calls}
             tracker.record_turn(usage, turn_duration=turn.duration_seconds, tool_names=turn.tool_names)
         tracker._steps = list(session.steps)
         return tracker
@@ -114,14 +110,11 @@ class UsageTracker:
         self._data.pop("tool_calls", None)
         self._turns.append(
             TurnUsage(
-                input_tokens=counts.input_tokens,
-                output_tokens=counts.output_tokens,
                 requests=counts.requests,
                 tool_calls=calls,
                 tool_names=tuple(tool_names),
                 duration_seconds=seconds,
-                cache_read_tokens=counts.cache_read_tokens,
-                cache_write_tokens=counts.cache_write_tokens,
+                **tokens_of(counts),
             )
         )
         return dict(self._data)

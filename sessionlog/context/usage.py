@@ -12,12 +12,13 @@ What is no count (a word, a negative, a fraction) counts 0 and never raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from sessionlog.events.tokens import TokenUsage, read_count, read_usage
 
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _PROMPT = ("prompt_tokens", "promptTokenCount", "prompt_token_count")
 _INPUT = ("input_tokens", *_PROMPT, "request_tokens", "inputTokens")
 _OUTPUT = (
@@ -40,17 +41,33 @@ _KNOWN = frozenset({
 })  # fmt: skip
 
 
+def camel_dict(value: Any, *names: str) -> dict[str, Any]:
+    """Return these attributes of a value, all fields by default, as a JSON value with camelCase keys."""
+    return {_camel(name): _json(getattr(value, name)) for name in names or [field.name for field in fields(value)]}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """The counts of one usage object.
+class _Used:
+    """What some requests used.
 
     Attributes:
-        input_tokens: The whole prompt, cached or not.
+        input_tokens: The whole prompts, cached or not.
         output_tokens: What was generated.
-        cache_read_tokens: The part of the prompt that came from a cache.
-        cache_write_tokens: The part of the prompt that was written to a cache.
-        requests: Calls of the model; 0 where the object does not say.
-        tool_calls: Calls of tools; 0 where the object does not say.
+        cache_read_tokens: The part of the input that came from a cache.
+        cache_write_tokens: The part of the input that was written to a cache.
+        requests: Calls of the model.
+        tool_calls: Calls of tools, each counted.
     """
 
     input_tokens: int = 0
@@ -59,6 +76,11 @@ class Counts:
     cache_write_tokens: int = 0
     requests: int = 0
     tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts(_Used):
+    """The counts of one usage object; requests and calls of tools are 0 where the object does not say."""
 
     @property
     def total_tokens(self) -> int:
@@ -77,88 +99,52 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnUsage:
+class TurnUsage(_Used):
     """What one turn used: a user prompt and everything until the next one.
 
     Attributes:
-        input_tokens: The prompts of its requests, cached or not.
-        output_tokens: What was generated.
-        requests: Calls of the model.
-        tool_calls: Calls of tools, each counted.
         tool_names: One name a call, in their order, where the calls are known by name.
         duration_seconds: From its first request to its last answer.
-        cache_read_tokens: The part of the input that came from a cache.
-        cache_write_tokens: The part of the input that was written to a cache.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    requests: int = 0
-    tool_calls: int = 0
     tool_names: tuple[str, ...] = ()
     duration_seconds: float = 0.0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cacheReadTokens": self.cache_read_tokens,
-            "cacheWriteTokens": self.cache_write_tokens,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-            "toolNames": list(self.tool_names),
-            "durationSeconds": self.duration_seconds,
-        }
+        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionUsage:
-    """What the turns of a session used together; the names are those of `TurnUsage`.
+class SessionUsage(_Used):
+    """What the turns of a session used together.
 
     Attributes:
         turns: User prompts.
         duration_seconds: The sum over the turns; the time between them does not count.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    requests: int = 0
-    tool_calls: int = 0
     turns: int = 0
     duration_seconds: float = 0.0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cacheReadTokens": self.cache_read_tokens,
-            "cacheWriteTokens": self.cache_write_tokens,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-            "turns": self.turns,
-            "durationSeconds": self.duration_seconds,
-        }
+        return camel_dict(self)
+
+
+def tokens_of(*used: Any) -> dict[str, Any]:
+    """Return the token counts that usage, a step and a turn share, added up."""
+    return _added(used, _TOKENS)
+
+
+def _added(used: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: sum(getattr(one, name) for one in used) for name in names}
 
 
 def sum_turns(turns: Iterable[TurnUsage]) -> SessionUsage:
     """Add turns up."""
     listed = list(turns)
-    return SessionUsage(
-        input_tokens=sum(turn.input_tokens for turn in listed),
-        output_tokens=sum(turn.output_tokens for turn in listed),
-        requests=sum(turn.requests for turn in listed),
-        tool_calls=sum(turn.tool_calls for turn in listed),
-        turns=len(listed),
-        duration_seconds=sum(turn.duration_seconds for turn in listed),
-        cache_read_tokens=sum(turn.cache_read_tokens for turn in listed),
-        cache_write_tokens=sum(turn.cache_write_tokens for turn in listed),
-    )
+    return SessionUsage(turns=len(listed), **_added(listed, (*_TOKENS, "requests", "tool_calls", "duration_seconds")))
 
 
 def usage_to_dict(usage: object) -> dict[str, Any]:

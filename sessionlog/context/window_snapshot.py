@@ -16,14 +16,12 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sessionlog.context.windows import DASHES, plain_names, undecorated
-from sessionlog.errors import InvalidPrices, MissingExtra
+from sessionlog.errors import InvalidPrices
+from sessionlog.pricing.snapshot import read_package, write_snapshot
 
 TABLE = Path(__file__).parent.parent / "data" / "context_windows.tsv"
 
@@ -105,11 +103,7 @@ def build_table(released: str | None = None) -> bytes:
         MissingExtra: genai-prices is not installed.
         InvalidPrices: There is no date for a new version.
     """
-    try:
-        providers = import_module("genai_prices.data").providers
-    except ImportError as error:
-        raise MissingExtra("the windows are taken from genai-prices; pip install 'sessionlog[test]'") from error
-    source = f"genai-prices {version('genai-prices')}"
+    source, providers = read_package("the windows are taken from")
     head = (
         "# Context windows in tokens. Names are lower case, with a dash for every dot, underline, colon and @.",
         f"# source: {source} (MIT, see NOTICE) and the tables in sessionlog/context/window_snapshot.py",
@@ -122,19 +116,7 @@ def build_table(released: str | None = None) -> bytes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; wrong usage exits with 2."""
     parser = argparse.ArgumentParser(prog="python -m sessionlog.context.window_snapshot", description=__doc__)
-    parser.add_argument("--output", type=Path, default=TABLE, help="the file to write (default: the shipped table)")
-    parser.add_argument("--date", type=_iso_date, help="release date of genai-prices, YYYY-MM-DD")
-    options = parser.parse_args(arguments)
-    try:
-        content = build_table(options.date)
-    except (InvalidPrices, MissingExtra) as error:
-        parser.error(str(error))
-    options.output.write_bytes(content)
-    return 0
-
-
-def _iso_date(text: str) -> str:
-    return date.fromisoformat(text).isoformat()
+    return write_snapshot(parser, TABLE, build_table, arguments)
 
 
 def _known_date(source: str) -> str:

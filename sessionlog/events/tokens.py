@@ -63,14 +63,7 @@ class TokenUsage:
 
     def beyond(self, other: TokenUsage) -> TokenUsage:
         """What this usage reports beyond `other`, class by class, never negative."""
-        return TokenUsage(
-            input=max(0, self.input - other.input),
-            output=max(0, self.output - other.output),
-            cache_read=max(0, self.cache_read - other.cache_read),
-            cache_write=max(0, self.cache_write - other.cache_write),
-            reasoning=max(0, self.reasoning - other.reasoning),
-            cache_write_1h=max(0, self.cache_write_1h - other.cache_write_1h),
-        )
+        return TokenUsage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in _CLASSES})
 
     def __bool__(self) -> bool:
         return self.total > 0

@@ -73,14 +73,39 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
         except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
             kind = type(error).__name__
             note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` says more"
-    from sessionlog.ledger.load import load_book  # noqa: PLC0415 - see `_read_all`
-
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
         return question(book)
     finally:
         book.close()
+
+
+def load_book(
+    paths: Iterable[str] | None,
+    prices: PriceBook,
+    *,
+    env: Mapping[str, str] | None = None,
+    scanner: Scanner = scan_here,
+    progress: Progress | None = None,
+) -> Book:
+    """Scan the logs under `paths`, or of every agent on this machine, into a book in memory.
+
+    Args:
+        paths: Files and folders; None for all places where logs may be.
+        prices: What has no recorded cost is estimated with.
+        env: The environment, which says where agents write; the process's when None.
+        scanner: Who scans.
+        progress: Called after every log.
+    """
+    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - see `_read_all`
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+
+    book = Book(prices)
+    env = os.environ if env is None else env
+    found = discover(env, all_sources()) if paths is None else find_logs(paths, env)
+    sync(book, list(found), scanner=scanner, progress=progress)
+    return book
 
 
 def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[Book], _T]) -> _T:

@@ -21,7 +21,7 @@ from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
-from sessionlog.sources.record import Limit, Problems, ScannedSession
+from sessionlog.sources.record import Limit, Problems
 
 _INSERT_FILE = insert("files", FILE)
 
@@ -64,27 +64,24 @@ class Book(ReadBook):
 
     @property
     def limits(self) -> dict[tuple[str, str], Limit]:
-        """(source, name) → the latest word on a rate limit."""
-        words: dict[tuple[str, str], Limit] = {}
+        """(source, name) → the latest word on a rate limit.
+
+        Of words of one moment that of the later period counts, then of more use.
+        """
         sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
-            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})"""  # noqa: S608 - a number
-        for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql):
-            limit = Limit(
+            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
+            ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid"""  # noqa: S608 - a number
+        return {
+            (source, name): Limit(
                 time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
             )
-            known = words.get((source, name))
-            if known is None or _word(known) <= _word(limit):
-                words[source, name] = limit
-        return words
+            for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql)
+        }
 
     def take(self, scan: LogScan) -> None:
         """Enter what a scan of one log gave, or more of a log that is known."""
         path = scan.sessions[0].path if scan.sessions else ""
         self.enter(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
-
-    def add(self, session: ScannedSession) -> None:
-        """Enter one session, or more of one that is known."""
-        self.take(LogScan(sessions=(session,)))
 
     def enter(self, path: str, scan: LogRows, *, source: str) -> None:
         """Enter the rows of a log that is looked at once."""
@@ -212,8 +209,3 @@ def make_tables(connection: sqlite3.Connection) -> None:
 def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
     return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
-
-
-def _word(limit: Limit) -> tuple[int, int, float]:
-    """The latest word on a limit is the greatest; of words of one moment that of the later period, then of more use."""
-    return limit.time_ns, limit.resets_ns or 0, limit.used_percent

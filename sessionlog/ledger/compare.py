@@ -83,7 +83,10 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
     writing = set()
     names = sorted(ours.keys() | theirs.keys())
     for name in names:
-        differences = list(_differences(name, ours.get(name, {}), theirs.get(name, {})))
+        differences = [
+            Difference(source=name[0], session=name[1], column=column, ledger=one, logs=other)
+            for column, one, other in _unequal(ours.get(name, {}), theirs.get(name, {}))
+        ]
         if differences and name in changed:
             writing.add(name)
         else:
@@ -98,8 +101,8 @@ def _values_of(book: Book) -> dict[Name, dict[str, Any]]:
         columns = _columns(book, sql)
         for row in rows:
             found[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
-    for *name, model in book.query(_MODELS, {}):
-        found[name[0], name[1], name[2]].setdefault("models", []).append(model)
+    for source, session, place, model in book.query(_MODELS, {}):
+        found[source, session, place].setdefault("models", []).append(model)
     return found
 
 
@@ -108,36 +111,29 @@ def _columns(book: Book, sql: str) -> list[str]:
     return [column[0] for column in cursor.description[_NAME:]]
 
 
-def _differences(name: Name, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterable[Difference]:
+def _unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterable[tuple[str, Any, Any]]:
+    """Columns that differ, with both values."""
     if not ours or not theirs:
-        there = "the session"
-        yield Difference(
-            source=name[0], session=name[1], column=there, ledger=bool(ours) or None, logs=bool(theirs) or None
-        )
+        yield "the session", bool(ours) or None, bool(theirs) or None
         return
     for column in sorted(ours.keys() | theirs.keys()):
         if ours.get(column) != theirs.get(column):
-            yield Difference(
-                source=name[0], session=name[1], column=column, ledger=ours.get(column), logs=theirs.get(column)
-            )
+            yield column, ours.get(column), theirs.get(column)
 
 
 def _changed(kept: Book, scanned: Book) -> set[Name]:
     """Sessions of logs that looked different to the one and to the other, or may change without showing it."""
-    looks: dict[Any, list[Row]] = defaultdict(list)
+    looks: dict[Any, set[Row]] = defaultdict(set)
     names: dict[Any, set[Name]] = defaultdict(set)
     unreadable = {path for book in (kept, scanned) for (path,) in book.query(_UNREADABLE, {})}
     for book in (kept, scanned):
-        seen: dict[Any, Row] = {}
         for path, *look, source, session, place in book.query(_LOGS, {}):
-            seen[path] = tuple(look)
+            looks[path].add(tuple(look))
             names[path].add((source, session, place))
-        for path, found in seen.items():
-            looks[path].append(found)
     return {
         name
         for path, facts in names.items()
-        if path in unreadable or any(not look[-1] for look in looks[path]) or len(set(looks[path])) > 1
+        if path in unreadable or any(not look[-1] for look in looks[path]) or len(looks[path]) > 1
         for name in facts
     }
 

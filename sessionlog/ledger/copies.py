@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from sessionlog.ledger.rows import Row
@@ -24,6 +25,7 @@ from sessionlog.sources.record import CopyRank
 _AT = {name: index for index, name in enumerate(RESPONSE)}
 _KEY, _RANK, _SUPERSEDED_BY, _TIME = (_AT[name] for name in ("key", "copy_rank", "superseded_by", "time_ns"))
 _FILE, _SESSION, _LABEL, _ACTIVE = (_AT[name] for name in ("file_id", "session_id", "label_id", "active_ms"))
+_key_of = itemgetter(_KEY)
 _FIRST, _LAST = _AT["requests"], _AT["latency_ms"] + 1
 _INPUT, _OUTPUT, _READ, _WRITE = (_AT[name] for name in ("input", "output", "cache_read", "cache_write"))
 _COUNTS = tuple(
@@ -33,11 +35,11 @@ _COUNTS = tuple(
         "latency_ms", "requests", "failed", "priced",
     )
 )  # fmt: skip
-_OF_COUNTS = tuple(
-    LABEL.index(name)
-    for name in ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier")
+_OF_PLACE = ("project", "branch", "version", "agent")
+_names_of_place = itemgetter(*map(LABEL.index, _OF_PLACE))
+_names_of_counts = itemgetter(
+    *map(LABEL.index, ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier"))
 )
-_OF_PLACE = tuple(LABEL.index(name) for name in ("project", "branch", "version", "agent"))
 
 _CALL = {name: index for index, name in enumerate(CALL)}
 
@@ -80,7 +82,7 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
     """
     found: list[Winner] = []
     superseded: list[bool] = []
-    for _, group in groupby(sorted(copies, key=_key), key=_key):
+    for _, group in groupby(sorted(copies, key=_key_of), key=_key_of):
         best = _best(list(group))
         found.append(_winner(best, names))
         superseded.append(any(_is_superseded(copy[_SUPERSEDED_BY], known) for copy in best))
@@ -97,11 +99,6 @@ def _is_superseded(by: str | None, known: Collection[str]) -> bool:
 def superseding_sessions(rows: Iterable[Row], column: int) -> str | None:
     """Return the sessions that have any of these rows and better, one a line."""
     return "\n".join(sorted({one for row in rows if row[column] for one in row[column].split("\n")})) or None
-
-
-def _key(copy: Row) -> int:
-    key: int = copy[_KEY]
-    return key
 
 
 def _best(copies: list[Row]) -> list[Row]:
@@ -139,25 +136,24 @@ def put_together(winner: Winner, label_id: int) -> Row:
 def label_of(winner: Winner, names: Names) -> Row:
     """Return the names of a winner: who answered from the one copy, where from the other."""
     counted, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
-    return tuple(place[index] if index in _OF_PLACE else counted[index] for index in range(len(LABEL)))
+    return tuple(p if name in _OF_PLACE else c for name, p, c in zip(LABEL, place, counted, strict=True))
 
 
 def _label_of_counts(copy: Row, names: Names) -> Row:
-    label = names.label(copy[_LABEL])
-    return tuple(label[index] for index in _OF_COUNTS)
+    label: Row = _names_of_counts(names.label(copy[_LABEL]))
+    return label
 
 
 def _weight(copy: Row, names: Names) -> Row:
     total = copy[_INPUT] + copy[_READ] + copy[_WRITE] + copy[_OUTPUT]
-    numbers = ((copy[i] is not None, copy[i] if copy[i] is not None else 0) for i in _COUNTS)
+    numbers = ((copy[i] is not None, copy[i] or 0) for i in _COUNTS)
     return copy[_OUTPUT], total, *numbers, *_label_of_counts(copy, names)
 
 
 def _age(copy: Row, names: Names) -> Row:
     """The earliest is the least; of two rows of one log for the same moment the one that knows more activity."""
-    label = names.label(copy[_LABEL])
-    counted = (label[index] for index in _OF_PLACE)
-    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *counted
+    place = _names_of_place(names.label(copy[_LABEL]))
+    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *place
 
 
 def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, bytes]:

@@ -70,7 +70,7 @@ def open_current(
         from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 is this and 3 ms of time and date
     except ImportError:
         from sqlite3 import Error, connect  # noqa: PLC0415 - see above
-    connection = None
+    connection = changed = None
     try:
         if file_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
             return None
@@ -78,15 +78,12 @@ def open_current(
         connection.execute("BEGIN")
         if is_ledger(connection, path) and _is_shipped_list(connection):
             changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
-            if changed is not None:
-                found, connection = connection, None
-                return found, changed
     except (OSError, Error, ValueError, TypeError):  # a damaged ledger may say anything
-        return None
+        pass
     finally:
-        if connection is not None:
+        if connection is not None and changed is None:
             connection.close()
-    return None
+    return None if connection is None or changed is None else (connection, changed)
 
 
 def _is_shipped_list(connection: sqlite3.Connection) -> bool:
@@ -108,14 +105,8 @@ def changed_logs(
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
             return None
-    stat = os.stat
-    for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders"):
-        try:
-            if stat(_in_place(path, env)).st_mtime_ns != mtime_ns:
-                return None
-        except (OSError, ValueError):
-            if mtime_ns != _ABSENT:
-                return None
+    if any(_mtime(_in_place(path, env)) != mtime_ns for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders")):
+        return None
     # Several sources look for the same names, some of them in the home folder, which may be large.
     listings = ask("SELECT DISTINCT folder, prefix, names FROM listings")
     if any(names != _names(folder, prefix) for folder, prefix, names in listings):
@@ -128,7 +119,7 @@ def changed_logs(
         for path, *looks, beside, settled, source in ask(
             "SELECT path, ctime_ns, mtime_ns, size, inode, device, beside, settled, source FROM files WHERE NOT missing"
         ):
-            now = stat(path)
+            now = os.stat(path)
             if (
                 not settled
                 or [now.st_ctime_ns, now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev] != looks

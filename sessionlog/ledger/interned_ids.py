@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from functools import cache
 from typing import Any
 
 from sessionlog.ledger.schema import LABEL, NAME, insert
@@ -40,33 +41,24 @@ class InternedIds:
     """What numbers stand for, both ways; what is new is entered.
 
     Attributes:
+        label_id: A label's names, in the order of `schema.LABEL` → its number.
+        label: The way back.
+        name_id: A tool's names, in the order of `schema.NAME` → their number.
+        name: The way back.
+        session: Session's id → its name.
+        path: File's id → its path as bytes.
         new_sessions: Sessions that were not known before this transaction.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._labels = _Rows(connection, "labels", LABEL)
-        self._names = _Rows(connection, "names", NAME)
+        labels, names = _Rows(connection, "labels", LABEL), _Rows(connection, "names", NAME)
+        self.label_id, self.label = labels.number, labels.rows.__getitem__
+        self.name_id, self.name = names.number, names.rows.__getitem__
         self._sessions: dict[tuple[str, str, str], int] = {}
-        self._session_names: dict[int, str] = {}
-        self._paths: dict[int, bytes] = {}
+        self.session = cache(self._session)
+        self.path = cache(self._path)
         self.new_sessions: set[int] = set()
-
-    def label_id(self, names: Row) -> int:
-        """Return the number of a label."""
-        return self._labels.number(names)
-
-    def label(self, number: int) -> Row:
-        """Return a label's names, in the order of `schema.LABEL`."""
-        return self._labels.rows[number]
-
-    def name_id(self, names: Row) -> int:
-        """Return the number of a tool's names."""
-        return self._names.number(names)
-
-    def name(self, number: int) -> Row:
-        """Return a tool's names, in the order of `schema.NAME`."""
-        return self._names.rows[number]
 
     def session_id(self, name: SessionName) -> int:
         """Return the number of a session, which may get its facts later."""
@@ -83,19 +75,10 @@ class InternedIds:
             self._sessions[name] = known
         return known
 
-    def session(self, number: int) -> str:
-        """Return a session's name."""
-        known = self._session_names.get(number)
-        if known is None:
-            row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
-            known = self._session_names[number] = "" if row is None else str(row[0])
-        return known
+    def _session(self, number: int) -> str:
+        row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()
+        return "" if row is None else str(row[0])
 
-    def path(self, number: int) -> bytes:
-        """Return a log's path."""
-        known = self._paths.get(number)
-        if known is None:
-            row = self._connection.execute("SELECT path FROM files WHERE id = ?", (number,)).fetchone()
-            path = b"" if row is None else row[0]
-            known = self._paths[number] = os.fsencode(path) if isinstance(path, str) else path
-        return known
+    def _path(self, number: int) -> bytes:
+        row = self._connection.execute("SELECT path FROM files WHERE id = ?", (number,)).fetchone()
+        return b"" if row is None else os.fsencode(row[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS
+from sessionlog.ledger.trust import is_older, version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ _FROM_2 = (
 
 def migrate(connection: sqlite3.Connection) -> bool:
     """Bring the tables of an older version up to date; return whether they were older."""
-    if _version(connection) >= VERSION:
+    if not is_older(connection):
         return False
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection)  # another process may have done it meanwhile
+        version = version_of(connection)  # another process may have done it meanwhile
         for statement in (*(_FROM_1 if version < 2 else ()), *(_FROM_2 if version < 3 else ())):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -51,8 +52,3 @@ def migrate(connection: sqlite3.Connection) -> bool:
         connection.execute("ROLLBACK")
         raise
     return True
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    [(version,)] = connection.execute("PRAGMA user_version")
-    return int(version)

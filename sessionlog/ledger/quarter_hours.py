@@ -62,16 +62,9 @@ def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
-    sql = _FILL.format(records=records)
-    try:
-        connection.execute(sql)
-    except Exception as error:
-        if "overflow" not in str(error):
-            raise
-        from sessionlog.ledger.storable import saturating_sum  # noqa: PLC0415 - only a hostile log pays for it
+    from sessionlog.ledger.storable import rows_of  # noqa: PLC0415 - json, which reports without news save
 
-        saturating_sum(connection)
-        connection.execute(sql.replace("SUM(", "saturating_sum("))
+    rows_of(connection, _FILL.format(records=records))
 
 
 def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:

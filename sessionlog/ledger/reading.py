@@ -6,7 +6,7 @@ import json
 import sqlite3
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.storable import saturating_sum, storable
+from sessionlog.ledger.storable import rows_of, storable
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -62,17 +62,10 @@ class ReadBook:
 
     def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
-        parameters = {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}
-        try:
-            return self._ask(sql, parameters)
-        except sqlite3.OperationalError as error:
-            if "overflow" not in str(error):
-                raise
-            saturating_sum(self.connection)
-            return self._ask(sql.replace("SUM(", "saturating_sum("), parameters)
+        return self._ask(sql, {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()})
 
     def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, parameters or {}).fetchall()
+        return rows_of(self.connection, sql, parameters)
 
     def close(self) -> None:
         """Close the database; one in memory is forgotten."""

@@ -7,11 +7,12 @@ in whatever order they were read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from sessionlog.ledger.schema import SESSION
 from sessionlog.ledger.storable import metadata_text, storable
 from sessionlog.sources.record import UNKNOWN, ScannedSession
 
@@ -31,16 +32,13 @@ def facts_of(text: str) -> ScannedSession:
 
 
 def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
-    """Return a session's row, in the order of `schema.SESSION`, from all that its logs say of it."""
+    """Return a session's row, in the order of `SESSION`, from all that its logs say of it."""
     whole = merge_sessions([facts_of(text) for text in facts])
-    status = None if whole.status is None else storable(whole.status)
-    return (
-        session_id, whole.source, storable(whole.session_id), storable(whole.place), storable(whole.path),
-        storable(whole.parent), whole.part, whole.start_ns, whole.last_ns, status, storable(whole.project),
-        storable(whole.harness), storable(whole.route), whole.duration_ms, storable(whole.prompt),
-        storable(whole.error), metadata_text(whole.metadata), whole.turns, whole.last_turn_ns,
-        whole.counted, archived, elsewhere,
-    )  # fmt: skip
+    values = {name: getattr(whole, name) for name in _FIELDS} | {
+        "id": session_id, "session": whole.session_id, "end_status": whole.status,
+        "metadata": metadata_text(whole.metadata), "archived": archived, "elsewhere": elsewhere,
+    }  # fmt: skip
+    return tuple(storable(value) if isinstance(value, str) else value for value in map(values.__getitem__, SESSION))
 
 
 def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
@@ -58,8 +56,8 @@ def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
         metadata |= one.metadata
     return replace(
         begun[0],
-        start_ns=min((one.start_ns for one in facts if one.start_ns is not None), default=None),
-        last_ns=max((one.last_ns for one in facts if one.last_ns is not None), default=None),
+        start_ns=min(_known(one.start_ns for one in facts), default=None),
+        last_ns=max(_known(one.last_ns for one in facts), default=None),
         status=ended[-1].status,
         error=ended[-1].error,
         prompt=_first(one.prompt for one in begun),
@@ -67,14 +65,18 @@ def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
         harness=_first(one.harness for one in begun) or UNKNOWN,
         route=_first(one.route for one in begun) or UNKNOWN,
         parent=_first(one.parent for one in begun),
-        duration_ms=next((one.duration_ms for one in reversed(ended) if one.duration_ms is not None), None),
+        duration_ms=next(_known(one.duration_ms for one in reversed(ended)), None),
         metadata=metadata,
-        turns=max((one.turns for one in mains if one.turns is not None), default=None),
-        last_turn_ns=max((one.last_turn_ns for one in mains if one.last_turn_ns is not None), default=None),
+        turns=max(_known(one.turns for one in mains), default=None),
+        last_turn_ns=max(_known(one.last_turn_ns for one in mains), default=None),
         counted=any(one.counted for one in mains),
         records=(),
         tools=(),
     )
+
+
+def _known(values: Iterable[int | None]) -> Iterator[int]:
+    return (value for value in values if value is not None)
 
 
 def _first(names: Iterable[str]) -> str:

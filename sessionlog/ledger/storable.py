@@ -37,6 +37,19 @@ def metadata_text(metadata: Mapping[str, Any]) -> str:
         return storable(json.dumps(plain, ensure_ascii=False))
 
 
+def rows_of(
+    connection: sqlite3.Connection, sql: str, parameters: Mapping[str, Any] | None = None
+) -> list[tuple[Any, ...]]:
+    """Run a statement and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+    try:
+        return connection.execute(sql, parameters or {}).fetchall()
+    except sqlite3.OperationalError as error:
+        if "overflow" not in str(error):
+            raise
+        saturating_sum(connection)
+        return connection.execute(sql.replace("SUM(", "saturating_sum("), parameters or {}).fetchall()
+
+
 def saturating_sum(connection: sqlite3.Connection) -> None:
     """Teach a connection SUM for numbers that only a hostile log can hold."""
     connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures

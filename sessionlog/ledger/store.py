@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
@@ -39,14 +41,8 @@ def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
         raise
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
-    try:
+    with checked(connection, path):
         was_older = _prepare(connection, path)
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
-        connection.close()
-        raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
-    except LedgerUnusable:
-        connection.close()
-        raise
     book = Book(prices, connection)
     if was_older:
         _derive_anew(book)
@@ -71,26 +67,26 @@ def open_to_ask(path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(read_only(path), uri=True, isolation_level=None, timeout=WAIT_SECONDS)
     except sqlite3.Error as error:
         raise LedgerUnusable(f"{path}: {error}") from error
-    try:
-        is_made = _check_kind(connection, path)
-        was_older = is_made and is_older(connection)
-        is_ready = is_made and not is_unreconciled(connection)
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged name
-        connection.close()
-        raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
-    except LedgerUnusable:
-        connection.close()
-        raise
-    if not is_made:
-        connection.close()
-        raise LedgerUnusable(f"{path}: there is nothing in it yet")
-    if was_older:
-        connection.close()
-        raise LedgerUnusable(f"{path}: an older sessionlog made it; `sessionlog ledger sync` brings it up to date")
-    if not is_ready:
-        connection.close()
-        raise LedgerUnusable(f"{path}: logs are being read into it for the first time")
+    with checked(connection, path):
+        if not _check_kind(connection, path):
+            raise LedgerUnusable(f"{path}: there is nothing in it yet")
+        if is_older(connection):
+            raise LedgerUnusable(f"{path}: an older sessionlog made it; `sessionlog ledger sync` brings it up to date")
+        if is_unreconciled(connection):
+            raise LedgerUnusable(f"{path}: logs are being read into it for the first time")
     return connection
+
+
+@contextmanager
+def checked(connection: sqlite3.Connection, path: str) -> Iterator[None]:
+    """Close a connection if an error ends the block; SQLite's own errors become `LedgerUnusable`."""
+    try:
+        yield
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, sqlite3.Error | UnicodeDecodeError):  # SQLite may quote a damaged name
+            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+        raise
 
 
 def _connect(path: str, *, shared: bool) -> sqlite3.Connection:

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog import files
-from sessionlog.errors import LedgerUnusable
 from sessionlog.events.times import format_time
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
-from sessionlog.ledger.store import open_to_ask
+from sessionlog.ledger.store import checked, open_to_ask
 
 SCHEMA = "sessionlog.ledger/1"
 
@@ -109,11 +108,8 @@ def summarise_ledger(path: str) -> Summary:
     """
     if files.stat_path(path) is None:
         return Summary(path=path, exists=False)
-    with closing(open_to_ask(path)) as connection:
-        try:
-            return _summary(path, connection)
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+    with closing(open_to_ask(path)) as connection, checked(connection, path):
+        return _summary(path, connection)
 
 
 def _summary(path: str, connection: sqlite3.Connection) -> Summary:

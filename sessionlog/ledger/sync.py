@@ -313,6 +313,8 @@ class _Entry:
             self._book.connection.execute(
                 "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
             )
+            if row[_AT["missing"]] == ELSEWHERE:
+                writer.move(row[0], counts=True)
             writer.touch([row[0]])
             self._is_marked = True
 

@@ -61,7 +61,7 @@ def owner_flaw(path: str) -> str | None:
 def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
     """Return why an open file is no ledger that can be worked with; None for one, and for a file without tables."""
     [(application,)] = connection.execute("PRAGMA application_id")
-    version = _version(connection)
+    version = version_of(connection)
     if application != APPLICATION and has_tables(connection):
         return f"{path} is another program's database"
     if version > VERSION:
@@ -71,7 +71,7 @@ def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
 
 def foreign_code(connection: sqlite3.Connection) -> str | None:
     """Return a trigger or view in a ledger that we did not make, which would run with our statements; None without."""
-    views = _OLD_VIEWS if _version(connection) == 1 else _VIEWS
+    views = _OLD_VIEWS if version_of(connection) == 1 else _VIEWS
     found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
     for kind, name, sql in found:
         known = views.get(name)
@@ -93,10 +93,11 @@ def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
 
 def is_older(connection: sqlite3.Connection) -> bool:
     """Whether a ledger is of an older version, and has to be migrated before it can be asked."""
-    return _version(connection) < VERSION
+    return version_of(connection) < VERSION
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema that a file has; 0 for none."""
     [(version,)] = connection.execute("PRAGMA user_version")
     return int(version)
 

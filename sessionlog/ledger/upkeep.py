@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from itertools import count
 from typing import Any
 
 from sessionlog import files
@@ -78,11 +80,8 @@ def back_up(book: Book, path: str) -> int:
         raise LedgerUnusable(f"{path}: there is a file already; a backup overwrites nothing")
     try:
         files.make_private(path)
-        copy = sqlite3.connect(path)
-        try:
+        with closing(sqlite3.connect(path)) as copy:
             book.connection.backup(copy)
-        finally:
-            copy.close()
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: no backup: {files.reason_of(error)}") from error
     status = files.stat_path(path)
@@ -124,13 +123,13 @@ def forget(book: Book, found: Forgettable) -> int:
     """Remove logs that are gone, with all that is kept of them, also from the file's bytes; return how many."""
     connection = book.connection
     connection.execute("PRAGMA secure_delete = ON")
-    count = book.forget(found.gone)
+    forgotten = book.forget(found.gone)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM labels WHERE id NOT IN (SELECT label_id FROM responses)")
     connection.execute("DELETE FROM names WHERE id NOT IN (SELECT name_id FROM calls)")
     book.commit()
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return count
+    return forgotten
 
 
 def rebuild(
@@ -152,10 +151,8 @@ def rebuild(
     """
     book = _open_whole(path, prices)
     if book is not None:
-        try:
+        with closing(book):
             return Rebuilt(synced=_read_anew(book, env, scanner, progress))
-        finally:
-            book.close()
     moment = now or datetime.now(UTC)
     damaged = _free_name(f"{path}.damaged-{moment:%Y%m%dT%H%M%SZ}")
     folder = f"{path}.new"
@@ -163,13 +160,10 @@ def rebuild(
         _copy(path, damaged)
         files.remove_directory(folder)
         new, old = os.path.join(folder, "ledger.sqlite"), os.path.join(folder, "damaged.sqlite")
-        book = open_ledger(new, prices)
-        try:
+        with closing(open_ledger(new, prices)) as fresh:
             _copy(path, old)
-            rescued = salvage(old, book)
-            synced = _read_anew(book, env, scanner, progress)
-        finally:
-            book.close()
+            rescued = salvage(old, fresh)
+            synced = _read_anew(fresh, env, scanner, progress)
         _take_place(new, path)
     except OSError as error:
         raise LedgerUnusable(f"{path}: not rebuilt: {files.reason_of(error)}; it is as it was") from error
@@ -232,9 +226,5 @@ def _pieces(path: str) -> list[bytes]:
 
 
 def _free_name(name: str) -> str:
-    number = 0
-    free = name
-    while os.path.lexists(free):
-        number += 1
-        free = f"{name}.{number}"
-    return free
+    names = (f"{name}.{number}" if number else name for number in count())
+    return next(free for free in names if not os.path.lexists(free))

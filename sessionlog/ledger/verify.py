@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.ask import load_book, refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import Difference, compare_books, compare_derived
-from sessionlog.ledger.load import load_book
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import is_damaged, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
@@ -98,13 +98,11 @@ def verify_ledger(
         if not is_damaged(error):
             raise
         return Verified(path=path, broken=(str(error.__cause__).removeprefix(f"{path}: "),))
-    try:
+    with closing(book):
         broken = _integrity(book)
         if broken:
             return Verified(path=path, broken=broken)
         return _compared(book, path, prices, env, scanner, progress)
-    finally:
-        book.close()
 
 
 def _integrity(book: Book) -> tuple[str, ...]:

@@ -88,21 +88,12 @@ class SessionLogger(EventWriter):
             "prompt": prompt,
             "metadata": dict(metadata) if metadata else None,
         }
-        super().__init__(
-            directory,
-            session_id,
-            durability=durability,
-            redact=redact,
-            on_error=on_error,
-            start={key: value for key, value in start.items() if value is not None},
-            max_event=max_event,
-            clock=clock,
-            notify=notify,
-        )
-        self._options: dict[str, Any] = {
-            "durability": durability, "redact": redact, "on_error": on_error, "provider": provider, "model": model,
-            "work_dir": work_dir, "metadata": metadata, "max_event": max_event, "clock": clock, "notify": notify,
+        options: dict[str, Any] = {
+            "durability": durability, "redact": redact, "on_error": on_error, "max_event": max_event, "clock": clock,
+            "notify": notify,
         }  # fmt: skip
+        super().__init__(directory, session_id, start=_given(start), **options)
+        self._options = options | {"provider": provider, "model": model, "work_dir": work_dir, "metadata": metadata}
         self._started = monotonic_ns()
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None

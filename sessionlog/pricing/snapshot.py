@@ -12,7 +12,7 @@ import argparse
 import gzip
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date
 from importlib import import_module
 from importlib.metadata import version
@@ -52,11 +52,7 @@ def build_snapshot(released: str | None = None) -> bytes:
         MissingExtra: genai-prices is not installed.
         InvalidPrices: There is no date for a new version, or the package has prices that this module does not know.
     """
-    try:
-        providers = import_module("genai_prices.data").providers
-    except ImportError as error:
-        raise MissingExtra("the price list is made from genai-prices; pip install 'sessionlog[test]'") from error
-    source = f"genai-prices {version('genai-prices')}"
+    source, providers = read_package("the price list is made from")
     content = {
         "source": source,
         "retrieved_at": released or _known_date(source),
@@ -75,15 +71,38 @@ def compress(content: bytes) -> bytes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; wrong usage exits with 2."""
     parser = argparse.ArgumentParser(prog="python -m sessionlog.pricing.snapshot", description=__doc__)
-    default = Path(__file__).parent.parent / "data" / "prices.json.gz"
-    parser.add_argument("--output", type=Path, default=default, help="the file to write (default: the shipped list)")
+    shipped = Path(__file__).parent.parent / "data" / "prices.json.gz"
+    return write_snapshot(parser, shipped, lambda released: compress(build_snapshot(released)), arguments)
+
+
+def read_package(what: str) -> tuple[str, Sequence[Any]]:
+    """Return name and version of the installed genai-prices, and its providers.
+
+    Raises:
+        MissingExtra: It is not installed; the message begins with `what`.
+    """
+    try:
+        providers: Sequence[Any] = import_module("genai_prices.data").providers
+    except ImportError as error:
+        raise MissingExtra(f"{what} genai-prices; pip install 'sessionlog[test]'") from error
+    return f"genai-prices {version('genai-prices')}", providers
+
+
+def write_snapshot(
+    parser: argparse.ArgumentParser,
+    shipped: Path,
+    build: Callable[[str | None], bytes],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Write what `build` makes for a release date to the file that the arguments name, by default the shipped one."""
+    parser.add_argument("--output", type=Path, default=shipped, help="the file to write (default: the shipped one)")
     parser.add_argument("--date", type=_iso_date, help="release date of genai-prices, YYYY-MM-DD")
     options = parser.parse_args(arguments)
     try:
-        content = build_snapshot(options.date)
+        content = build(options.date)
     except (InvalidPrices, MissingExtra) as error:
         parser.error(str(error))
-    options.output.write_bytes(compress(content))
+    options.output.write_bytes(content)
     return 0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
@@ -11,12 +9,12 @@ from sessionlog.analytics.block import COLUMNS, ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.events.money import usd as dollars
 from sessionlog.render.bar import bar
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, usd
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.report import closing_notes, cost_cell, count_cell, csv_text, first_model, markdown_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -28,41 +26,33 @@ _NEARLY_USED = 80
 _MINUTE_MS = 60_000
 
 
-def _count(count: int) -> Cell:
-    return Cell(text=human_count(count))
-
-
-def _money(block: Block) -> str:
-    """`~` for a part that is estimated, `+` for a part that has no price."""
-    text = usd(None if block.cost_nano is None else dollars(block.cost_nano), estimated=bool(block.estimated_nano))
-    return text + _more(block)
-
-
 def _more(block: Block) -> str:
     return "+" if block.cost_nano is not None and block.cost_is_partial else ""
 
 
 def _cost(block: Block) -> Cell:
-    return Cell(text=_money(block), style="estimated" if block.estimated_nano else "")
+    return cost_cell(block.cost_usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial)
 
 
 def _models(block: Block) -> Cell:
-    more = f" +{len(block.models) - 1}" if len(block.models) > 1 else ""
-    return Cell(text=one_line(block.models[0], _NAME) + more, style="secondary")
+    return Cell(text=first_model(block.models), style="secondary")
 
 
 _COLUMNS: Sequence[tuple[Column, Callable[[Block], Cell]]] = (
-    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: _count(b.sessions)),
-    (Column(title="REQUESTS", name="requests", rank=5), lambda b: _count(b.requests)),
-    (Column(title="FAILED", name="failed", rank=10), lambda b: _count(b.failed_requests)),
-    (Column(title="INPUT", name="input", rank=4), lambda b: _count(b.input_tokens)),
-    (Column(title="CACHED", name="cached", rank=3), lambda b: _count(b.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: _count(b.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output", rank=2), lambda b: _count(b.output_tokens)),
-    (Column(title="REASONING", name="reasoning", rank=9), lambda b: _count(b.reasoning_tokens)),
-    (Column(title="TOKENS", name="tokens"), lambda b: _count(b.total_tokens)),
+    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: count_cell(b.sessions)),
+    (Column(title="REQUESTS", name="requests", rank=5), lambda b: count_cell(b.requests)),
+    (Column(title="FAILED", name="failed", rank=10), lambda b: count_cell(b.failed_requests)),
+    (Column(title="INPUT", name="input", rank=4), lambda b: count_cell(b.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=3), lambda b: count_cell(b.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: count_cell(b.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output", rank=2), lambda b: count_cell(b.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=9), lambda b: count_cell(b.reasoning_tokens)),
+    (Column(title="TOKENS", name="tokens"), lambda b: count_cell(b.total_tokens)),
     (Column(title="COST", name="cost"), _cost),
-    (Column(title="MODEL", name="model", rank=1, right=False, least=12), _models),
+    (
+        Column(title="MODEL", name="model", rank=1, right=False, least=12),
+        lambda b: Cell(text=first_model(b.models), style="secondary"),
+    ),
 )
 
 _LIMIT_COLUMNS = (
@@ -102,7 +92,7 @@ def render_blocks(
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
     yield Line()
-    yield from _notes(report, hidden, wide=wide)
+    yield from _notes(report, hidden)
 
 
 def _title(report: BlockReport, tz: str, now: datetime) -> Line:
@@ -121,7 +111,7 @@ def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
     end = clock(block.end_ns, resolve_zone(tz))
     begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
     yield _labelled("now", begun, "title")
-    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_money(block)])]
+    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_cost(block).text])]
     parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
     yield _labelled("used", " · ".join(parts))
     pace, fresh, tokens = active.tokens_per_minute, active.uncached_tokens_per_minute, active.projected_tokens
@@ -190,7 +180,7 @@ def _with_gaps(report: BlockReport, lines: Sequence[Line]) -> Iterator[Line]:
         newer = block
 
 
-def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
+def _notes(report: BlockReport, hidden: Sequence[str]) -> Iterator[Line]:
     if any(block.estimated_nano for block in report.blocks):
         yield _note(f"~ estimated from {report.priced_from}")
     if any(map(_more, report.blocks)):
@@ -198,12 +188,7 @@ def _notes(report: BlockReport, hidden: Sequence[str], *, wide: bool) -> Iterato
     if report.untimed_requests:
         have = "request has" if report.untimed_requests == 1 else "requests have"
         yield _note(f"{report.untimed_requests:,} {have} no time and so no block")
-    if report.problem_count:
-        yield _note(damage_note(report.problem_count, report.problems))
-    if report.hidden_blocks:
-        yield _note(limit_note(report.hidden_blocks, "block"))
-    if hidden and not wide:
-        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+    yield from closing_notes(report, report.hidden_blocks, "block", hidden)
 
 
 def _note(text: str) -> Line:
@@ -212,22 +197,12 @@ def _note(text: str) -> Line:
 
 def render_blocks_csv(report: BlockReport) -> str:
     """Return the blocks as CSV with exact numbers; models are joined by a space."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in (block.to_dict() for block in report.blocks):
-        row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
-    return out.getvalue()
+    rows = (block.to_dict() | {"models": " ".join(block.models)} for block in report.blocks)
+    return csv_text(COLUMNS, (row.values() for row in rows))
 
 
 def render_blocks_markdown(report: BlockReport, *, tz: str, now: datetime) -> str:
     """Return the blocks as a Markdown table, with the same numbers."""
-    lines = [
-        f"| BLOCK | {' | '.join(column.title for column, _ in _COLUMNS)} |",
-        f"|---|{''.join('---:|' if column.right else '---|' for column, _ in _COLUMNS)}",
-    ]
-    for block in report.blocks:
-        cells = [_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)]
-        lines.append(f"| {' | '.join(markdown_cell(cell) for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+    columns = [Column(title="BLOCK", name="block", right=False), *(column for column, _ in _COLUMNS)]
+    rows = [[_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)] for block in report.blocks]
+    return markdown_text(columns, (list(map(markdown_cell, row)) for row in rows))

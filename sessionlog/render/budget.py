@@ -5,8 +5,6 @@ Yellow is the warn level and what is not wholly known, red is exceeded; the same
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,9 +14,10 @@ from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
-from sessionlog.render.escape import csv_cell, one_line, terminal
+from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line, settle
-from sessionlog.render.numbers import UNKNOWN, exact, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, human_count, percent, usd
+from sessionlog.render.report import csv_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -194,15 +193,12 @@ def render_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
 
 def render_budgets_csv(report: BudgetReport) -> str:
     """Return the budgets as CSV with exact numbers; reasons are joined by a semicolon."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for one in report.budgets:
-        said = one.to_dict()
-        row: dict[str, Any] = {"name": one.state.name, **said, "unknown": "; ".join(said["unknown"])}
-        values = (row[name] for name in COLUMNS)
-        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in values)
-    return out.getvalue()
+        values = one.to_dict()
+        values |= {"name": one.state.name, "unknown": "; ".join(values["unknown"])}
+        rows.append([values[name] for name in COLUMNS])
+    return csv_text(COLUMNS, rows)
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:

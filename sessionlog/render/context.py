@@ -5,18 +5,17 @@ A person reads it without colour: each part has a sign of its own, and whatever 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from sessionlog.context.xray.items import Item
 from sessionlog.context.xray.parts import KINDS, Part, apportion
 from sessionlog.context.xray.report import ContextReport
-from sessionlog.render.escape import csv_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note
-from sessionlog.render.numbers import exact, human_count, percent
+from sessionlog.render.numbers import human_count, percent
+from sessionlog.render.report import csv_text
 from sessionlog.render.spark import spark
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
@@ -252,11 +251,4 @@ def _is_scaled_far(report: ContextReport) -> bool:
 
 def render_context_csv(report: ContextReport) -> str:
     """Return one row per part, with exact numbers."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for part in report.parts:
-        writer.writerow([
-            csv_cell(part.kind), csv_cell(part.name), exact(part.tokens), exact(part.count), exact(part.share)
-        ])  # fmt: skip
-    return out.getvalue()
+    return csv_text(CSV_COLUMNS, ((p.kind, p.name, p.tokens, p.count, p.share) for p in report.parts))

@@ -11,6 +11,7 @@ from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.report import cost_cell, first_model
 from sessionlog.render.table import Cell, Column, fit_table
 
 DIFFERS = "≠"
@@ -92,8 +93,7 @@ def _characters(count: int) -> str:
 
 
 def _models(figures: Mapping[str, Any]) -> str:
-    models = figures["models"] or [UNKNOWN]
-    return one_line(models[0], 40) + (f" +{len(models) - 1}" if len(models) > 1 else "")
+    return first_model(figures["models"] or [UNKNOWN])
 
 
 def _status(figures: Mapping[str, Any]) -> Cell:
@@ -111,8 +111,7 @@ def _tool_calls(figures: Mapping[str, Any]) -> str:
 def _cost(side: Side) -> Cell:
     figures = side.figures()
     estimated = figures["estimated_cost_usd"] is not None and figures["estimated_cost_usd"] > 0
-    more = "+" if figures["cost_is_partial"] and figures["cost_usd"] is not None else ""
-    return Cell(text=usd(figures["cost_usd"], estimated=estimated) + more, style="estimated" if estimated else "")
+    return cost_cell(figures["cost_usd"], estimated=estimated, partial=bool(figures["cost_is_partial"]))
 
 
 def _saved(diff: SessionDiff) -> str:

@@ -6,8 +6,6 @@ a section stands there only when it has something to say. Names came from logs: 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
@@ -22,8 +20,10 @@ from sessionlog.analytics.routing import OverrideClassBucket, RoutingQualityScan
 from sessionlog.analytics.routing_buckets import OUTCOMES
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.bar import BAR_CELLS, bar
-from sessionlog.render.escape import csv_cell, one_line
+from sessionlog.render.escape import one_line
+from sessionlog.render.notes import counted
 from sessionlog.render.numbers import percent
+from sessionlog.render.report import csv_text
 
 LISTED = 10
 """Lines of a section; what is beyond them is only counted."""
@@ -47,7 +47,7 @@ def render_routing_quality(
     if not scan.total_requests:
         when = f" {span}" if scan.window else ""
         return Text(f"No sessions were recorded{when}, so there is no routing to judge.")
-    title = Text.assemble(("Routing quality", "title"), f" · {span} · {_many(scan.total_requests, 'session')}")
+    title = Text.assemble(("Routing quality", "title"), f" · {span} · {counted(scan.total_requests, 'session')}")
     parts: list[RenderableType] = [title, Text(), *_figures(scan, beside=width >= _BESIDE)]
     for section in _sections(scan, width - _INDENT):
         parts += [Text(), _indented(section, _INDENT)]
@@ -56,12 +56,7 @@ def render_routing_quality(
 
 def render_routing_csv(scan: RoutingQualityScan) -> str:
     """Return the breakdown as CSV: a header and one row per bucket, axis and agreement."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(item.name for item in fields(OverrideClassBucket))
-    for bucket in scan.override_class_breakdown:
-        writer.writerow(map(_csv_value, astuple(bucket)))
-    return out.getvalue()
+    return csv_text((item.name for item in fields(OverrideClassBucket)), map(astuple, scan.override_class_breakdown))
 
 
 def bucket_words(bucket: str) -> str:
@@ -89,10 +84,10 @@ def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableTy
 
 def _explained(scan: RoutingQualityScan) -> Iterator[tuple[str, str, str, str]]:
     """Label, bar, figure, and in one sentence what the figure means."""
-    rate, sessions = scan.auto_acceptance_rate, _many(scan.total_requests, "session")
+    rate, sessions = scan.auto_acceptance_rate, counted(scan.total_requests, "session")
     meaning = f"{scan.accepted_requests:,} of {sessions} ran as the router chose"
     yield "auto accepted", bar(rate), percent(rate), meaning
-    rate, overrides = scan.override_disagreement_rate, _many(scan.total_overrides, "override")
+    rate, overrides = scan.override_disagreement_rate, counted(scan.total_overrides, "override")
     meaning = f"{scan.disagreeing_overrides:,} of {overrides} chose what the router would not have"
     if rate is None:
         meaning = "no override took effect, so there is nothing to compare"
@@ -111,9 +106,9 @@ def _sections(scan: RoutingQualityScan, width: int) -> Iterator[RenderableType]:
         yield _pins(scan, width)
     failovers = scan.failovers
     if failovers["sessions"]:
-        moved = f"{_many(failovers['sessions'], 'session')} changed provider"
+        moved = f"{counted(failovers['sessions'], 'session')} changed provider"
         if failovers["total"] != failovers["sessions"]:
-            moved += f", {_many(failovers['total'], 'time')} in all"
+            moved += f", {counted(failovers['total'], 'time')} in all"
         paths = [(one["providers"] or ["providers not logged"], one["count"]) for one in failovers["by_path"]]
         yield _listed("FAILOVERS", moved, paths)
     resolved = [((one["requested"], one["resolved"]), one["count"]) for one in scan.model_changes]
@@ -197,13 +192,3 @@ def _listed(heading: str, meaning: str, rows: Sequence[tuple[Sequence[str], int]
 
 def _indented(part: RenderableType, columns: int) -> Padding:
     return Padding(part, (0, 0, 0, columns), expand=False)
-
-
-def _csv_value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return csv_cell(value) if isinstance(value, str) else str(value)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

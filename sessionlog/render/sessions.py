@@ -6,8 +6,6 @@ one that is not in the list, is named above them: days keep their sums, and no f
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, pairwise, takewhile
@@ -16,12 +14,14 @@ from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tre
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.context.snapshots.splices import shared
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, usd
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.report import closing_notes, cost_cell, csv_text, first_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -122,28 +122,22 @@ def _branch(branch: Branch, generations: int) -> str:
 def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
     """As much of the end of each id as tells it from all others: that can be typed instead of it."""
     ids = sorted({session.session[::-1] for session in sessions})
-    alike = [0, *(_alike(*pair) for pair in pairwise(ids)), 0]
+    alike = [0, *(shared(*pair) for pair in pairwise(ids)), 0]
     ends = (one[: max(_TYPED, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
     return {one[::-1]: (one if len(one) <= _WHOLE else end)[::-1] for one, end in zip(ids, ends, strict=True)}
-
-
-def _alike(one: str, other: str) -> int:
-    """How long the common beginning is."""
-    return next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(one))
 
 
 def _row(branch: Branch, tz: str, home: str, ids: Mapping[str, str], *, wide: bool, generations: int) -> list[Cell]:
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
-    more = f" +{len(session.models) - 1}" if len(session.models) > 1 else ""
     start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if wide else 80)
     return [
         Cell(text=_branch(branch, generations) + start, style="secondary"),
         Cell(text=mark, style=style),
         Cell(text=duration(session.duration_ms or None), style="secondary"),
-        Cell(text=one_line(session.models[0] if session.models else "", 40) + more),
+        Cell(text=first_model(session.models)),
         Cell(text=human_count(session.requests)),
         Cell(text=human_count(session.total_tokens)),
         _cost(session),
@@ -169,9 +163,7 @@ def _why(session: SessionSummary) -> str:
 
 
 def _cost(session: SessionSummary) -> Cell:
-    estimated = bool(session.estimated_nano)
-    text = usd(None if session.cost_nano is None else dollars(session.cost_nano), estimated=estimated)
-    return Cell(text=text + _more([session]), style="estimated" if estimated else "")
+    return cost_cell(session.cost_usd, estimated=bool(session.estimated_nano), partial=session.cost_is_partial)
 
 
 def _more(sessions: Sequence[SessionSummary]) -> str:
@@ -208,23 +200,13 @@ def _notes(
         yield Line("~ estimated from list prices", "note")
     if unpriced:
         yield Line("+ a part of it has no price: `sessionlog pricing MODEL` says why", "note")
-    if found.problem_count:
-        yield Line(damage_note(found.problem_count, found.problems), "note")
-    if found.hidden:
-        yield Line(limit_note(found.hidden, "session"), "note")
-    if hidden:
-        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
+    yield from closing_notes(found, found.hidden, "session", hidden)
 
 
 def render_sessions_csv(found: SessionList) -> str:
     """Return the list as CSV with exact numbers; models are joined by a space."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in (session.to_dict() for session in found.sessions):
-        row["models"] = " ".join(row["models"])
-        writer.writerow(csv_cell(value) if isinstance(value, str) else exact(value) for value in row.values())
-    return out.getvalue()
+    rows = (session.to_dict() | {"models": " ".join(session.models)} for session in found.sessions)
+    return csv_text(COLUMNS, (row.values() for row in rows))
 
 
 def render_sessions_markdown(found: SessionList, *, tz: str, now: datetime) -> str:

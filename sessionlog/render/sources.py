@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 from sessionlog.analytics.survey import DUE_DAYS, FoundSource, SourceReport
 from sessionlog.analytics.zones import day_key, resolve_zone
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, human_count, size
+from sessionlog.render.report import csv_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
@@ -110,15 +109,13 @@ def _warnings(source: FoundSource, home: str) -> Iterator[Line]:
 
 def render_sources_csv(report: SourceReport) -> str:
     """Return one row a source, exact."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for source in report.sources:
         values = source.to_dict()
         values["places"] = " ".join(path for path, exists in source.places if exists)
         values["problems"] = source.problem_count
-        writer.writerow(["" if values[name] is None else csv_cell(str(values[name])) for name in COLUMNS])
-    return out.getvalue()
+        rows.append([values[name] for name in COLUMNS])
+    return csv_text(COLUMNS, rows)
 
 
 def render_sources_markdown(report: SourceReport, *, tz: str) -> str:

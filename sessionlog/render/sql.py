@@ -5,8 +5,6 @@ Nothing is rounded or shortened but what a terminal's width cuts; BLOBs are show
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,10 +12,11 @@ from typing import Any
 from sessionlog.analytics.sql.question import Answer
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.render.cells import cell_len
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
-from sessionlog.render.numbers import UNKNOWN, exact
+from sessionlog.render.numbers import UNKNOWN
+from sessionlog.render.report import csv_text
 from sessionlog.render.table import GAP, Cell, Column, fit_table
 
 SCHEMA = "sessionlog.sql/1"
@@ -79,12 +78,8 @@ def _plain(value: Any) -> str:
 
 def render_answer_csv(answer: Answer) -> str:
     """Return the answer as CSV; NULL is an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(csv_cell, answer.columns))
-    for row in answer.rows:
-        writer.writerow(csv_cell(_plain(value)) if isinstance(value, str | bytes) else exact(value) for value in row)
-    return out.getvalue()
+    rows = ([_plain(value) if isinstance(value, bytes) else value for value in row] for row in answer.rows)
+    return csv_text(answer.columns, rows)
 
 
 def render_answer_markdown(answer: Answer) -> str:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import describe_window
-from sessionlog.render.escape import csv_cell, markdown_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import duration, exact, human_count, percent, rate, usd
-from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path
+from sessionlog.render.notes import counted
+from sessionlog.render.numbers import duration, percent, rate
+from sessionlog.render.report import closing_notes, cost_cell, count_cell, grouped_csv, grouped_markdown, render_grouped
+from sessionlog.render.table import Cell, Column
 
-_KEY_WIDTH = 60
 _LEAST_KEY = 20
-
-
-def _count(count: int, style: str = "") -> Cell:
-    return Cell(text=human_count(count), style=style if count else "")
 
 
 def _time(milliseconds: float | None) -> Cell:
@@ -34,17 +28,12 @@ def _rate(value: float | None, style: str, *, below: float = -1.0, above: float 
 
 
 def _cost(row: UsageRow) -> Cell:
-    """`~` for a part that is estimated, `+` for a part that has no price: known money is never hidden by unknown."""
-    estimated = bool(row.estimated_nano)
-    text = usd(row.cost_usd, estimated=estimated)
-    return Cell(text=text + _more(row), style="estimated" if estimated else "")
+    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=bool(row.unknown_cost_sessions))
 
 
 def _per_success(row: UsageRow) -> Cell:
-    estimated = bool(row.estimated_nano)
-    text = usd(row.cost_per_success, estimated=estimated)
-    more = _more(row) if row.success_sessions else ""
-    return Cell(text=text + more, style="estimated" if estimated else "")
+    partial = bool(row.unknown_cost_sessions)
+    return cost_cell(row.cost_per_success, estimated=bool(row.estimated_nano), partial=partial)
 
 
 def _more(row: UsageRow) -> str:
@@ -52,16 +41,16 @@ def _more(row: UsageRow) -> str:
 
 
 _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
-    (Column(title="SESSIONS", name="sessions", rank=1), lambda r: Cell(text=human_count(r.sessions))),
+    (Column(title="SESSIONS", name="sessions", rank=1), lambda r: count_cell(r.sessions)),
     (Column(title="OK", name="success", rank=2), lambda r: _rate(r.success_rate, "failed", below=0.5)),
-    (Column(title="FAILED", name="failed", rank=9), lambda r: _count(r.failed_sessions)),
-    (Column(title="OPEN", name="unfinished", rank=10), lambda r: _count(r.unfinished_sessions, "unfinished")),
-    (Column(title="REQUESTS", name="requests", rank=7), lambda r: _count(r.requests)),
-    (Column(title="INPUT", name="input", rank=3), lambda r: Cell(text=human_count(r.input_tokens))),
-    (Column(title="CACHED", name="cached", rank=4), lambda r: _count(r.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: _count(r.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output"), lambda r: Cell(text=human_count(r.output_tokens))),
-    (Column(title="REASONING", name="reasoning", rank=12), lambda r: _count(r.reasoning_tokens)),
+    (Column(title="FAILED", name="failed", rank=9), lambda r: count_cell(r.failed_sessions)),
+    (Column(title="OPEN", name="unfinished", rank=10), lambda r: count_cell(r.unfinished_sessions, "unfinished")),
+    (Column(title="REQUESTS", name="requests", rank=7), lambda r: count_cell(r.requests)),
+    (Column(title="INPUT", name="input", rank=3), lambda r: count_cell(r.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=4), lambda r: count_cell(r.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: count_cell(r.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output"), lambda r: count_cell(r.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=12), lambda r: count_cell(r.reasoning_tokens)),
     (Column(title="HIT", name="cache hit", rank=5), lambda r: _rate(r.cache_hit_rate, "cached", above=0.5)),
     (Column(title="COST", name="cost"), _cost),
     (Column(title="PER OK", name="cost per success", rank=6), _per_success),
@@ -75,26 +64,12 @@ _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
 def render_usage(
     report: UsageReport, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = ""
 ) -> Iterator[Line]:
-    """Yield the lines of the terminal view."""
+    """Return the lines of the terminal view."""
     span = describe_window(report.window, tz, now=now)
     title = Line.of(("Usage", "title"), f" · {span} · {_sessions(report.totals)}")
-    yield title
-    if not report.rows:
-        yield from _notes(report, (), wide=wide)
-        return
-    yield Line()
-    keys = [
-        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=_LEAST_KEY)
-        for key in report.group_by
-    ]
-    columns = [*keys, *(column for column, _ in _COLUMNS)]
-    rows = [[*_keys(row, home), *(cell(row) for _, cell in _COLUMNS)] for row in report.rows]
-    blank = [Cell(text="total" if index == 0 else "") for index in range(len(keys))]
-    total = [*blank, *(cell(report.totals) for _, cell in _COLUMNS)]
-    table = fit_table(columns, rows, width=width, total=total, wide=wide)
-    yield from table.lines
-    yield Line()
-    yield from _notes(report, table.hidden, wide=wide)
+    return render_grouped(
+        report, title, _COLUMNS, partial(_notes, report), least_key=_LEAST_KEY, width=width, wide=wide, home=home
+    )
 
 
 def _sessions(totals: UsageRow) -> str:
@@ -102,14 +77,7 @@ def _sessions(totals: UsageRow) -> str:
     return f"{text}, {totals.running_sessions} running" if totals.running_sessions else text
 
 
-def _keys(row: UsageRow, home: str) -> list[Cell]:
-    return [
-        Cell(text=one_line(home_path(value, home) if key == "project" else value, _KEY_WIDTH))
-        for key, value in row.keys.items()
-    ]
-
-
-def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterator[Line]:
+def _notes(report: UsageReport, hidden: Sequence[str]) -> Iterator[Line]:
     rows = [report.totals, *report.rows] if report.rows else []
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
@@ -126,12 +94,7 @@ def _notes(report: UsageReport, hidden: Sequence[str], *, wide: bool) -> Iterato
         count = report.provenance.get(word, 0)
         if count:
             yield _note(f"{count:,} of {report.totals.requests:,} requests: {_PROVENANCE[word]}")
-    if report.problem_count:
-        yield _note(damage_note(report.problem_count, report.problems))
-    if report.hidden_rows:
-        yield _note(limit_note(report.hidden_rows, "row"))
-    if hidden and not wide:
-        yield _note(f"hidden columns: {', '.join(hidden)} (--wide)")
+    yield from closing_notes(report, report.hidden_rows, "row", hidden)
 
 
 _PROVENANCE = {
@@ -147,29 +110,13 @@ def _note(text: str) -> Line:
 
 def render_usage_csv(report: UsageReport) -> str:
     """Return the report as CSV: group keys and `COLUMNS`, exact numbers, a TOTAL row last."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*map(csv_cell, report.group_by), *COLUMNS])
-    for row in report.rows:
-        writer.writerow([*map(csv_cell, row.keys.values()), *(exact(getattr(row, name)) for name in COLUMNS)])
-    blank = ["TOTAL", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    writer.writerow([*blank, *(exact(getattr(report.totals, name)) for name in COLUMNS)])
-    return out.getvalue()
+    return grouped_csv(report, COLUMNS)
 
 
 def render_usage_markdown(report: UsageReport) -> str:
     """Return the short table as Markdown, with the same numbers."""
     picked = [(column, cell) for column, cell in _COLUMNS if column.name in _MARKDOWN]
-    lines = [
-        f"| {' | '.join([*(markdown_cell(key) for key in report.group_by), *(c.title for c, _ in picked)])} |",
-        f"|{'---|' * len(report.group_by)}{'---:|' * len(picked)}",
-    ]
-    for row in report.rows:
-        cells = [*(markdown_cell(value) for value in row.keys.values()), *(cell(row).text for _, cell in picked)]
-        lines.append(f"| {' | '.join(cells)} |")
-    blank = ["**total**", *[""] * (len(report.group_by) - 1)] if report.group_by else []
-    lines.append(f"| {' | '.join([*blank, *(cell(report.totals).text for _, cell in picked)])} |")
-    return "\n".join(lines) + "\n"
+    return grouped_markdown(report, picked, text=str)
 
 
 _MARKDOWN = frozenset(

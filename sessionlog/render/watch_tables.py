@@ -16,6 +16,7 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.report import cost_cell
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.spark import spark
 from sessionlog.render.status_line import severity, short_model, until_words
@@ -213,14 +214,12 @@ def short_id(session: str) -> str:
 
 
 def _cost(nano: int | None, *, estimated: bool, partial: bool) -> Cell:
-    text = usd(None if nano is None else dollars(nano), estimated=estimated)
-    return Cell(text=text + ("+" if partial and nano is not None else ""), style="estimated" if estimated else "")
+    return cost_cell(None if nano is None else dollars(nano), estimated=estimated, partial=partial)
 
 
 def cost_pace(pace: Pace) -> str:
     """A cost a minute with its marks."""
-    more = "+" if pace.cost_is_partial and pace.cost_nano is not None else ""
-    return usd(pace.cost_per_minute, estimated=pace.estimated) + more
+    return cost_cell(pace.cost_per_minute, estimated=pace.estimated, partial=pace.cost_is_partial).text
 
 
 def tokens_pace(pace: Pace) -> str:

@@ -18,13 +18,13 @@ LONG_AGO_NS = 1_700_000_000_123_456_789
 
 def content(path, given):
     """Bytes to keep under a name."""
-    return Content(path=path, size=len(given), mtime_ns=LONG_AGO_NS, given=given, length=len(given))
+    return Content(path=path, mtime_ns=LONG_AGO_NS, given=given, length=len(given))
 
 
 def entry_for(*contents):
     """An entry that says exactly what is in these."""
     kept = tuple(
-        KeptFile(path=one.path, size=one.size, mtime_ns=one.mtime_ns, bytes=one.length, sha256=one.hashed()[0])
+        KeptFile(path=one.path, size=one.length, mtime_ns=one.mtime_ns, bytes=one.length, sha256=one.hashed()[0])
         for one in contents
     )
     return Entry(source="pi", path=contents[0].path, version="v", sessions=(), files=kept, archived="now")

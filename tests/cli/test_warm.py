@@ -273,7 +273,7 @@ def test_a_log_that_has_grown_is_read_with_what_a_scan_needs(warmed):
     assert '"sessionlog.usage/1"' in ran.stdout
     loaded = set(ran.stderr.split())
     assert "sessionlog.sources.native" in loaded
-    modules = {f"sessionlog.sources.{module}" for module in OURS.values()}
+    modules = {f"sessionlog.sources.{source_id.replace('-', '_')}" for source_id in OURS}
     assert loaded & modules == {"sessionlog.sources.native"}
     assert loaded & (HEAVY - {"orjson"} | UNNEEDED) == set()
 

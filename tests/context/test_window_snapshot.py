@@ -10,6 +10,7 @@ import pytest
 from sessionlog.context import window_snapshot
 from sessionlog.context.windows import find_context_window
 from sessionlog.errors import MissingExtra
+from sessionlog.pricing import snapshot
 
 
 def shipped():
@@ -50,7 +51,7 @@ def built(monkeypatch):
 
     def build(*providers):
         monkeypatch.setitem(sys.modules, "genai_prices.data", SimpleNamespace(providers=list(providers)))
-        monkeypatch.setattr(window_snapshot, "version", lambda _: "99.0")
+        monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
         monkeypatch.setattr(window_snapshot, "_LACKING", {})
         monkeypatch.setattr(window_snapshot, "_CORRECTED", {})
         return rows(window_snapshot.build_table("2027-01-31").decode("ascii"))
@@ -144,7 +145,7 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
 def test_a_new_version_needs_its_date(monkeypatch, capsys, tmp_path):
     """The date of a version that is not shipped is not guessed."""
     pytest.importorskip("genai_prices")
-    monkeypatch.setattr(window_snapshot, "version", lambda _: "99.0")
+    monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
     with pytest.raises(SystemExit) as stop:
         window_snapshot.main(["--output", str(tmp_path / "w")])
     assert stop.value.code == 2

@@ -7,6 +7,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list
+from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Record, ScannedSession
 
 SECOND = 10**9
@@ -39,5 +40,10 @@ def book_of(*sessions, prices=PRICES):
     """A book with these sessions."""
     book = Book(prices)
     for one in sessions:
-        book.add(one)
+        book.take(scan_of(one))
     return book
+
+
+def scan_of(*sessions):
+    """What a scan of a log with these sessions gives."""
+    return LogScan(sessions=sessions)

@@ -9,7 +9,7 @@ from sessionlog.events.tokens import MAX_COUNT
 from sessionlog.ledger.book import Book
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems, ToolUse
-from tests.ledger.entries import NOON, book_of, record, session
+from tests.ledger.entries import NOON, book_of, record, scan_of, session
 
 LARGEST = 2**63 - 1
 
@@ -180,7 +180,7 @@ def test_a_scan_brings_its_damage():
 def test_what_a_scan_gives_again_replaces_the_last_of_what_was_given(settled):
     """Also copies of responses that had a name: what they were copies of counts again."""
     book = book_of(session("s", record(output=1), record(output=2, key="k"), record(output=3)))
-    book.add(session("t", record(output=1, key="k"), path="t.jsonl"))
+    book.take(scan_of(session("t", record(output=1, key="k"), path="t.jsonl")))
     sql = "SELECT s.session, r.output FROM records r JOIN sessions s ON s.id = r.session_id ORDER BY 1, 2"
     if settled:
         assert book.query(sql, {}) == [("s", 1), ("s", 2), ("s", 3)]
@@ -241,5 +241,5 @@ def test_a_session_is_one_row_however_many_logs_tell_of_it():
     book = book_of(session("s", last_ns=NOON + 5))
     sql = "SELECT session, last_ns FROM sessions"
     assert book.query(sql, {}) == [("s", NOON + 5)]
-    book.add(session("s", last_ns=NOON + 9, path="other.jsonl"))
+    book.take(scan_of(session("s", last_ns=NOON + 9, path="other.jsonl")))
     assert book.query(sql, {}) == [("s", NOON + 9)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
 from sessionlog.sources.record import CopyRank, ToolUse
-from tests.ledger.entries import NOON, book_of, record, session
+from tests.ledger.entries import NOON, book_of, record, scan_of, session
 
 LAW = settings(max_examples=80, deadline=None, derandomize=True)
 COLUMNS = """SELECT r.key, s.session, r.time_ns, r.copy_rank, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
@@ -159,7 +159,7 @@ def test_a_great_family_is_settled_at_once(copy_rank):
         book.connection.set_trace_callback(asked.append)
         for name in "st":
             records = [record(key=str(n), family="f", copy_rank=copy_rank) for n in range(count)]
-            book.add(session(name, *records))
+            book.take(scan_of(session(name, *records)))
         assert book.query("SELECT COUNT(*) FROM records", {}) == [(count,)]
         statements.append(sum(sql.startswith("SELECT") for sql in asked))
     assert statements[0] == statements[1]

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import ask as asking
-from sessionlog.ledger import load as loading
 from sessionlog.ledger import scanning, store
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import BUSY
@@ -224,8 +223,7 @@ class Homes(RuleBasedStateMachine):
             stack.enter_context(patch("sessionlog.ledger.freshness._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
             stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
-            for module in (registry, loading):
-                stack.enter_context(patch.object(module, "all_sources", lambda: sources))
+            stack.enter_context(patch.object(registry, "all_sources", lambda: sources))
             yield
 
     # What is seen of it.

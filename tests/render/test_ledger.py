@@ -6,6 +6,7 @@ import pytest
 
 from sessionlog.ledger.compare import Difference
 from sessionlog.ledger.salvage import Salvaged
+from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.summary import KeptSource, Summary
 from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
@@ -52,7 +53,7 @@ def test_a_summary_in_full():
     """Where, how large, from when to when, and by agent what is kept and what is only remembered."""
     assert shown(FULL).splitlines() == [
         "Ledger · ~/.local/share/sessionlog/ledger.sqlite",
-        "12.3 MB · schema version 2 · 45,678 tool calls · oldest record 16 Oct 2025 12:00 · synced 20 Nov 12:00",
+        f"12.3 MB · schema version {VERSION} · 45,678 tool calls · oldest record 16 Oct 2025 12:00 · synced 20 Nov 12:00",
         "",
         "AGENT        LOGS  SESSIONS  RECORDS  GONE LOGS  ARCHIVED SESSIONS  ARCHIVED RECORDS  ELSEWHERE",
         "claude-code  1.2k       567    98.8k         12                  3               456          1",

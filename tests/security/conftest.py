@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from sessionlog.cli import app
-from sessionlog.ledger import load as module
+from sessionlog.ledger import ask as module
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ import pytest
 
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.ledger.load import load_book
+from sessionlog.ledger.ask import load_book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import recognise
 from sessionlog.sources.protocol import Log

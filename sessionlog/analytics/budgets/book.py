@@ -44,7 +44,7 @@ class BudgetBook:
         self.clock = clock
         self._prices = prices
         self._book: Book | None = None
-        self._file = (0, 0)
+        self._file: tuple[int, int] | None = None
         self._is_odd = False
         self._lock = threading.RLock()
         _open.add(self)
@@ -134,8 +134,8 @@ class BudgetBook:
         self._lock = threading.RLock()
 
     def _same(self) -> Book | None:
-        status = files.stat_path(self.path)
-        if self._book is not None and (status is None or (status.st_dev, status.st_ino) != self._file):
+        found = files.identity_of(self.path)
+        if self._book is not None and (found is None or found != self._file):
             self.close()
         return self._book
 
@@ -145,11 +145,10 @@ class BudgetBook:
             for name, function in FUNCTIONS.items():
                 book.define(name, function)
             self._seal(book)
-            status = files.stat_path(self.path)
+            self._file = files.identity_of(self.path)
         except BaseException:
             book.close()
             raise
-        self._file = (0, 0) if status is None else (status.st_dev, status.st_ino)
         self._book = book
         return book
 

@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog.analytics.budgets import tamper_check
-from sessionlog.analytics.budgets.answers import Allowance, Remaining
 from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.clock import ClockReading, read_clock
 from sessionlog.analytics.budgets.doubts import amount_words
@@ -52,6 +51,46 @@ OnUnknown = Literal["deny", "allow"]
 Patterns = str | Sequence[str] | None
 
 _UP = Context(prec=60, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining:
+    """What is left of a budget.
+
+    Attributes:
+        amount: US dollars, tokens or requests, never below 0; None if it is not known.
+        reason: Why it is not known; empty if it is.
+        unit: `usd`, `tokens` or `requests`.
+    """
+
+    amount: float | None
+    reason: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """The answer to `Budget.allows`; true if the call may be made.
+
+    Attributes:
+        allowed: Whether it may.
+        reason: Why not; also why it may although something is unknown. Empty otherwise.
+        reservation: The number of what was written down; None for nothing.
+        give_back: Takes a reservation back.
+    """
+
+    allowed: bool
+    reason: str = ""
+    reservation: int | None = None
+    give_back: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    def release(self) -> None:
+        """Take the reservation back, for a call that is not made; what cannot be taken back ends by itself."""
+        if self.give_back is not None and self.reservation is not None:
+            self.give_back(self.reservation)
 
 
 class Budget:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sessionlog.analytics.budgets.clock import ClockReading
-    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.conditions import Query
 
 _FEW = 3
 

@@ -14,13 +14,11 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from sessionlog.analytics.budgets.clock import ClockReading
-
-    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-    """Runs a statement with parameters, and returns its rows."""
+    from sessionlog.analytics.conditions import Query
 
 LIFE_NS = 600 * 1_000_000_000
 """How long a reservation without a response counts."""

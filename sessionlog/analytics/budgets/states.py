@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal, NoReturn
 
     from sessionlog.analytics.budgets.clock import ClockReading
-    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule, Unit
+    from sessionlog.analytics.conditions import Query
 
     Level = Literal["ok", "warn", "exceeded"]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
-    from sessionlog.analytics.budgets.reservations import Query
     from sessionlog.analytics.budgets.rules import BudgetRule
+    from sessionlog.analytics.conditions import Query
 
 HOUR_NS = 3600 * 1_000_000_000
 
@@ -84,23 +84,32 @@ class Use:
         self.estimated = bool(estimated)
 
 
-def scope_of(rule: BudgetRule) -> tuple[str, dict[str, Any]]:
-    """Return which records `r` a budget is about: a condition on their sessions and labels, with its parameters."""
+def scope_of(
+    rule: BudgetRule, *, session: str | None = None, session_id: int | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Return which records `r` a budget is about: a condition on their sessions and labels, with its parameters.
+
+    Of one session alone, if it is named by its id or by its number in the ledger.
+    """
     source, parameters = matches(_only(rule, _SESSION), _SESSION)
     label, more = matches(_only(rule, _LABEL), _LABEL)
     meta, values = _metadata(rule)
     condition = _COUNTED.format(" AND ".join(["s.counted", *source, *meta]))
     if label:
         condition += " AND " + _LABELS.format(" AND ".join(label))
-    return condition, {**parameters, **more, **values}
+    found: dict[str, Any] = {**parameters, **more, **values}
+    if session is not None:
+        condition += " AND " + _SESSIONS.format("s.session = :session")
+        found["session"] = session
+    if session_id is not None:
+        condition += " AND r.session_id = :session_id"
+        found["session_id"] = session_id
+    return condition, found
 
 
 def use_since(query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None) -> Use:
     """Return what was used from a time on, all for None; of the session with this id alone if one is named."""
-    scope, parameters = scope_of(rule)
-    if session is not None:
-        scope += " AND " + _SESSIONS.format("s.session = :session")
-        parameters["session"] = session
+    scope, parameters = scope_of(rule, session=session)
     [found] = _sums(query, rule, start_ns, scope, parameters)
     return found
 
@@ -112,13 +121,10 @@ def use_of_sessions(
 
     Whether they have come to an end does not matter: some logs tell of one after every turn.
     """
-    scope, parameters = scope_of(rule)
+    scope, parameters = scope_of(rule, session_id=session_id)
     if session_id is None:
         scope += " AND " + _SESSIONS.format(_RECENT)
         parameters["now_ns"] = now_ns
-    else:
-        scope += " AND r.session_id = :session_id"
-        parameters["session_id"] = session_id
     return _sums(query, rule, start_ns, scope, parameters, each=True)
 
 
@@ -160,13 +166,7 @@ def unknown_use(
     query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None, session_id: int | None = None
 ) -> UnknownUse:
     """Return what is not known of a budget's use from a time on; of one session alone by its id or its number."""
-    scope, parameters = scope_of(rule)
-    if session is not None:
-        scope += " AND " + _SESSIONS.format("s.session = :session")
-        parameters["session"] = session
-    if session_id is not None:
-        scope += " AND r.session_id = :session_id"
-        parameters["session_id"] = session_id
+    scope, parameters = scope_of(rule, session=session, session_id=session_id)
     since = ""
     if start_ns is not None:
         since = "AND c.last_ns >= :start_ns"

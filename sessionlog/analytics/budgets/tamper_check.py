@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sessionlog.analytics.budgets.clock import ClockReading
-    from sessionlog.analytics.budgets.reservations import Query
+    from sessionlog.analytics.conditions import Query
 
 APART_NS = 60 * 1_000_000_000
 """How far the two clocks may come apart."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from sessionlog.analytics.diff.heard import shared
 from sessionlog.analytics.diff.said import Said
+from sessionlog.context.snapshots.splices import shared
 
 _CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
 _NEAR = 8  # messages

@@ -12,7 +12,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
-from sessionlog.analytics.diff.said import Said, digest_of
+from sessionlog.analytics.diff.said import Said
+from sessionlog.context.snapshots.spelling import digest_of
+from sessionlog.context.snapshots.splices import shared, splice
 
 _TALKS = 8  # conversations side by side in one log: the main one, titles, planning
 _EXPECTED = 50_000
@@ -94,14 +96,7 @@ class Heard:
         """Take some out of the middle, by spans of their places, and put others in."""
         self._send()
         talk = self._talks[-1]
-        gone: set[int] = set()
-        for span in dropped:
-            match span:
-                case [int(start), int(stop)]:
-                    gone.update(range(max(0, start), min(stop, len(talk))))
-        talk[:] = [meaning for index, meaning in enumerate(talk) if index not in gone]
-        for place, meaning in added:
-            talk.insert(place, meaning)
+        talk[:] = splice(talk, dropped, added)
 
     def _send(self) -> None:
         """Take what was said since the last request for sent: what follows changes the whole history."""
@@ -153,14 +148,6 @@ class Heard:
 def meaning_of(message: Message) -> Meaning:
     """What a message means, all of it."""
     return tuple(said.digest for said in message)
-
-
-def shared(one: Sequence[object], other: Sequence[object]) -> int:
-    """How long the common beginning is."""
-    for index, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return index
-    return min(len(one), len(other))
 
 
 def _keys(said: Said) -> tuple[bytes, ...]:

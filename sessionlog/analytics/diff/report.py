@@ -19,7 +19,7 @@ from sessionlog.analytics.diff.said import KEPT, Said
 from sessionlog.analytics.diff.side import OWN, Side, is_same_log, read_side
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.analytics.diff.transcript import Transcript
-from sessionlog.errors import Problem
+from sessionlog.errors import Problem, problems_dict
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
@@ -187,7 +187,7 @@ class SessionDiff:
             "offered_tools": self.offered,
             "messages": [_pair_json(pair) for pair in self.rest if pair.kind != "same"],
             "tools": [tool.to_dict() for tool in self.tools],
-            "problems": {"count": self.problem_count, "first": [str(problem) for problem in self.problems[:10]]},
+            "problems": problems_dict(self.problem_count, self.problems),
         }
 
     def _divergence(self) -> dict[str, Any] | None:

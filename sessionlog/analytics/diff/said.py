@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part
-from sessionlog.context.snapshots.spelling import decoded, spell
+from sessionlog.context.snapshots.spelling import decoded, digest_of, spell
 
 Json = Any
 KEPT = 4_000
@@ -132,16 +131,6 @@ def said_in(message: Message) -> Iterator[Said]:
             yield make_said("tool", part.text, tool=part.name or "", call_id=part.call_id or "", failed=part.failed)
 
 
-def digest_of(*parts: str) -> bytes:
-    """Return 16 bytes that stand for texts, their borders included."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(b"%d:" % len(data))
-        state.update(data)
-    return state.digest()
-
-
 def make_called(tool: str, arguments: Json, call_id: str = "") -> Called:
     """Return a call; arguments that are a text of JSON are spelled as JSON is."""
     value = decoded(arguments)
@@ -164,3 +153,32 @@ def _sorted_json(value: Json) -> str:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         return spell(value)
+
+
+def in_order_of_calls(said: Sequence[Said]) -> list[Said]:
+    """Results in the order of their calls: tools that run side by side end in any order."""
+    ordered: list[Said] = []
+    order: dict[str, int] = {}
+    group: list[Said] = []
+    for one in said:
+        if one.role == "tool":
+            group.append(one)
+            continue
+        ordered += sorted(group, key=lambda result: order.get(result.call_id, len(order)))
+        group = []
+        ordered.append(one)
+        if one.calls:
+            order = {call.call_id: index for index, call in enumerate(one.calls)}
+    return [*ordered, *sorted(group, key=lambda result: order.get(result.call_id, len(order)))]
+
+
+def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
+    """The same with places and turns; prompts without an answer between them are one turn."""
+    turn, is_answered, placed = 0, True, []
+    for number, one in enumerate(said, 1):
+        if one.role == "user" and is_answered:
+            turn, is_answered = turn + 1, False
+        elif one.role == "assistant":
+            is_answered = True
+        placed.append(replace(one, number=number, turn=turn))
+    return tuple(placed)

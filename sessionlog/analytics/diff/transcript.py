@@ -16,12 +16,14 @@ from typing import Any
 import orjson
 
 from sessionlog.analytics.diff.heard import Heard, Meaning, Message, meaning_of
-from sessionlog.analytics.diff.order import in_order_of_calls, numbered
-from sessionlog.analytics.diff.said import Said, cut_to, digest_of, make_called, make_said, said_in
+from sessionlog.analytics.diff.said import Said, cut_to, in_order_of_calls, make_called, make_said, numbered, said_in
 from sessionlog.analytics.diff.tool_use import ToolUse
+from sessionlog.context.snapshots.logged import earlier_messages, word_of
 from sessionlog.context.snapshots.messages import read_message
-from sessionlog.context.snapshots.spelling import spell, text_of
+from sessionlog.context.snapshots.spelling import digest_of, spell, text_of
+from sessionlog.context.snapshots.splices import placed
 from sessionlog.context.snapshots.tools import read_tools
+from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
@@ -30,7 +32,6 @@ Json = Any
 _MEANINGS = 20_000
 _STREAMED = 1_000_000  # characters of an answer that never came
 _PROBLEMS = 20
-_LONGEST_MS = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +163,7 @@ class _Fold:
             self._open_prompt()
             return
         self._prompt = ""
-        earlier = data.get("earlier_messages")
-        told = earlier if isinstance(earlier, int) and not isinstance(earlier, bool) and earlier > 0 else 0
+        told = earlier_messages(data)
         meanings = [self._meaning(message) for message in messages]
         new = self._heard.new(meanings, lambda index: _read(messages[index]), told if told or not self._own else None)
         for said in new:
@@ -238,8 +238,8 @@ class _Fold:
         self._keep(said)
 
     def _tool(self, data: Mapping[str, Json]) -> None:
-        name, error = _word(data.get("tool")), data.get("error")
-        self._use(name, failed=bool(error), duration_ms=_milliseconds(data.get("duration_ms")))
+        name, error = word_of(data.get("tool")), data.get("error")
+        self._use(name, failed=bool(error), duration_ms=read_duration(data.get("duration_ms")))
         if "agent" in data:
             return
         self._open_prompt()
@@ -280,13 +280,9 @@ class _Fold:
 
     def _cut(self, dropped: Sequence[Json], added: Json, summary: str) -> None:
         """A history out of which messages were taken, and into which others may be put."""
-        placed: list[tuple[int, Message]] = []
-        for item in added if isinstance(added, list | tuple) else ():
-            match item:
-                case {"at": int(at), "message": message}:
-                    placed.append((at, _read(message)))
-        self._heard.cut(dropped, [(at, meaning_of(message)) for at, message in placed])
-        for said in (said for _, message in placed for said in message):
+        put_in = [(at, _read(message)) for at, message in placed(added if isinstance(added, list | tuple) else ())]
+        self._heard.cut(dropped, [(at, meaning_of(message)) for at, message in put_in])
+        for said in (said for _, message in put_in for said in message):
             if said.text.strip() != summary.strip():
                 self._keep(said)
 
@@ -333,12 +329,3 @@ def _read(message: Json) -> Message:
         return [make_said("summary", said.text) for said in said_in(read)]
     partial = isinstance(message, Mapping) and bool(message.get("partial"))
     return [replace(said, partial=True) if partial and said.role == "assistant" else said for said in said_in(read)]
-
-
-def _word(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _milliseconds(value: Json) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < _LONGEST_MS else None

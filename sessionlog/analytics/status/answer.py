@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
+    from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.fed import Fed
     from sessionlog.analytics.status.own import Place
-    from sessionlog.analytics.status.sums import Found, Query
+    from sessionlog.analytics.status.sums import Found
 
 
 class Status:

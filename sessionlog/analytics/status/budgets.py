@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessionlog.analytics.status.sums import Query
+    from sessionlog.analytics.conditions import Query
 
 WINDOWS = (("hourly", 300.0), ("weekly", 10080.0))
 """What providers' windows are called here, and their minutes: the five hours have been `hourly` from the beginning."""

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
+    from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.fed import Fed
     from sessionlog.analytics.status.own import OwnBudget, Place
-    from sessionlog.analytics.status.sums import Found, Query
+    from sessionlog.analytics.status.sums import Found
 
 SCHEMA = "sessionlog.status/1"
 NOTHING_YET = "no session has been recorded yet"

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.fed import Fed
-    from sessionlog.analytics.status.sums import Found, Query
+    from sessionlog.analytics.status.sums import Found
 
 NOBODYS = "every session has this much of its own: name the session"
 
@@ -171,10 +172,7 @@ def _bounded(entry: Mapping[str, Any], gaps: Sequence[str]) -> dict[str, Any]:
 
 def _is_estimated(query: Query, state: BudgetState, session_id: int) -> bool:
     """Whether a part of what is used has no recorded cost."""
-    scope, parameters = scope_of(state.rule)
-    if state.rule.is_per_session:
-        scope += " AND r.session_id = :session_id"
-        parameters["session_id"] = session_id
+    scope, parameters = scope_of(state.rule, session_id=session_id if state.rule.is_per_session else None)
     tables, bounds = parts(state.start_ns, None)
     sql = f"SELECT EXISTS (SELECT 1 FROM {tables} r WHERE {scope} AND r.estimate_nano > 0)"  # noqa: S608 - names of the schema; values are bound
     [(estimated,)] = query(sql, {**parameters, **bounds})

@@ -12,11 +12,10 @@ from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-    """Runs a statement with parameters, and returns its rows."""
+    from sessionlog.analytics.conditions import Query
 
 NANO = 1_000_000_000  # `events.money` costs 15 ms
 

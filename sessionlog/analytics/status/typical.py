@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.own import OwnBudget
-    from sessionlog.analytics.status.sums import Query
 
     Taken = tuple[int, int, float | None, bool]
     """Requests, tokens, cost in US dollars if all of it is known, and whether a part of that is estimated."""

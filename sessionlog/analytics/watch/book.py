@@ -89,11 +89,11 @@ class WatchBook:
 
     def _same(self, path: str) -> Book:
         """The ledger, opened anew if another file lies in its place."""
-        if self._kept is not None and _look_at(path) != self._file:
+        if self._kept is not None and files.identity_of(path) != self._file:
             self._forget_kept()
         if self._kept is None:
             self._kept = self._prepared(open_ledger(path, self._prices))
-            self._file = _look_at(path)
+            self._file = files.identity_of(path)
         return self._kept
 
     def _prepared(self, book: Book) -> Book:
@@ -121,11 +121,6 @@ class WatchBook:
         if self._memory is not None:
             self._memory.close()
         self._memory = None
-
-
-def _look_at(path: str) -> tuple[int, int] | None:
-    status = files.stat_path(path)
-    return None if status is None else (status.st_dev, status.st_ino)
 
 
 def _words(path: str, error: Exception) -> str:

@@ -6,18 +6,20 @@ logs are not among those looked at now (another machine's, another environment's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_bits
-from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, WatchEvent, add
+from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, Running, WatchEvent, add
 from sessionlog.ledger.schema import RUNNING_NS
 
-Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-"""Runs a statement with parameters, and returns its rows."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.analytics.conditions import Query
 
 MOST_EVENTS = 50
+_NAMES = ("id", "source", "session", "path", "project", "start_ns", "last_ns", "turns")
 
 _LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN log_sessions t ON t.session_id = {id}
         JOIN files f ON f.id = t.file_id WHERE {last} >= :since_ns AND f.missing <> 2) t"""
@@ -86,25 +88,6 @@ class Window:
         return {"since_ns": within_64_bits(since_ns), "now_ns": within_64_bits(self.now_ns)}
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A running session as the ledger sums it; times are nanoseconds since 1970."""
-
-    id: int
-    source: str
-    session: str
-    path: str
-    project: str
-    start_ns: int | None
-    last_ns: int
-    turns: int | None
-    requests: int
-    tokens: int
-    cost_nano: int | None
-    estimated: bool
-    cost_is_partial: bool
-
-
 def find_running(query: Query, window: Window) -> list[Running]:
     """Return the sessions that have not ended, and whose last event is younger than ten minutes."""
     where, parameters = counted(window.filters, window.now_ns)
@@ -113,11 +96,12 @@ def find_running(query: Query, window: Window) -> list[Running]:
 
 
 def _running(row: tuple[Any, ...]) -> Running:
-    number, source, session, path, project, start_ns, last_ns, turns, requests, *classes, known, guessed, partial = row
+    *names, requests, input_tokens, cache_read, cache_write, output, known, guessed, partial = row
     cost, estimated = _cost(known, guessed)
     return Running(
-        number, source, session, path, project, start_ns, last_ns, turns, requests or 0, _whole(classes), cost,
-        estimated, bool(partial),
+        **dict(zip(_NAMES, names, strict=True)), requests=requests or 0,
+        tokens=_whole((input_tokens, cache_read, cache_write, output)), cost_nano=cost, estimated=estimated,
+        cost_is_partial=bool(partial),
     )  # fmt: skip
 
 

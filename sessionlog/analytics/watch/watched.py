@@ -80,15 +80,15 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunningSession:
-    """A session that has not ended, and whose last event is younger than ten minutes.
+class Running:
+    """A session that has not ended, and whose last event is younger than ten minutes, as the ledger sums it.
 
     Attributes:
+        id: The ledger's number of it.
         source: The agent whose log it is.
         session: Its id.
         path: Its log.
         project: The folder it is about; `unknown` if the log does not say.
-        model: Of its last request; empty before the first.
         start_ns: When it began; None if the log does not say.
         last_ns: When its last event was.
         turns: None if the logs of its source do not tell.
@@ -97,16 +97,13 @@ class RunningSession:
         cost_nano: So far; None if no part of it is known.
         estimated: A part of the cost is estimated.
         cost_is_partial: A part of it has no price.
-        context_tokens: What the main agent's last request sent; None before there was one that says.
-        context_window: The model's window; None if it is not known.
-        pace: What it used in the window.
     """
 
+    id: int = 0
     source: str
     session: str
     path: str
     project: str
-    model: str
     start_ns: int | None
     last_ns: int
     turns: int | None
@@ -115,6 +112,20 @@ class RunningSession:
     cost_nano: int | None
     estimated: bool
     cost_is_partial: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningSession(Running):
+    """A running session with what fills its context, and its pace.
+
+    Attributes:
+        model: Of its last request; empty before the first.
+        context_tokens: What the main agent's last request sent; None before there was one that says.
+        context_window: The model's window; None if it is not known.
+        pace: What it used in the window.
+    """
+
+    model: str
     context_tokens: int | None
     context_window: int | None
     pace: Pace

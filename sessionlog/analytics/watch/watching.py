@@ -18,9 +18,10 @@ from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_s
 from sessionlog.analytics.limits import LimitWord, fold_limits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.book import WatchBook
-from sessionlog.analytics.watch.sums import Running, Window, find_events, find_running, paces_of
+from sessionlog.analytics.watch.sums import Window, find_events, find_running, paces_of
 from sessionlog.analytics.watch.watched import (
     Pace,
+    Running,
     RunningSession,
     Watched,
     WatchEvent,
@@ -201,9 +202,5 @@ def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> Watched:
 
 def _session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:
     model, used, window = context
-    return RunningSession(
-        source=one.source, session=one.session, path=one.path, project=one.project, model=model,
-        start_ns=one.start_ns, last_ns=one.last_ns, turns=one.turns, requests=one.requests, tokens=one.tokens,
-        cost_nano=one.cost_nano, estimated=one.estimated, cost_is_partial=one.cost_is_partial, context_tokens=used,
-        context_window=window, pace=pace,
-    )  # fmt: skip
+    summed = {name: getattr(one, name) for name in Running.__slots__}
+    return RunningSession(**summed, model=model, context_tokens=used, context_window=window, pace=pace)

@@ -17,6 +17,7 @@ from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import SessionLogError, StaleSession
+from sessionlog.render.notes import counted
 
 
 class ToldToEnd(SystemExit):
@@ -173,7 +174,7 @@ class Chat:
             return
         quoted = " ".join(said.split())
         cut = quoted if len(quoted) <= 60 else f"{quoted[:59]}…"
-        rest = f" and {_counted(len(removed) - 1, 'message')} after it" if len(removed) > 1 else ""
+        rest = f" and {counted(len(removed) - 1, 'message')} after it" if len(removed) > 1 else ""
         self.face.say(f"taken back: “{cut}”{rest}")
 
     def save(self, path: str) -> None:
@@ -218,7 +219,7 @@ class Chat:
             ("model", self.model or session.agent.model or ""),
             ("system", session.system or ""),
             ("tools", ", ".join(tool.name for tool in session.agent.tools)),
-            ("history", f"{_counted(len(messages), 'message')}, {_counted(turns, 'turn')}, ~{tokens:,} tokens"),
+            ("history", f"{counted(len(messages), 'message')}, {counted(turns, 'turn')}, ~{tokens:,} tokens"),
             ("state", session.state),
             ("go on", self.resume_line),
         ]
@@ -230,10 +231,6 @@ class Chat:
         is_known = not self.folder or os.path.realpath(os.path.dirname(self.path)) == os.path.realpath(self.folder)
         named = self.session.session_id if is_known else self.path
         return shlex.join(["sessionlog", "chat", self.name, "--resume", named, *self.options])
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _session_in(content: bytes) -> str | None:

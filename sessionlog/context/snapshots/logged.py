@@ -18,8 +18,8 @@ from sessionlog.context.snapshots.talk import Talk, tool_answer
 from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
-from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, utc_time
-from sessionlog.context.usage import Counts, TurnUsage
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, utc_time
+from sessionlog.context.usage import Counts, TurnUsage, tokens_of
 from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -28,7 +28,6 @@ from sessionlog.events.times import SECOND
 from sessionlog.sources.find import log_at
 
 Json = Any
-_LONGEST_MS = 1e12  # NaN and infinity are beyond it
 LogLike = str | os.PathLike[str] | Iterable[Event | Problem]
 
 
@@ -165,7 +164,8 @@ class _Fold:
         counts = self.told.read()
         messages = [replace(m, usage=counts.get(id(m.usage), m.usage)) if m.usage else m for m in messages]
         steps = [
-            _step(step, counts[id(used)], names) for step, (used, names) in zip(self._steps, self._used, strict=True)
+            replace(step, tool_names=tuple(names), **tokens_of(counts[id(used)]))
+            for step, (used, names) in zip(self._steps, self._used, strict=True)
         ]
         seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
         last = max(self._turn, 1 if self._prompt else 0)
@@ -184,21 +184,21 @@ class _Fold:
 
     def _start(self, data: Mapping[str, Json]) -> None:
         self.told.begin(data)
-        self._model = _word(data.get("resolved_model")) or _word(data.get("model")) or self._model
-        self._provider = _word(data.get("provider"))
+        self._model = word_of(data.get("resolved_model")) or word_of(data.get("model")) or self._model
+        self._provider = word_of(data.get("provider"))
         self._system = text_of(data.get("system_prompt"))
         self._prompt = text_of(data.get("prompt"))
 
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
         self.requests += 1
         self._asked = ts
-        self._model = _word(data.get("model")) or self._model
+        self._model = word_of(data.get("model")) or self._model
         self._system = text_of(data.get("system")) or self._system
         tools = data.get("tools")
         self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
         given = data.get("messages")
         if isinstance(given, list | tuple):
-            self._talk.listen(given, _earlier(data), ts)
+            self._talk.listen(given, earlier_messages(data), ts)
         prompts = self._talk.fresh_prompts()
         is_summary = self._compacted and len(prompts) == 1
         if prompts and not is_summary and (self._answered or prompts != self._prompts):
@@ -214,7 +214,7 @@ class _Fold:
         if data.get("error") and data.get("usage") is None:
             return
         self._answered = True
-        self._served = _word(data.get("model")) or self._served
+        self._served = word_of(data.get("model")) or self._served
         size = data.get("context_window")
         self._window = size if type(size) is int and size > 0 else None
         counts = self.told.answered(data)
@@ -222,7 +222,7 @@ class _Fold:
         message = replace(read_message({"role": "assistant", **said}), timestamp=ts, usage=counts)
         if not data.get("error"):
             self._talk.add(message)
-        took = _milliseconds(data.get("latency_ms"))
+        took = read_duration(data.get("latency_ms"))
         self._names_known = isinstance(data.get("tool_calls"), list | tuple)
         self._used.append((counts, list(message.tool_names)))
         self._steps.append(
@@ -262,35 +262,21 @@ class _Fold:
     def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
         if "agent" in data:
             return
-        name = _word(data.get("tool")) or "unknown"
+        name = word_of(data.get("tool")) or "unknown"
         if self._used and not self._names_known:
             self._used[-1][1].append(name)
         output = data.get("output")
         said = data.get("error") if output is None else output
-        call_id = _word(data.get("id")) or None
+        call_id = word_of(data.get("id")) or None
         self._talk.add(tool_answer(name, said, call_id=call_id, failed=bool(data.get("error")), ts=ts))
 
 
-def _step(step: RequestUsageSnapshot, counts: Counts, names: Iterable[str]) -> RequestUsageSnapshot:
-    return replace(
-        step,
-        input_tokens=counts.input_tokens,
-        output_tokens=counts.output_tokens,
-        tool_names=tuple(names),
-        cache_read_tokens=counts.cache_read_tokens,
-        cache_write_tokens=counts.cache_write_tokens,
-    )
-
-
-def _earlier(data: Mapping[str, Json]) -> int:
+def earlier_messages(data: Mapping[str, Json]) -> int:
+    """Return how many messages of the request before a request goes on from; 0 where it does not say."""
     count = data.get("earlier_messages")
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
-def _word(value: Json) -> str:
+def word_of(value: Json) -> str:
+    """Return a text; of anything else an empty one."""
     return value if isinstance(value, str) else ""
-
-
-def _milliseconds(value: Json) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < _LONGEST_MS else None

@@ -15,8 +15,18 @@ from typing import Any
 
 from sessionlog.context.snapshots.snapshot_items import MessageSnapshot, ToolSnapshot
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, to_csv
-from sessionlog.context.usage import SessionUsage, TurnUsage
+from sessionlog.context.usage import SessionUsage, TurnUsage, camel_dict
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
+
+_BEFORE_WINDOW = (
+    "agent_id", "system_prompts", "system_prompt_tokens", "tools", "tool_tokens", "history_tool_call_tokens",
+    "history_tool_return_tokens", "current_tool_call_tokens", "current_tool_return_tokens", "tool_call_tokens",
+    "tool_return_tokens", "messages", "history_user_tokens", "history_assistant_tokens", "current_user_tokens",
+    "current_assistant_tokens", "history_tokens", "current_message_tokens", "user_message_tokens",
+    "assistant_message_tokens", "total_tokens", "estimated", "model_input_tokens", "model_output_tokens",
+    "sum_response_input_tokens", "sum_response_output_tokens", "per_request_usage", "not_in_messages",
+)  # fmt: skip
+"""What the JSON of a snapshot says before its window, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,41 +150,12 @@ class ContextSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys; messages are cut at 200 characters."""
-        return {
-            "agentId": self.agent_id,
-            "systemPrompts": list(self.system_prompts),
-            "systemPromptTokens": self.system_prompt_tokens,
-            "tools": [tool.to_dict() for tool in self.tools],
-            "toolTokens": self.tool_tokens,
-            "historyToolCallTokens": self.history_tool_call_tokens,
-            "historyToolReturnTokens": self.history_tool_return_tokens,
-            "currentToolCallTokens": self.current_tool_call_tokens,
-            "currentToolReturnTokens": self.current_tool_return_tokens,
-            "toolCallTokens": self.tool_call_tokens,
-            "toolReturnTokens": self.tool_return_tokens,
-            "messages": [message.to_dict() for message in self.messages],
-            "historyUserTokens": self.history_user_tokens,
-            "historyAssistantTokens": self.history_assistant_tokens,
-            "currentUserTokens": self.current_user_tokens,
-            "currentAssistantTokens": self.current_assistant_tokens,
-            "historyTokens": self.history_tokens,
-            "currentMessageTokens": self.current_message_tokens,
-            "userMessageTokens": self.user_message_tokens,
-            "assistantMessageTokens": self.assistant_message_tokens,
-            "totalTokens": self.total_tokens,
-            "estimated": self.estimated,
-            "modelInputTokens": self.model_input_tokens,
-            "modelOutputTokens": self.model_output_tokens,
-            "sumResponseInputTokens": self.sum_response_input_tokens,
-            "sumResponseOutputTokens": self.sum_response_output_tokens,
-            "perRequestUsage": [step.to_dict() for step in self.per_request_usage],
-            "notInMessages": self.not_in_messages,
+        return camel_dict(self, *_BEFORE_WINDOW) | {
             "contextTokens": self.get_context_total(),
             "contextWindow": self.context_window,
             "contextWindowKnown": self.is_window_known and self.context_window > 0,
             "contextPercentage": self._known_percentage(),
-            "turnUsage": self.turn_usage.to_dict() if self.turn_usage else None,
-            "sessionUsage": self.session_usage.to_dict() if self.session_usage else None,
+            **camel_dict(self, "turn_usage", "session_usage"),
             "distribution": self._distribution(),
         }
 

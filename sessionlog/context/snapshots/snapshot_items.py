@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sessionlog.context.usage import camel_dict
+
 CUT = 200
 """Characters of a message that `to_dict` gives."""
 
@@ -28,12 +30,7 @@ class ToolSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "parametersTokens": self.parameters_tokens,
-            "totalTokens": self.total_tokens,
-        }
+        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +61,7 @@ class ToolDetailSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "parametersSchema": self.parameters_schema,
-            "parametersTokens": self.parameters_tokens,
-            "totalTokens": self.total_tokens,
-            "sourceType": self.source_type,
-            "isAsync": self.is_async,
-            "requiresApproval": self.requires_approval,
-            "sourceCode": self.source_code,
-        }
+        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +75,8 @@ class MessageSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys, of a long content its beginning."""
-        return {
-            "role": self.role,
-            "content": self.content if len(self.content) <= CUT else f"{self.content[:CUT]}...",
-            "estimatedTokens": self.estimated_tokens,
-            "timestamp": self.timestamp,
-        }
+        shown = self.content if len(self.content) <= CUT else f"{self.content[:CUT]}..."
+        return camel_dict(self) | {"content": shown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +107,4 @@ class MessageDetailSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON value with camelCase keys, the content whole."""
-        return {
-            "role": self.role,
-            "content": self.content,
-            "estimatedTokens": self.estimated_tokens,
-            "timestamp": self.timestamp,
-            "inContext": self.in_context,
-            "toolName": self.tool_name,
-            "toolCallId": self.tool_call_id,
-            "isToolCall": self.is_tool_call,
-            "isToolResult": self.is_tool_result,
-        }
+        return camel_dict(self)

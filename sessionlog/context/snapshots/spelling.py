@@ -7,7 +7,8 @@ ever text.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 Json = Any
@@ -79,12 +80,22 @@ def item_text(item: Json) -> str:
     return "" if word == "cache-point" else f"[{word or 'part'}]"
 
 
-def decoded(arguments: Json) -> Json:
+def digest_of(*parts: str) -> bytes:
+    """Return 16 bytes that stand for texts, their borders included."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(b"%d:" % len(data))
+        state.update(data)
+    return state.digest()
+
+
+def decoded(arguments: Json, *, parse_float: Callable[[str], object] | None = None) -> Json:
     """Return arguments as value: OpenAI's shape, and pydantic-ai at times, hold them as a text of JSON."""
     if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
         return arguments
     try:
-        return json.loads(arguments)
+        return json.loads(arguments, parse_float=parse_float)
     except (ValueError, RecursionError):
         return arguments
 

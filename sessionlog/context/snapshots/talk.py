@@ -11,6 +11,7 @@ from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part, read_message
 from sessionlog.context.snapshots.spelling import words_of
+from sessionlog.context.snapshots.splices import placed, splice
 
 Json = Any
 
@@ -69,16 +70,8 @@ class Talk:
 
     def cut(self, dropped: Iterable[Json], added: Iterable[Json]) -> None:
         """Forget some messages, by spans of their indexes, and put others in their place; odd spans mean nothing."""
-        gone: set[int] = set()
-        for span in dropped:
-            match span:
-                case [int(start), int(stop)]:
-                    gone.update(range(max(0, start), min(stop, len(self._said))))
-        self._said = [one for n, one in enumerate(self._said) if n not in gone]
-        for item in added:
-            match item:
-                case {"at": int(at), "message": message}:
-                    self._said.insert(at, (message, read_message(message)))
+        put_in = ((at, (message, read_message(message))) for at, message in placed(added))
+        self._said = splice(self._said, dropped, put_in)
         self._told, self._heard, self._prompts = 0, len(self._said), []
 
     def compact(self, summary: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sessionlog.context.snapshots.messages import Message
 from sessionlog.context.steps import RequestUsageSnapshot
-from sessionlog.context.usage import TurnUsage
+from sessionlog.context.usage import TurnUsage, tokens_of
 from sessionlog.events.times import SECOND, parse_time
 
 
@@ -42,14 +42,11 @@ def steps_of(messages: Sequence[Message]) -> tuple[RequestUsageSnapshot, ...]:
             steps.append(
                 RequestUsageSnapshot(
                     request_num=len(steps) + 1,
-                    input_tokens=message.usage.input_tokens,
-                    output_tokens=message.usage.output_tokens,
                     tool_names=message.tool_names,
                     timestamp=message.timestamp,
                     turn_id=max(turn, 1),
                     duration_ms=between_ms(asked, message.timestamp),
-                    cache_read_tokens=message.usage.cache_read_tokens,
-                    cache_write_tokens=message.usage.cache_write_tokens,
+                    **tokens_of(message.usage),
                 )
             )
         asked = None
@@ -86,14 +83,11 @@ def fold_turns(
 def _fold(steps: Sequence[RequestUsageSnapshot], seconds: float | None) -> TurnUsage:
     names = tuple(name for step in steps for name in step.tool_names)
     return TurnUsage(
-        input_tokens=sum(step.input_tokens for step in steps),
-        output_tokens=sum(step.output_tokens for step in steps),
         requests=len(steps),
         tool_calls=len(names),
         tool_names=names,
         duration_seconds=sum(step.duration_ms or 0 for step in steps) / 1000 if seconds is None else seconds,
-        cache_read_tokens=sum(step.cache_read_tokens for step in steps),
-        cache_write_tokens=sum(step.cache_write_tokens for step in steps),
+        **tokens_of(*steps),
     )
 
 

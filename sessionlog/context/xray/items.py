@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL
@@ -37,7 +37,7 @@ class Item:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {"kind": self.kind, "name": self.name, "tokens": self.tokens, "count": self.count}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,7 @@ class Repeat:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {
-            "kind": self.kind, "name": self.name, "count": self.count, "tokens": self.tokens,
-            "spare_tokens": self.spare_tokens,
-        }  # fmt: skip
+        return asdict(self)
 
 
 def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Piece], *, system: str) -> list[Item]:

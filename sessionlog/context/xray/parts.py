@@ -11,7 +11,7 @@ What the log shows is an estimate; what the provider reported is a count. `fit` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
@@ -46,9 +46,7 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {
-            "kind": self.kind, "name": self.name, "tokens": self.tokens, "count": self.count, "share": self.share,
-        }  # fmt: skip
+        return asdict(self)
 
 
 def sort_pieces(pieces: Sequence[Piece]) -> list[str]:

@@ -8,7 +8,7 @@ latest request had that was counted. It is the same number in `growth`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.windows import find_context_window
@@ -45,7 +45,7 @@ class Growth:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {"request": self.request, "tokens": self.tokens, "reported": self.reported}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

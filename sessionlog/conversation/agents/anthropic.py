@@ -2,38 +2,81 @@
 
 A client makes two more attempts of its own for each that the session makes and records, unless it has `max_retries=0`.
 Of `metadata`, only `user_id` has a place there. Without `max_tokens` an answer is of at most 4,096 tokens.
+The client puts the message together; what it holds besides text and tool calls, as thinking, is kept and sent back.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from functools import partial
 from typing import Any
 
-from sessionlog.conversation.agents.anthropic_answer import AnthropicAnswer
-from sessionlog.conversation.agents.relay import fitted, relay, vendor_of
-from sessionlog.conversation.agents.spelling import anthropic_messages, object_schema, system_text
-from sessionlog.conversation.turns.pieces import Ask, Piece
+from sessionlog.conversation.agents.relay import Client
+from sessionlog.conversation.agents.spelling import anthropic_messages, content_of, count_of, object_schema, system_text
+from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
+from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
+from sessionlog.events.tokens import TokenUsage
 
 MAX_TOKENS = 4096
 
 
-class AnthropicClient:
+class AnthropicAnswer:
+    """Hears one message."""
+
+    def __init__(self, provider: str | None) -> None:
+        self._provider = provider
+        self._message: Any = None
+
+    def hear(self, event: Any) -> Iterator[Piece]:
+        """Take an event of `messages.stream`."""
+        if event.type == "text" and event.text:
+            yield TextDelta(event.text)
+        elif event.type == "message_stop":
+            self._message = event.message
+
+    def reply(self) -> Reply:
+        """Give the whole message."""
+        answered = self._message
+        if answered is None:
+            raise ConnectionError("the stream ended before the answer did")
+        calls = [
+            ToolRequest(block.id, block.name, block.input) for block in answered.content if block.type == "tool_use"
+        ]
+        parts = [_part(block) for block in answered.content if block.type != "tool_use"]
+        return Reply(
+            message=Message.assistant(content_of(parts), tool_calls=calls),
+            usage=usage_of(answered.usage),
+            model=answered.model,
+            provider=self._provider,
+            finish_reason=answered.stop_reason,
+        )
+
+
+def usage_of(usage: Any) -> TokenUsage:
+    """Return a `Usage` as ours: its input touches no cache already."""
+    kept = getattr(usage, "cache_creation", None)
+    written, output = count_of(usage, "cache_creation_input_tokens"), count_of(usage, "output_tokens")
+    return TokenUsage(
+        input=count_of(usage, "input_tokens"),
+        output=output,
+        cache_read=count_of(usage, "cache_read_input_tokens"),
+        cache_write=written,
+        reasoning=min(output, count_of(getattr(usage, "output_tokens_details", None), "thinking_tokens")),
+        cache_write_1h=min(written, count_of(kept, "ephemeral_1h_input_tokens")),
+    )
+
+
+def _part(block: Any) -> ContentPart:
+    if block.type == "text":
+        return ContentPart.of_text(block.text)
+    return ContentPart(type=block.type, extra={key: value for key, value in block.to_dict().items() if key != "type"})
+
+
+class AnthropicClient(Client):
     """Asks an `Anthropic` or `AsyncAnthropic` client, or one of its kin for a cloud."""
-
-    runs_tools = False
-
-    def __init__(self, client: Any, model: str) -> None:
-        self.model: str | None = model
-        self.provider = vendor_of(getattr(client, "base_url", None))
-        self.is_async = hasattr(client, "__aenter__")
-        self._client = client
 
     def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a message."""
-        stream = self._client.messages.stream
-        request = fitted(stream, self._request(ask))
-        return relay(partial(stream, **request), AnthropicAnswer(self.provider), is_async=self.is_async)
+        return self._relay(self._client.messages.stream, self._request(ask), AnthropicAnswer(self.provider))
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         schema, wanted = object_schema(ask.schema)

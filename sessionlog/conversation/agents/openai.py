@@ -2,39 +2,106 @@
 
 A client makes two more attempts of its own for each that the session makes and records, unless it has `max_retries=0`.
 Whatever speaks this protocol can be asked with `OpenAI(base_url=...)`; who serves it is told by the address.
+Its prompt tokens include those of the cache; ours do not overlap. A stream that ends without saying why is broken.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from typing import Any
+from uuid import uuid4
 
-from sessionlog.conversation.agents.openai_answer import OpenAIAnswer
-from sessionlog.conversation.agents.relay import fitted, relay, vendor_of
-from sessionlog.conversation.agents.spelling import object_schema, openai_messages
-from sessionlog.conversation.turns.pieces import Ask, Piece
+from sessionlog.conversation.agents.relay import Client
+from sessionlog.conversation.agents.spelling import count_of, object_schema, openai_messages, read_arguments
+from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
+from sessionlog.events.tokens import TokenUsage
 
 _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""
 
 
-class OpenAIClient:
+class OpenAIAnswer:
+    """Hears one completion."""
+
+    def __init__(self, provider: str | None) -> None:
+        self._provider = provider
+        self._texts: list[str] = []
+        self._calls: list[dict[str, str]] = []
+        self._open: dict[int | None, dict[str, str]] = {}
+        self._model: str | None = None
+        self._finish: str | None = None
+        self._usage: Any = None
+
+    def hear(self, chunk: Any) -> Iterator[Piece]:
+        """Take a `ChatCompletionChunk`; a refusal is an answer's text, too."""
+        self._model = chunk.model or self._model
+        self._usage = chunk.usage or self._usage
+        for choice in chunk.choices or ():
+            if choice.index or choice.delta is None:  # of several answers, the first
+                continue
+            self._finish = choice.finish_reason or self._finish
+            for call in choice.delta.tool_calls or ():
+                self._hear_call(call)
+            text = choice.delta.content or getattr(choice.delta, "refusal", None)
+            if text:
+                self._texts.append(text)
+                yield TextDelta(text)
+
+    def reply(self) -> Reply:
+        """Give the whole completion."""
+        if self._finish is None:
+            raise ConnectionError("the stream ended before the answer did")
+        calls = [ToolRequest(call["id"], call["name"], read_arguments(call["arguments"])) for call in self._calls]
+        return Reply(
+            message=Message.assistant("".join(self._texts), tool_calls=calls),
+            usage=usage_of(self._usage),
+            model=self._model,
+            provider=self._provider,
+            cost_usd=_cost(self._usage),
+            finish_reason=self._finish,
+        )
+
+    def _hear_call(self, told: Any) -> None:
+        """A call begins with its id, and goes on under its index; some servers number all calls 0."""
+        call = self._open.get(told.index)
+        if call is None or (told.id and told.id != call["id"]):
+            call = {"id": told.id or f"call_{uuid4().hex}", "name": "", "arguments": ""}
+            self._open[told.index] = call
+            self._calls.append(call)
+        if told.function is not None:
+            call["name"] = call["name"] or told.function.name or ""
+            call["arguments"] += told.function.arguments or ""
+
+
+def usage_of(usage: Any) -> TokenUsage | None:
+    """Return a `CompletionUsage` in disjoint classes."""
+    if usage is None:
+        return None
+    told, made = getattr(usage, "prompt_tokens_details", None), getattr(usage, "completion_tokens_details", None)
+    read, written = count_of(told, "cached_tokens"), count_of(told, "cache_write_tokens")
+    output = count_of(usage, "completion_tokens")
+    return TokenUsage(
+        input=max(0, count_of(usage, "prompt_tokens") - read - written),
+        output=output,
+        cache_read=read,
+        cache_write=written,
+        reasoning=min(output, count_of(made, "reasoning_tokens")),
+    )
+
+
+def _cost(usage: Any) -> float | None:
+    """What some gateways say that it cost."""
+    cost = getattr(usage, "cost", None)
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
+
+
+class OpenAIClient(Client):
     """Asks an `OpenAI` or `AsyncOpenAI` client."""
-
-    runs_tools = False
-
-    def __init__(self, client: Any, model: str) -> None:
-        self.model: str | None = model
-        self.provider = vendor_of(getattr(client, "base_url", None))
-        self.is_async = hasattr(client, "__aenter__")
-        self._client = client
 
     def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a chat completion."""
-        create = self._client.chat.completions.create
-        request = fitted(create, self._request(ask))
-        return relay(partial(create, **request), OpenAIAnswer(self.provider), is_async=self.is_async)
+        return self._relay(self._client.chat.completions.create, self._request(ask), OpenAIAnswer(self.provider))
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         schema, told = object_schema(ask.schema)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -30,6 +31,23 @@ class Hearing(Protocol):
             ConnectionError: It is not whole.
         """
         ...
+
+
+class Client:
+    """An agent that is asked through a provider's client; sync clients answer sync, async ones async."""
+
+    runs_tools = False
+
+    def __init__(self, client: Any, model: str) -> None:
+        self.model: str | None = model
+        self.provider = vendor_of(getattr(client, "base_url", None))
+        self.is_async = hasattr(client, "__aenter__")
+        self._client = client
+
+    def _relay(
+        self, method: Callable[..., Any], request: Mapping[str, Any], hearing: Hearing
+    ) -> Iterator[Piece] | AsyncIterator[Piece]:
+        return relay(partial(method, **fitted(method, request)), hearing, is_async=self.is_async)
 
 
 def relay(opened: Callable[[], Any], hearing: Hearing, *, is_async: bool) -> Iterator[Piece] | AsyncIterator[Piece]:

@@ -184,11 +184,11 @@ class SQLiteStore:
 
     def _connected(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now: one that was deleted would take saves without a trace."""
-        if self._connection is not None and self._identity == _identity_of(self._path):
+        if self._connection is not None and self._identity == files.identity_of(self._path):
             return self._connection
         self._let_go()
         self._connection = open_file(self._path, self._wait_seconds)
-        self._identity = _identity_of(self._path)
+        self._identity = files.identity_of(self._path)
         return self._connection
 
     def _let_go(self) -> None:
@@ -202,11 +202,6 @@ class SQLiteStore:
 
     def _after_fork(self) -> None:
         self._lock.release()
-
-
-def _identity_of(path: str) -> tuple[int, int] | None:
-    status = files.stat_path(path)
-    return None if status is None else (status.st_dev, status.st_ino)
 
 
 _OPEN: WeakSet[SQLiteStore] = WeakSet()

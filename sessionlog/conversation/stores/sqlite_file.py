@@ -63,9 +63,7 @@ def _check_file(path: str) -> None:
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"it is {'a link; name the file itself' if stat.S_ISLNK(status.st_mode) else 'no regular file'}")
-    user = os.geteuid() if hasattr(os, "geteuid") else 0
-    if user not in (0, status.st_uid):
-        raise PermissionError(f"it belongs to user {status.st_uid}")
+    files.check_owner(status, "it")
 
 
 def _is_made(connection: sqlite3.Connection, path: str) -> bool:

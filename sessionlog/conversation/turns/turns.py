@@ -73,8 +73,7 @@ class Turns:
                 it is None, and there is nothing to answer yet.
             RuntimeError: Another turn is under way; or the agent is async and an event loop runs here: `run_async`.
         """
-        options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
-        return _last(self._stream(self._turn(input, options)))
+        return _last(self.stream(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options))
 
     async def run_async(
         self,
@@ -86,8 +85,9 @@ class Turns:
         **options: Any,
     ) -> Response:
         """Do as `run` in an event loop; an agent that is not async, and its tools, run in threads."""
-        options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
-        return await _last_async(self._stream_async(self._turn(input, options)))
+        return await _last_async(
+            self.stream_async(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options)
+        )
 
     def stream(
         self,

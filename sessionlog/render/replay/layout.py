@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from sessionlog.render.replay.blocks import (
     Answered,
@@ -39,37 +40,8 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
     for block in blocks:
         attached = isinstance(last, _ATTACHED.get(type(block), ()))
         gap: list[Line] = [] if last is None or attached else [()]
-        yield gap + list(_lines(block, view))
+        yield gap + list(_LAYOUTS[type(block)](view, block))
         last = block
-
-
-def _lines(block: Block, view: View) -> Iterator[Line]:
-    match block:
-        case Opened():
-            return opened(view, block)
-        case Asked():
-            return _asked(view, block)
-        case Said():
-            return _said(view, block)
-        case Rewritten():
-            return _rewritten(view, block)
-        case Answered():
-            return _answered(view, block)
-        case Failed():
-            return _failed(view, block)
-        case Ran():
-            return ran(view, block)
-        case Routed():
-            return routed(view, block)
-        case Pinned():
-            return pinned(view, block)
-        case Compacted():
-            return compacted(view, block)
-        case Ended():
-            return ended(view, block)
-        case _:
-            assert isinstance(block, Noted)
-            return _noted(view, block)
 
 
 def _asked(view: View, block: Asked) -> Iterator[Line]:
@@ -143,3 +115,19 @@ def _noted(view: View, block: Noted) -> Iterator[Line]:
         yield (Span(f"{mark} ", style), *line[1:]) if first else line
         first = False
     yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
+
+
+_LAYOUTS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
+    Opened: opened,
+    Asked: _asked,
+    Said: _said,
+    Rewritten: _rewritten,
+    Answered: _answered,
+    Failed: _failed,
+    Ran: ran,
+    Routed: routed,
+    Pinned: pinned,
+    Compacted: compacted,
+    Ended: ended,
+    Noted: _noted,
+}

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sessionlog.context.snapshots.splices import placed, shared, splice
 from sessionlog.render.replay.messages import Message, Reply, read_message, reply_keys, said_keys, spelling
 
 Json = Any
@@ -89,7 +90,7 @@ class Memory:
         """Return what is new in messages that are told beside requests, which do not repeat them."""
         latest = self._latest
         identities, place = list(map(self._identity, messages)), 0 if self._is_cut else len(latest)
-        common = _common(latest[place:], identities)
+        common = shared(latest[place:], identities)
         known = Counter(latest[place + common :]) + self._left
         new = self._other(messages, identities, common, known)
         self._put(identities, place)
@@ -105,17 +106,7 @@ class Memory:
 
     def cut(self, dropped: Sequence[Json], added: Sequence[Json]) -> None:
         """Forget messages of the history by spans of their places, and know others in their place."""
-        latest, gone = self._latest, set[int]()
-        for span in dropped:
-            match span:
-                case [int(start), int(stop)]:
-                    gone.update(range(max(0, start), min(stop, len(latest))))
-        kept = [identity for place, identity in enumerate(latest) if place not in gone]
-        for item in added:
-            match item:
-                case {"at": int(at), "message": message}:
-                    kept.insert(at, self._identity(message))
-        self._begin(kept)
+        self._begin(splice(self._latest, dropped, ((at, self._identity(message)) for at, message in placed(added))))
 
     def _begin(self, kept: list[bytes]) -> None:
         self._histories.clear()
@@ -160,7 +151,7 @@ class Memory:
         best = self._histories[-1] if self._histories else []
         longest = 0
         for history in self._histories:
-            common = _common(history, identities)
+            common = shared(history, identities)
             if common and common >= longest:
                 best, longest = history, common
         return best, longest
@@ -184,10 +175,3 @@ class Memory:
             if not self._expected[key]:
                 del self._expected[key]
         return bool(known)
-
-
-def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    for index, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return index
-    return min(len(one), len(other))

@@ -6,7 +6,6 @@ has 128 bits, so that nobody can hide a message behind another one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from sessionlog.context.snapshots.spelling import decoded, digest_of
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.exact import Digits, compact_json
 
@@ -52,7 +52,7 @@ class Message:
         """Digest of what it means: equal in two requests though cache marks or other trimmings differ."""
         calls = (compact_json([call.id, call.name, call.arguments]) for call in self.calls)
         replies = (part for reply in self.replies for part in (reply.id, reply.text))
-        return digest(self.role, self.text, *calls, *replies)
+        return digest_of(self.role, self.text, *calls, *replies)
 
 
 def spelling(value: Json) -> bytes:
@@ -60,7 +60,7 @@ def spelling(value: Json) -> bytes:
     try:
         return blake2b(orjson.dumps(value), digest_size=16).digest()
     except (TypeError, ValueError, RecursionError):
-        return digest(compact_json(value))
+        return digest_of(compact_json(value))
 
 
 def read_message(value: Json, place: int = 0) -> Message:
@@ -104,25 +104,15 @@ def said_keys(role: str, text: str, calls: Sequence[Call] = ()) -> tuple[bytes, 
     """Digests of something said, the surest first; blanks around the text do not count, writers trim them."""
     keys = []
     if calls and all(call.id for call in calls):
-        keys.append(digest("calls", *(call.id for call in calls)))
+        keys.append(digest_of("calls", *(call.id for call in calls)))
     asked = [compact_json([call.name, call.arguments]) for call in calls]
-    return (*keys, digest("said", role, text.strip(), *asked))
+    return (*keys, digest_of("said", role, text.strip(), *asked))
 
 
 def reply_keys(call_id: str, text: str) -> tuple[bytes, ...]:
     """Digests of a tool's result: its call's id, which survives a cut result, and its text."""
-    by_id = (digest("reply", call_id),) if call_id else ()
-    return (*by_id, digest("result", text.strip()))
-
-
-def digest(*parts: str) -> bytes:
-    """Return 16 bytes that stand for `parts`, their borders included."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(len(data).to_bytes(8, "big"))
-        state.update(data)
-    return state.digest()
+    by_id = (digest_of("reply", call_id),) if call_id else ()
+    return (*by_id, digest_of("result", text.strip()))
 
 
 def _read_call(item: Mapping[str, Json]) -> Call:
@@ -132,19 +122,9 @@ def _read_call(item: Mapping[str, Json]) -> Call:
     return Call(
         id=_word(item.get("id")) or _word(item.get("tool_call_id")),
         name=_word(inner.get("name")) or _word(item.get("tool_name")),
-        arguments=_decoded(inner[key]) if key else None,
+        arguments=decoded(inner[key], parse_float=Digits) if key else None,
         given=key is not None,
     )
-
-
-def _decoded(arguments: Json) -> Json:
-    """OpenAI's shape holds the arguments as a text of JSON."""
-    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
-        return arguments
-    try:
-        return json.loads(arguments, parse_float=Digits)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 def _part_calls(content: Json) -> list[Call]:

@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
-from sessionlog.analytics.diff.order import numbered
-from sessionlog.analytics.diff.said import make_said
+from sessionlog.analytics.diff.said import make_said, numbered
 
 ROLES = {"u": "user", "a": "assistant", "t": "tool"}
 WORD = st.builds(str.__add__, st.sampled_from("uat"), st.sampled_from("xyz"))

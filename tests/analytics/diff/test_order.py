@@ -1,7 +1,6 @@
 """Places of messages: results in the order of their calls, and turns."""
 
-from sessionlog.analytics.diff.order import in_order_of_calls, numbered
-from sessionlog.analytics.diff.said import make_called, make_said
+from sessionlog.analytics.diff.said import in_order_of_calls, make_called, make_said, numbered
 
 
 def test_results_stand_in_the_order_of_their_calls():

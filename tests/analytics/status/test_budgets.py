@@ -8,7 +8,7 @@ from sessionlog.analytics.status.fed import Fed
 from sessionlog.events.times import format_time
 from sessionlog.sources.protocol import LogScan
 from tests.analytics.status.statuses import HOUR, NOW, limited, own, status, word
-from tests.ledger.entries import NOON, book_of, record, session
+from tests.ledger.entries import NOON, book_of, record, scan_of, session
 
 
 def test_a_providers_windows_are_in_percent_and_say_who_says_so():
@@ -46,7 +46,7 @@ def test_without_a_word_the_windows_are_null_with_a_reason():
     found = status(limited(word(), source="codex"), everything=True)["usage"]["budgets"]
     assert found["hourly"]["used"] == 72.5
     book = limited(word())
-    book.add(session("mine", record(), source="claude-code", last_ns=NOON + 1))
+    book.take(scan_of(session("mine", record(), source="claude-code", last_ns=NOON + 1)))
     other = status(book)
     assert other["usage"]["budgets"] == {"hourly": None, "weekly": None}
     assert "claude-code" in other["unavailable"]["usage.budgets.hourly"]

@@ -5,8 +5,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from sessionlog.conversation.agents.openai import OpenAIClient
-from sessionlog.conversation.agents.openai_answer import usage_of
+from sessionlog.conversation.agents.openai import OpenAIClient, usage_of
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool

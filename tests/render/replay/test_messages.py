@@ -1,8 +1,9 @@
 """Messages of several providers' shapes, and the digests that tell them apart."""
 
+from sessionlog.context.snapshots.spelling import digest_of
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.exact import Digits
-from sessionlog.render.replay.messages import digest, read_calls, read_message, said_keys, text_of
+from sessionlog.render.replay.messages import read_calls, read_message, said_keys, text_of
 
 
 def test_parts_are_joined_and_what_is_no_text_is_named():
@@ -60,7 +61,7 @@ def test_odd_messages_become_text():
 
 def test_the_borders_of_digested_parts_count():
     """("ab", "c") and ("a", "bc") are different things."""
-    assert digest("ab", "c") != digest("a", "bc")
+    assert digest_of("ab", "c") != digest_of("a", "bc")
 
 
 def test_calls_are_known_by_their_ids_first():

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sessionlog.ledger.load import load_book
+from sessionlog.ledger.ask import load_book
 from tests.ledger.entries import PRICES
 from tests.sources.logs import answered, start, write_log
 
