@@ -102,3 +102,21 @@ def test_every_step_is_on_the_page():
     assert {step.__name__ for step in get_args(Step)} - {"MoreInput"} <= named
     assert all(json.loads(line) for line in (ROWS + FORK).splitlines())
     assert Path(scribe.PAGE).is_file()
+
+
+def test_every_test_that_the_promises_name_is_there():
+    """A promise or a bug without its test would be a claim."""
+    root = Path(__file__).parents[1]
+    page = (root / "docs" / "promises.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`tests/" in line]
+    assert len(rows) > 30
+    for row in rows:
+        cell = row.rpartition(" | ")[2]
+        path, folder = root, root / "tests"
+        for name in re.findall(r"`([^`]+)`", cell):
+            if name.startswith(("…", "test_")) and not name.endswith(".py"):
+                assert name.strip("…") in path.read_text("utf-8"), row
+                continue
+            path = root / name if "/" in name else folder / name
+            assert path.exists(), f"{name}: {row}"
+            folder = path.parent
