@@ -1,4 +1,4 @@
-"""Ask: a question put to the right book, which is up to date or says that it is not.
+"""Ask: a question put to the right book, which is up to date or notes that it is not.
 
 Without paths that is the ledger's file, brought up to date first; paths are scanned into a book in memory, for they are
 asked about alone. Whatever is wrong with the file, the logs answer: a report is never lost for the ledger.
@@ -133,7 +133,7 @@ def refresh(
     progress: Progress | None = None,
     trusting: bool = True,
 ) -> Synced | None:
-    """Bring a ledger up to date with all logs of this machine; if another process does, go on and say so.
+    """Bring a ledger up to date with all logs of this machine; if another process does, go on and note it.
 
     With `trusting` nothing is listed while all that was looked at last time is as it was. None: nothing was done.
 
@@ -208,7 +208,7 @@ def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Pr
                 connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             else:
                 snapshot.write(connection, listed)
-            book.say("synced", str(time.time_ns()))
+            book.set_meta("synced", str(time.time_ns()))
             book.commit()
         finally:
             if connection.in_transaction:

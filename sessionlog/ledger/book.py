@@ -1,7 +1,7 @@
 """Book: the ledger open for reports, in memory or in a file; every report is a query over it.
 
-Estimates are made when a response enters, at the prices of its own date: tiers depend on the single request. Copies are
-told apart when they enter, too (see `reconcile`), so that reports are plain sums.
+Estimates are made when a response is entered, at the prices of its own date: tiers depend on the single request. Which
+copies count is decided then, too (see `reconcile`), so that reports are plain sums.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class Book(ReadBook):
                 self._writer().reprice()
             elif self._waiting is None:
                 self.connection.execute("BEGIN IMMEDIATE")
-            self.say("prices", prices.fingerprint)
-            self.say("priced_from", prices.version)
-            self.say("own_prices", "no" if prices.is_shipped else "yes")
+            self.set_meta("prices", prices.fingerprint)
+            self.set_meta("priced_from", prices.version)
+            self.set_meta("own_prices", "no" if prices.is_shipped else "yes")
             self.reconcile()
             if self.connection.in_transaction:
                 self.commit()
@@ -165,7 +165,7 @@ class Book(ReadBook):
         rows = self.connection.execute(f"SELECT id FROM files WHERE missing IN ({marks})", why)  # noqa: S608 - question marks
         return [file_id for (file_id,) in rows]
 
-    def say(self, name: str, value: str) -> None:
+    def set_meta(self, name: str, value: str) -> None:
         """Write a value into the table `meta`."""
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 

@@ -27,7 +27,7 @@ def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | N
     """Return the ledger at a path, up to date and open for reading in one transaction.
 
     Where a few logs have grown they are read first. None if logs have to be listed, or anything is odd: then `ask`
-    knows what to do, and what to say of it.
+    decides what to do, and notes it.
     """
     found = open_current(path, env, most=_FEW)
     if found is None:

@@ -1,4 +1,4 @@
-"""Compare: what two books say of the same logs, session by session, and what a book derives against the same anew."""
+"""Compare: what two books hold of the same logs, session by session, and what a book derives against the same anew."""
 
 from __future__ import annotations
 

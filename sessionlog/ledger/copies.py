@@ -6,7 +6,7 @@ logs are read (the tests try every order):
 - Copies of one key: the higher rank wins, then the greatest output, then the greatest total. Its counts, cost and
   speed are the record's; session, project and time are those of the earliest copy of that rank (time, then path).
 - Beside a copied or an original one of its family a record of a lower rank does not count.
-- What another known session has better does not count, where the copies of the winning rank say so.
+- What another known session has better does not count, where the copies of the winning rank name it.
 
 So a record may be put together from two copies: then neither counts, but a row made of both.
 """
@@ -65,7 +65,7 @@ class Winner(NamedTuple):
 
     Attributes:
         counts: The copy whose numbers count.
-        place: The copy that says where it was made; the same one most of the time.
+        place: The copy that has where it was made; the same one most of the time.
     """
 
     counts: Row

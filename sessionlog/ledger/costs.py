@@ -1,4 +1,4 @@
-"""What a response cost: what its log says, else what the price list of its date gives, else unknown.
+"""What a response cost: what its log recorded, else what the price list of its date gives, else unknown.
 
 A label is (provider, model, model that answered, …): the names that many responses have in common, in the order of
 `schema.LABEL`. Prices are looked up once per label and day, because a log asks thousands of times about a few models.
@@ -50,7 +50,7 @@ class PricedLabels:
             label: The number of its label.
             usage: Its tokens.
             time_ns: When it was made.
-            recorded: What the log says.
+            recorded: What the log recorded.
             requests: How many requests it stands for.
             failed: It is no answer.
             priced: False if it used nothing yet.

@@ -78,7 +78,7 @@ def open_current(
         connection.execute("BEGIN")
         if is_ledger(connection, path) and _is_shipped_list(connection):
             changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
-    except (OSError, Error, ValueError, TypeError):  # a damaged ledger may say anything
+    except (OSError, Error, ValueError, TypeError):  # a damaged ledger may hold anything
         pass
     finally:
         if connection is not None and changed is None:
@@ -163,7 +163,7 @@ class Snapshot:
         """Write down what was looked at, now that these logs were found there."""
         from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
 
-        if any(hasattr(item, "kind") for item in listed):  # what could not be listed is to be said every time
+        if any(hasattr(item, "kind") for item in listed):  # what could not be listed is named every time
             connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             return
         logs = {item.path for item in listed}

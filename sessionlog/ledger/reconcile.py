@@ -1,7 +1,7 @@
 """Reconcile: after logs were inserted or dropped, decide anew what counts, for all that they touched.
 
 Sessions first (other logs' copies depend on which are known), then copies of responses and of tool calls, then the
-totals per quarter hour, which are sums of what counts. Everything here is computed from what the logs say and from
+totals per quarter hour, which are sums of what counts. Everything here is computed from what the logs hold and from
 nothing else, so it may be done again at any time.
 """
 
@@ -44,7 +44,7 @@ class Touched(Struct, kw_only=True):
 
     Attributes:
         whole: Everything: the ledger was empty, or all of it has changed.
-        sessions: Sessions whose logs say something else now.
+        sessions: Sessions whose logs have changed.
         families: Families with other copies now.
         calls: Keys of calls with other copies now.
         has_moved: Logs have come to be elsewhere, or are back: other sessions are known.

@@ -32,7 +32,7 @@ class SessionRows(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: (source, session id, place).
-        facts: What the log says of it, without records and calls, as text (see `sessions`).
+        facts: What the log holds of it, without records and calls, as text (see `sessions`).
         responses: (label's number in the log, then the columns of `responses` from `family` on).
         calls: (name's number in the log, then the columns of `calls` from `key` on).
     """

@@ -33,7 +33,7 @@ SMALL_LOG = 64 << 10
 """Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
 
 GROWS_NS = 86_400 * 10**9
-"""A log that nobody has written to for a day hardly ever grows: to hash it would be for nothing."""
+"""Nanoseconds since the last write after which a log hardly ever grows, so that hashing it is not worth its time."""
 
 _HASHED_WHOLE = 16 << 20
 _BLOCKS = 64
@@ -141,7 +141,7 @@ def source_of(source_id: str) -> Source:
 def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bool]:
     """Scan one log of many: one that cannot be opened, or that its source fails on, is a problem among the others.
 
-    The second value says whether it was not read.
+    The second value is whether it was not read.
     """
     try:
         return log.source.scan(log.path, resume), False

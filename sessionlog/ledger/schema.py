@@ -1,7 +1,7 @@
-"""The ledger's schema: which logs were read how far, what they say, and what of it counts.
+"""The ledger's schema: which logs were read how far, what they hold, and what of it counts.
 
-What every log says stays as it says it, whether it counts or not, so that a log can be read again, replaced, deleted or
-forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` says which of them count, and the
+What every log holds is kept as it is, whether it counts or not, so that a log can be read again, replaced, deleted or
+forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` is which of them count, and the
 views `records` and `tools` show those. `quarter_hours` are sums of records per session, label and quarter hour; they
 are derived, as `all_sessions` are from the facts in `log_sessions`. What is `elsewhere` (its log is not where logs are
 looked for now) does not count, and the view `sessions` leaves it out. `variables`, `folders` and `listings` are what
@@ -19,7 +19,7 @@ VERSION = 3
 """`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
 
 APPLICATION = 0x5E5510C6
-"""`PRAGMA application_id`: tells a ledger from any other database."""
+"""`PRAGMA application_id`, by which a ledger is known among databases."""
 
 QUARTER_NS = 900 * 1_000_000_000
 """Offsets of time zones are multiples of a quarter hour: days and hours of any zone are made of whole cells."""
@@ -27,7 +27,7 @@ QUARTER_NS = 900 * 1_000_000_000
 LETTER = 4096
 
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
-"""What `files.missing` says: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
+"""Values of `files.missing`: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
 
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
 

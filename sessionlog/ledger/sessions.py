@@ -1,4 +1,4 @@
-"""Sessions: what each log says of a session, kept as text, and the row of `sessions` that these facts make together.
+"""Sessions: what each log holds of a session, kept as text, and the row of `sessions` that these facts make together.
 
 Facts change with every log that is read or forgotten, so each log's own are kept, and the row is made of all of them,
 in whatever order they were read.
@@ -32,7 +32,7 @@ def facts_of(text: str) -> ScannedSession:
 
 
 def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
-    """Return a session's row, in the order of `SESSION`, from all that its logs say of it."""
+    """Return a session's row, in the order of `SESSION`, from all that its logs hold of it."""
     whole = merge_sessions([facts_of(text) for text in facts])
     values = {name: getattr(whole, name) for name in _FIELDS} | {
         "id": session_id, "session": whole.session_id, "end_status": whole.status,
@@ -42,7 +42,7 @@ def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewh
 
 
 def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
-    """Return one session's facts from all that its logs say (records and tool calls are no facts; they are left out).
+    """Return one session's facts from all that its logs hold (records and tool calls are no facts; they are left out).
 
     The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest says
     how it ended, the earliest how it began; of two scans of one log, the later one is given later. Logs repeat each

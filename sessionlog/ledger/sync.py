@@ -254,7 +254,7 @@ class _Entry:
             self._book.connection.execute("BEGIN IMMEDIATE")
             if self._book.meta("prices") not in {None, self._book.prices.fingerprint}:
                 self._book.connection.execute("ROLLBACK")
-                raise LedgerBusy  # somebody priced all of it anew meanwhile, and one book has one price list
+                raise LedgerBusy  # another process has priced all of it anew, and one book has one price list
             if self._paused is None:
                 self._writer = Writer(self._book.connection, self._book.prices)
             else:
@@ -268,7 +268,7 @@ class _Entry:
         before = self._known.get(job.path)
         row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
         if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
-            return  # somebody else has read it meanwhile
+            return  # another process has read it meanwhile
         if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
@@ -306,7 +306,7 @@ class _Entry:
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
-        """What is known of a log that cannot be read now stays; the report says so, and the next sync tries again."""
+        """What is known of a log that cannot be read now stays; the report names it, and the next sync tries again."""
         self.failed += 1
         self._book.note(scanned.rows.problems)
         if row is not None and row[_AT["missing"]] != UNREADABLE:
@@ -330,7 +330,7 @@ class _Entry:
             if self._is_marked:
                 write_checksums(self._book.connection)
             if whole:
-                self._book.say("synced", str(time.time_ns()))
+                self._book.set_meta("synced", str(time.time_ns()))
             self._book.commit()
             self._writer, self._bytes, self._new = None, 0, []
 

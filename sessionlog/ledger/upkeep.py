@@ -195,7 +195,7 @@ def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: P
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
-    book.say("prices", "")
+    book.set_meta("prices", "")
     book.commit()
     synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
     book.reconcile_all()

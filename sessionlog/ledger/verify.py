@@ -1,7 +1,7 @@
-"""Verify: does the ledger say what the logs say, and what it said of logs that are gone?
+"""Verify: whether the ledger holds what the logs hold, and still holds what it did of logs that are gone.
 
 Four looks, none of which writes: SQLite's own check of the file; what is kept of logs that are gone, against its
-checksums; what is derived, against the same computed anew; and all that is said of logs that are there, against a full
+checksums; what is derived, against the same computed anew; and all that is kept of logs that are there, against a full
 scan of them. Together they find any damage that a number depends on; bytes that none depends on are not looked at.
 """
 
@@ -35,12 +35,12 @@ class Verified:
 
     Attributes:
         path: The ledger's file.
-        broken: What SQLite, or the attempt to work with the file, says; empty if nothing is wrong.
+        broken: The error of SQLite, or of the attempt to work with the file; empty without one.
         changed: Logs that are gone and of which not the same is kept any more.
         changed_count: All of those.
         derived: What is derived and is not what it should be.
         derived_count: All of that.
-        differences: Where ledger and logs say something else.
+        differences: Where ledger and logs differ.
         difference_count: All of those.
         compared: Sessions that were compared with their logs.
         writing: Sessions left out: their logs were written to meanwhile.
@@ -85,7 +85,7 @@ def verify_ledger(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> Verified:
-    """Look at a ledger's file and at all that it says of logs that are there.
+    """Look at a ledger's file and at all that it holds of logs that are there.
 
     Raises:
         LedgerUnusable: There is nothing to look at, or it is not ours to look at.

@@ -1,6 +1,6 @@
 """Writer: inserts what scans gave, and notes what has to be reconciled for it (see `reconcile`).
 
-All of it happens inside transactions of the caller's. What a log says is kept as it says it; which of it counts is
+All of it happens inside transactions of the caller's. What a log holds is kept as it is; which of it counts is
 decided by `reconcile`, so that a ledger does not depend on the order in which logs were read, lost or forgotten.
 """
 
@@ -83,7 +83,7 @@ class Writer:
             if not self._touched.whole:
                 self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
                 self._touched.calls.update(row[4] for row in calls)
-        if not anew:  # what it says of a session now is all that it says
+        if not anew:  # its facts now include those before
             self._write(_DELETE_FACTS, [row[:2] for row in facts])
         self._write(_INSERT_FACTS, facts)
         if not anew:

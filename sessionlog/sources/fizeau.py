@@ -1,7 +1,7 @@
 """fizeau: the logs of the Go original, which speak a dialect of the native format (see `fizeau_dialect`).
 
 Where: `.fizeau/sessions/*.jsonl` under a work folder; the one of the folder we are in (`$PWD`) is looked at, others are
-given by path. Shape and reading: as native; each log's session.start tells which dialect it speaks. Versions seen: from
+given by path. Shape and reading: as native; each log's session.start shows which dialect it has. Versions seen: from
 before v0.11, with an integer `tool_calls` and `timestamp` instead of `ts`, and after it.
 """
 

@@ -5,8 +5,8 @@ Where: `.fizeau/sessions/*.jsonl` under a work folder. Shape: the native envelop
 - `input` includes cached tokens for OpenAI-style providers and excludes them for Anthropic-style ones. The log does not
   say which; the rule below was checked on 61 Claude sessions (all but one have cache_read > input) and on all Codex and
   vLLM sessions (none has).
-- A response's `cost_usd` of 0 means unknown where `attempt.cost.source` says so.
-- Harness runs (claude, codex) have an empty provider; `resolved_harness` says who ran.
+- A response's `cost_usd` of 0 means unknown where `attempt.cost.source` is that.
+- Harness runs (claude, codex) have an empty provider; `resolved_harness` is who ran.
 - Failed calls are llm.response events with only `error` and `latency_ms`.
 - The oldest logs have an integer `tool_calls` and `timestamp` instead of `ts`.
 """
@@ -22,7 +22,7 @@ ID = "fizeau"
 
 
 def is_native(start: Any) -> bool:
-    """Whether a session.start's payload says that the log is ours: token classes are disjoint."""
+    """Whether a log is ours by its session.start's payload: token classes are disjoint."""
     version = start.get("v") if isinstance(start, Mapping) else getattr(start, "v", None)
     return type(version) is int and version >= 1
 

@@ -259,7 +259,7 @@ class State(Struct, omit_defaults=True):
 
 
 def steps(row: Row, state: State) -> Iterable[Step]:
-    """What an event means; while the session is only active, one step in five minutes says so."""
+    """What an event means; while the session is only active, one step in five minutes is enough."""
     time_ns, before_ns, told_ns = parse_time(row.ts), state.last_ns, state.told_ns
     is_near = False
     if time_ns is not None:
@@ -425,7 +425,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
 
 
 def _duration_ms(ends: list[End]) -> int | None:
-    """What the runs took together, as they say; None when one of them says nothing usable."""
+    """The sum of the durations that the runs logged; None when one of them logged none that is usable."""
     durations = [int(_milliseconds(end.data.duration_ms) or 0) for end in ends]
     return sum(durations) if all(durations) else None
 
@@ -545,7 +545,7 @@ class _Records:
         elif left:
             records.append(self._whole(_NOTHING, left, end.time_ns))
         for record in records:
-            record.priced = False  # the end says it all: no estimate comes on top
+            record.priced = False  # the end has the whole cost: no estimate comes on top
         return records
 
 

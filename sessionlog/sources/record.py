@@ -54,8 +54,8 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
         latency_ms: Time of the LLM call.
         requests: 1, or 0 for a remainder that is no request of its own.
         failed: The call failed.
-        active_ms: The session's active time since the record before. What comes after the last record is nobody's until
-            a record comes, so a log that is read on gives what a log that is read whole gives.
+        active_ms: The session's active time since the record before. What comes after the last record belongs to none
+            until there is a next one, so a log that is read on gives what a log that is read whole gives.
         granularity: `session` when the log holds only the session's totals.
         quality: Whether the numbers are known to be exact.
         priced: False for a session that has used nothing yet: its cost is neither known nor unknown.
@@ -130,7 +130,7 @@ class ToolUse(Struct, kw_only=True):  # not frozen: the fold adds the result
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """What a provider said about a rate limit at one moment.
+    """What a provider reported about a rate limit at one moment.
 
     Attributes:
         time_ns: The moment.
@@ -172,15 +172,15 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         session_id: The session's id within the source.
         path: The file it was read from.
         place: Where the id is unique: the folder of native logs, empty where ids are unique in the world.
-        part: A sub-agent's log: it adds records and times to its parent's session and says nothing else of it.
+        part: A sub-agent's log: it adds records and times to its parent's session, and nothing else.
         parent: Id of the session that this one was forked from.
         start_ns: Its start; None when the log has no times.
         last_ns: Its last event.
-        status: What session.end says; None without an end.
+        status: The status in session.end; None without an end.
         project: Absolute work_dir as logged, else `unknown`.
         harness: Which agent program ran it.
         route: Which route was chosen for it.
-        duration_ms: What session.end says; None when it says nothing usable.
+        duration_ms: The duration in session.end; None when it has none that is usable.
         prompt: The first words of the user, cut.
         error: Why it failed, one line, cut.
         metadata: Values to group and filter by.

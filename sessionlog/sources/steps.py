@@ -89,7 +89,7 @@ class Prompt(Struct, gc=False):
 
     Attributes:
         time: When it was sent.
-        text: What it says.
+        text: Its words.
         role: `user` for a person's words, which begin a turn; `system` for what the agent program puts in the user's
             place; `assistant` for an answer of another session, and `tool` for a result of its calls.
         inherited: It comes from the session that this one was forked from; it begins no turn here.
@@ -112,7 +112,7 @@ class Text(Struct, gc=False):
 
     Attributes:
         time: When.
-        text: What it says.
+        text: Its words.
         reasoning: The text of its reasoning.
         is_piece: It goes on where the words before it end, without a line break.
     """
@@ -144,12 +144,12 @@ class Response(Struct, kw_only=True, gc=False):
         quality: `partial` or `estimated` where the counts are known to be.
         granularity: `session` for a sum that stands for responses which the log does not have.
         final: None of its parts follows.
-        text: What it says.
+        text: Its words.
         reasoning: The text of its reasoning.
         superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
-        is_copy: It was copied from another session and says nothing of this one (its `rank` says how it counts).
+        is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
     """
 
     time: int | None

@@ -63,7 +63,7 @@ def test_a_backup_holds_what_is_not_in_the_file_yet(home, tmp_path):
     with home.opened() as book:
         book.connection.execute("PRAGMA wal_autocheckpoint = 0")
         book.connection.execute("BEGIN IMMEDIATE")
-        book.say("noted", "just now")
+        book.set_meta("noted", "just now")
         book.commit()
         back_up(book, str(tmp_path / "copy"))
     with_it = open_ledger(str(tmp_path / "copy"), PRICES)

@@ -75,7 +75,7 @@ def test_a_wrong_number_is_named(home):
     assert found.derived  # cells are sums of what was changed
     assert (source, name) in {(one.source, one.session) for one in found.derived}
     with home.opened() as book:
-        book.say("prices", "others")
+        book.set_meta("prices", "others")
         book.reprice(PRICES)  # makes what is derived fit
     found = home.verify()
     assert (found.broken, found.derived) == ((), ())

@@ -137,7 +137,7 @@ def _session_of(path: str) -> str:
 
 
 def _name_sessions(path: str) -> Iterator[str]:
-    """Name a rollout by the thread id in its file's name; a stream by what it says."""
+    """Name a rollout by the thread id in its file's name; a stream by its rows."""
     if _form_of(path) != "exec":
         yield thread_of(path)
         return
