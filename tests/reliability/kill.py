@@ -6,9 +6,15 @@ the larger the write, the likelier it is hit. One session is used for several cy
 killed predecessor left.
 
     python -m tests.reliability.kill --cycles 100000 --writers 3 --seed 7
+    python -m tests.reliability.kill --cycles 10000 --writers 2 --actors repair,sync,archive
+
+Actors work on the log while it is written, and are killed like the writers: `repair` takes out the torn lines (the
+harness adds one to each cycle, so that there is always something to do), `sync` brings a ledger up to date, `archive`
+packs the log.
 """
 
 import argparse
+import itertools
 import os
 import random
 import signal
@@ -16,10 +22,15 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.archive.keep import archive_logs
+from sessionlog.errors import LogNotReadable
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.reader.repair import repair_log
 from tests.reliability.children import fork, wait
 from tests.reliability.oracle import check_bytes, read_log
 
@@ -42,16 +53,19 @@ class Tally:
         cycles: Kills.
         acknowledged: Events whose `emit` had returned True.
         torn: Lines that a kill left unfinished.
+        repaired: Lines that repairs have taken out.
         findings: What must not be.
     """
 
     cycles: int = 0
     acknowledged: int = 0
     torn: int = 0
+    repaired: int = 0
     findings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.cycles} cycles, {self.acknowledged} events acknowledged, {self.torn} torn lines"
+        counts = f"{self.cycles} cycles, {self.acknowledged} events acknowledged, {self.torn} torn lines"
+        return f"{counts}, {self.repaired} repaired"
 
 
 def write_until_killed(folder: str, session: str, writer: int, seed: int, second: int) -> None:
@@ -73,37 +87,92 @@ def write_until_killed(folder: str, session: str, writer: int, seed: int, second
         os.pwrite(second, record, writer * _RECORD)
 
 
+def repair_until_killed(path: Path, env: dict[str, str]) -> None:
+    """Take out torn lines for ever."""
+    while True:
+        with suppress(LogNotReadable, OSError):  # a torn last line may be in the writing
+            repair_log(path)
+
+
+def sync_until_killed(path: Path, env: dict[str, str]) -> None:
+    """Bring a ledger up to date for ever."""
+    while True:
+        aggregate_usage(env=env, ledger=env["LEDGER"], jobs=1)
+
+
+def archive_until_killed(path: Path, env: dict[str, str]) -> None:
+    """Pack the log for ever, whether it is closed or not."""
+    for number in itertools.count():
+        archive_logs(env["ARCHIVE"], env, closed_ns=-number)
+
+
+ACTORS = {"repair": repair_until_killed, "sync": sync_until_killed, "archive": archive_until_killed}
+
+
 def run_kills(
-    folders: Sequence[Path], *, cycles: int, writers: int, seed: int, work: Work = write_until_killed
+    folders: Sequence[Path],
+    *,
+    cycles: int,
+    writers: int,
+    seed: int,
+    work: Work = write_until_killed,
+    actors: Sequence[str] = (),
 ) -> Tally:
-    """Run kill cycles, session after session, and judge each session's log; sessions go round the folders."""
+    """Run kill cycles, session after session, and judge each session's log; sessions go round the folders.
+
+    `actors` are names in `ACTORS` of what works on the log beside the writers.
+    """
     chance = random.Random(seed)
     tally = Tally()
     while tally.cycles < cycles and not tally.findings:
-        folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)]
+        folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)] / "sessions"
+        folder.mkdir(mode=0o700, exist_ok=True)
         session = f"kill-{tally.cycles}"
         count = min(CYCLES_PER_SESSION, cycles - tally.cycles)
         second = os.open(folder / f"{session}.acknowledged", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             for cycle in range(count):
                 names = range(cycle * writers, (cycle + 1) * writers)
-                _run_cycle(folder, session, names, second, chance, work)
+                _run_cycle(folder, session, names, second, chance, work, actors)
                 tally.cycles += 1
             _judge(folder / f"{session}.jsonl", second, count * writers, tally)
+            if actors:
+                _judge_ledger(_env(folder), tally)
         finally:
             os.close(second)
         if not tally.findings:  # what failed is kept for a look
-            (folder / f"{session}.jsonl").unlink(missing_ok=True)
+            for path in folder.glob(f"*{session}.jsonl*"):
+                path.unlink()
     return tally
 
 
-def _run_cycle(folder: Path, session: str, names: range, second: int, chance: random.Random, work: Work) -> None:
+def _env(folder: Path) -> dict[str, str]:
+    """An environment in which these sessions are the only logs."""
+    beside = str(folder.parent / "beside")
+    return {"HOME": beside, "SESSIONLOG_DIR": str(folder), "LEDGER": f"{beside}/ledger", "ARCHIVE": f"{beside}/archive"}
+
+
+def _run_cycle(
+    folder: Path,
+    session: str,
+    names: range,
+    second: int,
+    chance: random.Random,
+    work: Work,
+    actors: Sequence[str],
+) -> None:
     children = []
+    if actors:
+        path = folder / f"{session}.jsonl"
+        if path.exists() and path.stat().st_size:  # a log begins with a session.start
+            with path.open("ab") as file:
+                file.write(b'{"session_id":"torn"\n')
+        children += [fork(lambda act=ACTORS[actor]: act(path, _env(folder))) for actor in actors]
     for name in names:
         seed = chance.getrandbits(32)
         children.append(fork(lambda name=name, seed=seed: work(str(folder), session, name, seed, second)))
     chance.shuffle(children)
-    time.sleep(chance.uniform(0.0005, 0.004))
+    time.sleep(chance.uniform(0.0005, 0.004 if not actors else 0.04))  # actors take longer to begin
     for child in children:  # the first dies while the others write, and then they go as well
         os.kill(child, signal.SIGKILL)
         if len(children) > 1:
@@ -134,7 +203,17 @@ def _judge(path: Path, second: int, names: int, tally: Tally) -> None:
             findings.append(f"writer {name}: {acknowledged} acknowledged, the log has {_shown(got)}")
     findings += [f"writer {name} never existed" for name in read]
     tally.torn += sum(1 for problem in log.problems if problem.length)
+    quarantine = Path(f"{path}.quarantine")
+    tally.repaired += quarantine.read_bytes().count(b"\n") if quarantine.exists() else 0
     tally.findings += [f"{path}: {finding}" for finding in findings]
+
+
+def _judge_ledger(env: dict[str, str], tally: Tally) -> None:
+    """The ledger that killed syncs have left says what the logs say."""
+    kept = aggregate_usage(env=env, ledger=env["LEDGER"], jobs=1, live=True).to_dict()
+    scanned = aggregate_usage(env=env, ledger=None, jobs=1, live=True).to_dict()
+    if (kept["totals"], kept["rows"]) != (scanned["totals"], scanned["rows"]):
+        tally.findings.append(f"{env['SESSIONLOG_DIR']}: the ledger has {kept['totals']}, the logs {scanned['totals']}")
 
 
 def _shown(numbers: list[int]) -> str:
@@ -147,11 +226,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=10_000)
     parser.add_argument("--writers", type=int, default=1)
+    parser.add_argument("--actors", default="", help=f"comma-separated: {', '.join(ACTORS)}")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     options = parser.parse_args()
     print(f"seed {options.seed}")
     with tempfile.TemporaryDirectory() as folder:
-        tally = run_kills([Path(folder)], cycles=options.cycles, writers=options.writers, seed=options.seed)
+        tally = run_kills(
+            [Path(folder)], cycles=options.cycles, writers=options.writers, seed=options.seed,
+            actors=[name for name in options.actors.split(",") if name],
+        )  # fmt: skip
     print(tally, *tally.findings, sep="\n")
     raise SystemExit(1 if tally.findings else 0)
 

@@ -72,3 +72,20 @@ def test_a_real_process_keeps_its_word(tmp_path, seed):
         assert acknowledged
         assert check_bytes(log) == []
         before += len(read)
+
+
+def test_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
+    """Repair, archive and sync are killed as well: nothing is lost or doubled, and the ledger says what the log says."""
+    tally = run_kills(folders, cycles=60, writers=2, seed=seed, actors=("repair", "sync", "archive"))
+    print(tally)
+    assert tally.findings == []
+    assert tally.repaired > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_thousands_of_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
+    """The same for longer."""
+    tally = run_kills(folders, cycles=2_000, writers=2, seed=seed, actors=("repair", "sync", "archive"))
+    print(tally)
+    assert tally.findings == []
