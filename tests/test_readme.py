@@ -187,8 +187,10 @@ def test_every_form_of_a_window_is_understood():
 
 
 def test_every_file_that_is_named_is_there():
-    """Tests, benchmarks, data."""
-    spans = {part.rstrip("`,;.") for span in [*SPANS, *re.findall(r"\S+\.py\b", README)] for part in span.split()}
+    """Tests, benchmarks, data; also in what is written for contributors."""
+    pages = README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = [*re.findall(r"`([^`\n]+)`", pages), *re.findall(r"\S+\.py\b", pages)]
+    spans = {part.rstrip("`,;.") for span in named for part in span.split()}
     folders = (ROOT, ROOT / "tests" / "bench")
     named = {part for part in spans if re.fullmatch(r"(?:tests|testdata|sessionlog)/[\w./-]+|\w+\.py", part)}
     assert len(named) > 10
