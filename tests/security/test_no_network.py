@@ -1,0 +1,82 @@
+"""P26: nothing touches the network, by default, ever: not on logging, not on reading, not on reports."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STORY = Path(__file__).parents[2] / "testdata" / "replay" / "story.jsonl"
+WATCHED = """
+import json, socket, sys
+touched = []
+def watch(event, args):
+    is_local = event == "socket.__new__" and args[1] == socket.AF_UNIX  # pipes between our own processes
+    if event.startswith("socket.") and not is_local or event in ("urllib.Request", "http.client.connect"):
+        touched.append([event, repr(args[1:])])
+        raise RuntimeError(f"{event} is not allowed")
+sys.addaudithook(watch)
+from sessionlog.cli import main
+code = main(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    json.dump([code, touched], file)
+"""
+COMMANDS = (
+    ["usage"], ["usage", "--json", "--jobs", "2"], ["sessions"], ["tools"], ["blocks"], ["routing-quality"], ["sources"],
+    ["status"], ["budget"], ["ledger"], ["ledger", "sync"], ["archive"], ["watch", "--once"], ["check"], ["pricing", "claude-opus-4-5"],
+    ["sql", "SELECT 1"], ["replay", str(STORY), "--plain"], ["context", str(STORY)], ["diff", str(STORY), str(STORY)],
+    ["demo"], ["--help"], ["--version"],
+)  # fmt: skip
+
+
+def watched(folder, *arguments):
+    """(exit code, what touched the network) of a command in a process of its own."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), "LANG": "C.UTF-8"}
+    sessions = folder / ".local" / "state" / "sessionlog" / "sessions"
+    sessions.mkdir(parents=True, exist_ok=True)
+    shutil.copy(STORY, sessions)
+    report = folder / "touched.json"
+    command = [sys.executable, "-c", WATCHED, str(report), *arguments]
+    run = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert report.exists(), run.stderr
+    return json.loads(report.read_text())
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_p26_no_command_touches_the_network(tmp_path, arguments):
+    """No name is looked up and no connection is made; the command is fine without."""
+    code, touched = watched(tmp_path, *arguments)
+    assert touched == []
+    assert code in {0, 1}
+
+
+def test_p26_the_logger_does_not_either(tmp_path):
+    """Nor what is imported for it."""
+    script = WATCHED.replace("from sessionlog.cli import main\ncode = main(sys.argv[2:])", LOGGER)
+    report = tmp_path / "touched.json"
+    subprocess.run([sys.executable, "-c", script, str(report), str(tmp_path / "logs")], check=True, timeout=60)
+    assert json.loads(report.read_text()) == [0, []]
+
+
+LOGGER = """
+from sessionlog import SessionLogger
+with SessionLogger(sys.argv[2], durability="interval") as log:
+    log.llm_request([{"role": "user", "content": "hello"}])
+    log.llm_response({"usage": {"input": 1, "output": 2}})
+code = 0
+"""
+
+
+def test_p26_the_watch_sees_what_it_looks_for(tmp_path):
+    """Else these tests could not fail."""
+    script = WATCHED.replace(
+        "code = main(sys.argv[2:])",
+        "code = 0\ntry:\n    socket.getaddrinfo('localhost', 80)\nexcept RuntimeError:\n    code = 1",
+    )
+    report = tmp_path / "touched.json"
+    subprocess.run([sys.executable, "-c", script, str(report)], check=True, timeout=60)
+    code, touched = json.loads(report.read_text())
+    assert (code, [event for event, _ in touched]) == (1, ["socket.getaddrinfo"])
