@@ -476,7 +476,7 @@ def test_a_log_that_was_rewritten_is_read_again(home, change):
 
 def test_a_long_log_is_known_by_blocks_of_it(home, monkeypatch):
     """Beyond 16 MiB: here beyond 4 KiB, so that every fourth kilobyte of this one is looked at."""
-    monkeypatch.setattr("sessionlog.ledger.scanning._HASHED_WHOLE", 4096)
+    monkeypatch.setattr("sessionlog.ledger.scanning._SUMMED_WHOLE", 4096)
     test_a_log_that_was_rewritten_is_read_again(home, rewritten_in_the_middle)
 
 
