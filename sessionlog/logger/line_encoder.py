@@ -10,7 +10,8 @@ from collections.abc import Callable
 from time import gmtime
 
 from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.redact import may_hold_secret, redact_line
+from sessionlog.events.redact import redact_line
+from sessionlog.events.secrets import may_hold_secret
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
@@ -63,14 +64,13 @@ class LineEncoder:
             line = shorten(value, self._limit)
         if self._redacts:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
-            if may_hold_secret(line, head) is not None:
-                return redact_line(line)
+            line = redact_line(line, head)
         return line
 
     def _head_of(self, type_: str) -> int:
         """Where the payload begins at the earliest: nothing before it holds a secret, so redaction starts there."""
         head = len(f'{{"session_id":"{self._session_id}","seq":1,"type":')
-        if may_hold_secret(type_.encode("utf-8", "replace")) is None:
+        if not may_hold_secret(type_.encode("utf-8", "replace")):
             head += len(type_) + len('"","ts":"2026-11-21T10:00:00.000000Z"')
         if len(self._heads) < _MAX_HEADS:
             self._heads[type_] = head

@@ -1,6 +1,6 @@
 """check for every source: the damage that reading a log as events meets, whoever wrote it.
 
-Only our own logs are looked at more closely (numbering, clocks, permissions, secrets), and only they can be repaired.
+Only our own logs are looked at more closely (numbering, clocks, permissions), and only they can be repaired.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ def check_sources(
     paths: Iterable[str] | None,
     env: Mapping[str, str],
     *,
-    secrets: bool = False,
     max_line: int = MAX_LINE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[str, FileCheck]]:
@@ -41,7 +40,7 @@ def check_sources(
             progress(done, len(items))
         if isinstance(item, Log):
             if item.source.id in OURS:
-                yield item.source.id, check_log(item.path, secrets=secrets, max_line=max_line)
+                yield item.source.id, check_log(item.path, max_line=max_line)
             else:
                 yield item.source.id, check_foreign(item)
         elif item.severity == "damage":
