@@ -3,7 +3,7 @@
 The facts (prefixes, alphabets, lengths) are those that vendors document and that the public rule lists collect;
 patterns and samples are our own. A sample is put together from pieces, so that no scanner takes this file for a leak.
 
-A pattern is tried only where a word begins, so it needs no anchor of its own. A word is what `secrets.py` takes for
+A pattern is tried only where a word begins, so it needs no anchor of its own. A word is what `long_words.py` takes for
 one: at least 15 letters, digits, `_` and `-` in a row, with what stands before its dots.
 """
 
@@ -940,7 +940,8 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "private-key", "private key: PEM, OpenSSH, SSH2 or PGP", "",
-        rb"begin(?: |%20|\+)(?:[a-z0-9]{1,12}(?: |%20|\+)){0,4}private(?: |%20|\+)key(?:(?: |%20|\+)block)? ?-{4,5}",
+        rb"begin(?: |%20|\+)(?:(?!private)[a-z0-9]{1,12}(?: |%20|\+)){0,4}"
+        rb"private(?: |%20|\+)key(?:(?: |%20|\+)block)? ?-{4,5}",
         positive=(
             "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE" + _MIX + "\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\nlQOY" + _MIX

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sessionlog.events.redact import MARK
-from sessionlog.events.secrets import begin_of_token, find_spans
+from sessionlog.events.secrets import find_spans
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Deltas:
         tail = self._tails.get(stream, b"")
         text = tail + piece
         spans = [(begin, end) for begin, end, _ in find_spans(text)]
+        from sessionlog.events.secret_search import begin_of_token  # noqa: PLC0415 - 5 ms, for answers that are streamed
+
         token = begin_of_token(text)
         if token >= 0 and not (spans and spans[-1][1] > token):
             spans.append((token, len(text)))
