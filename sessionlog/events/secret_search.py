@@ -36,7 +36,7 @@ _ALONE = re.compile(
 """A word that makes up a string of JSON, with six bytes in front that are no secret's name: nothing else counts."""
 _MOST_HARMLESS = 1000
 _LONGEST_HEAD = 64
-_SLASH, _DOT, _PERCENT, _LINE_END, _BLANK = b"/.%\n "
+_SLASH, _DOT, _PERCENT, _LINE_END, _BLANK, _QUOTE = b'/.%\n "'
 _NAME_ENDS = frozenset((b"key", b"ken", b"ret", b"ord", b"swd", b"pwd", b"ase", b"uth", b"sig"))
 
 
@@ -116,7 +116,6 @@ class _Words:
             end = find(b" ", begin + LEAST_WORD)
             if end < 0:
                 end = size
-            word = line[begin - 6 : end + 1]
             before = line[begin - 1] if begin else _BLANK
             found = None
             if before in _SPECIAL:
@@ -137,10 +136,12 @@ class _Words:
                 spans.append(found)
                 self._done = found[1]
                 end = max(end, found[1])
-            elif word not in HARMLESS and _ALONE.match(word) is not None:
-                if len(HARMLESS) >= _MOST_HARMLESS:
-                    HARMLESS.clear()
-                HARMLESS.add(word)
+            elif before == _QUOTE:
+                word = line[begin - 6 : end + 1]
+                if word not in HARMLESS and _ALONE.match(word) is not None:
+                    if len(HARMLESS) >= _MOST_HARMLESS:
+                        HARMLESS.clear()
+                    HARMLESS.add(word)
             begin = find(LONG, end)
         return spans
 
