@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Word] = {
     "watch": Word("watch:watch", "Watch running sessions, their pace and what is left."),
     "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
     "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
+    "scrub": Word("scrub:scrub", "Find keys and passwords in logs; write clean copies."),
     "sql": Word("sql:sql", "Ask the ledger a question of your own, in SQL."),
     "ledger": Word("ledger:ledger", "Show, prove, rebuild and back up what is remembered."),
     "archive": Word("archive:archive", "Keep closed logs, so that they can be replayed later."),

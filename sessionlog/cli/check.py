@@ -24,7 +24,6 @@ def check(
     *,
     repair: Annotated[bool, typer.Option("--repair", help="Move damaged bytes to NAME.quarantine.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Notes count as findings too.")] = False,
-    secrets: Annotated[bool, typer.Option("--secrets", help="Look for keys and tokens that were logged.")] = False,
     notes: Annotated[bool, typer.Option("--notes", help="Show each note, not only their number.")] = False,
     as_json: AsJson = False,
     max_line: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="Longest line to decode.")] = MAX_LINE,
@@ -37,13 +36,13 @@ def check(
     """
     where = r.reporting(paths, anything=True)
     with r.scan_progress() as progress:
-        found = list(check_sources(where.paths, where.env, secrets=secrets, max_line=max_line, progress=progress))
+        found = list(check_sources(where.paths, where.env, max_line=max_line, progress=progress))
     results = [result for _, result in found]
     repairs = _repair(found, max_line) if repair else None
     if as_json:
         print_json(check_document(results, repairs))
     else:
-        print_text(render_check(results, notes=notes or strict or secrets, repairing=repair))
+        print_text(render_check(results, notes=notes or strict, repairing=repair))
         print_text("".join(render_repair(path, done) for path, done in (repairs or {}).items()))
     if not results:
         note(r.nothing_found(where, narrowed=False))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 
+from sessionlog.events.redact import redact_text
+
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
     from typing import Any
@@ -64,7 +66,7 @@ class Account:
 
     def note(self, cause: str, error: Exception | None) -> None:
         """Keep what went wrong and say it aloud."""
-        self.last_error = f"{cause}: {error}" if error else cause
+        self.last_error = redact_text(f"{cause}: {error}") if error else cause  # it may quote the payload
         self._notices.say(
             cause, f"sessionlog: {self._path}: event not recorded ({self.last_error}); health() has the counts"
         )

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from time import gmtime
 
 from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.redact import may_hold_secret, redact_line
+from sessionlog.events.redact import redact_line
+from sessionlog.events.secrets import may_hold_secret
+from sessionlog.logger.deltas import Deltas
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
 
 _MAX_HEADS = 1000
+_ANSWERS = frozenset({"llm.request", "llm.response"})
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999: what RFC 3339 can spell
 
 
@@ -29,7 +32,7 @@ class LineEncoder:
         seq: The next line's number.
     """
 
-    __slots__ = ("_clock", "_heads", "_limit", "_redacts", "_second", "_second_text", "_session_id", "seq")
+    __slots__ = ("_clock", "_deltas", "_heads", "_limit", "_redacts", "_second", "_second_text", "_session_id", "seq")
 
     def __init__(self, session_id: str, clock: Callable[[], int], *, limit: int, redacts: bool) -> None:
         self.seq = 0
@@ -37,6 +40,7 @@ class LineEncoder:
         self._clock = clock
         self._limit = limit
         self._redacts = redacts
+        self._deltas = Deltas()
         self._heads: dict[str, int] = {}
         self._second = -(1 << 62)  # microseconds since 1970 of the second that `_second_text` spells
         self._second_text = ""
@@ -52,6 +56,11 @@ class LineEncoder:
             self._second = seconds * 1_000_000
         # zeros are needed one time in ten, and padding takes 0.3 µs
         ts = f"{self._second_text}{micros}Z" if micros > 99_999 else f"{self._second_text}{micros:06d}Z"
+        if self._redacts:
+            if type_ == "llm.delta":
+                data = self._deltas.redact(data)
+            elif self._deltas and type_ in _ANSWERS:
+                self._deltas.forget()
         if event is None:
             value = {"session_id": self._session_id, "seq": seq, "type": type_, "ts": ts, "data": data}
         else:
@@ -63,14 +72,13 @@ class LineEncoder:
             line = shorten(value, self._limit)
         if self._redacts:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
-            if may_hold_secret(line, head) is not None:
-                return redact_line(line)
+            line = redact_line(line, head)
         return line
 
     def _head_of(self, type_: str) -> int:
         """Where the payload begins at the earliest: nothing before it holds a secret, so redaction starts there."""
         head = len(f'{{"session_id":"{self._session_id}","seq":1,"type":')
-        if may_hold_secret(type_.encode("utf-8", "replace")) is None:
+        if not may_hold_secret(type_.encode("utf-8", "replace")):
             head += len(type_) + len('"","ts":"2026-11-21T10:00:00.000000Z"')
         if len(self._heads) < _MAX_HEADS:
             self._heads[type_] = head

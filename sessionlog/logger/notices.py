@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
+from sessionlog.events.redact import redact_text
+
 Notify = Callable[[str], None]
 
 _EVERY_SECONDS = 60.0
@@ -28,6 +30,7 @@ class Notices:
             return
         self._said[cause] = now
         try:
+            text = redact_text(text)
             self._notify(text.encode("ascii", "backslashreplace").decode("ascii").replace("\x1b", "\\x1b"))
         except Exception:  # noqa: BLE001 - a closed stderr must not stop the agent
             return

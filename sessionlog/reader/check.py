@@ -2,7 +2,7 @@
 
 Damage is what could not be understood: bytes, and the numbers and pins that reports therefore skip. Everything else is
 information: numbers that jump or repeat, clocks that go back, types this version does not know, permissions wider than
-needed, secrets written before redaction.
+needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
-from sessionlog.events.redact import find_secrets
 from sessionlog.events.times import parse_time
 from sessionlog.reader.payload_flaws import number_flaws, override_flaw
 from sessionlog.reader.repair import is_repairable
@@ -52,7 +51,6 @@ class FileCheck:
 def check_logs(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    secrets: bool = False,
     max_line: int = MAX_LINE,
 ) -> Iterator[FileCheck]:
     """Yield one `FileCheck` per log under `paths`; a file that cannot be read at all is damage of kind `unreadable`."""
@@ -61,17 +59,17 @@ def check_logs(
         if isinstance(item, Problem):
             yield FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
         else:
-            yield check_log(item, secrets=secrets, max_line=max_line)
+            yield check_log(item, max_line=max_line)
 
 
-def check_log(path: str | os.PathLike[str], *, secrets: bool = False, max_line: int = MAX_LINE) -> FileCheck:
+def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> FileCheck:
     """Read one log to its end and say what was found."""
     path = os.fspath(path)
     damage: list[Problem] = []
     notes: list[Problem] = []
     counts: Counter[str] = Counter()
     damaged = repairable = 0
-    audit = _Audit(path, secrets=secrets)
+    audit = _Audit(path)
     try:
         for item in read_events(path, max_line=max_line):
             for problem in [item] if isinstance(item, Problem) else audit.look(item):
@@ -103,9 +101,8 @@ def check_log(path: str | os.PathLike[str], *, secrets: bool = False, max_line: 
 class _Audit:
     """Compares each event with the one before it, and looks at what it says."""
 
-    def __init__(self, path: str, *, secrets: bool) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
-        self._secrets = secrets
         self._last_seq: dict[str, int] = {}
         self._last_ns: int | None = None
         self._unknown: set[str] = set()
@@ -134,11 +131,6 @@ class _Audit:
         if event.type not in KNOWN_TYPES and event.type not in self._unknown and len(self._unknown) < _MAX_KEPT:
             self._unknown.add(event.type)
             yield self._note("unknown_type", f"type {event.type[:60]!r} is passed through")
-        if self._secrets and event.raw is not None:
-            for name, offset in find_secrets(event.raw):
-                yield self._note(
-                    "secret", f"{name} in event {self.events} (seq {event.seq}), byte {offset} of its line"
-                )
 
     def _note(self, kind: str, detail: str, severity: Severity = "info") -> Problem:
         return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity=severity)

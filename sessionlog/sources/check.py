@@ -1,6 +1,6 @@
 """check for every source: the damage that reading a log as events meets, whoever wrote it.
 
-Only our own logs are looked at more closely (numbering, clocks, permissions, secrets), and only they can be repaired.
+Only our own logs are looked at more closely (numbering, clocks, permissions), and only they can be repaired.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ def check_sources(
     paths: Iterable[str] | None,
     env: Mapping[str, str],
     *,
-    secrets: bool = False,
     max_line: int = MAX_LINE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[str, FileCheck]]:
@@ -38,7 +37,7 @@ def check_sources(
             progress(done, len(items))
         if isinstance(item, Log):
             is_ours = item.source.id in NATIVE
-            found = check_log(item.path, secrets=secrets, max_line=max_line) if is_ours else check_foreign(item)
+            found = check_log(item.path, max_line=max_line) if is_ours else check_foreign(item)
             yield item.source.id, found
         elif item.severity == "damage":
             yield "", FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})

@@ -104,19 +104,6 @@ def test_a_note_is_no_damage_unless_strict(cli, logs):
     assert cli("check", logs / "s-free.jsonl", "--strict").code == 0
 
 
-def test_secrets_are_looked_for_on_request(cli, logs):
-    """A key that was written before redaction is named by kind and place, and not shown."""
-    secret = "sk-ant-api03-" + "a1B2c3D4" * 12
-    path = logs / "s-first.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"Done.", secret.encode()))
-    assert "secret" not in cli("check", path).out
-    ran = cli("check", path, "--secrets")
-    assert ran.code == 0
-    assert "secret: " in ran.out
-    assert secret not in ran.out
-    assert cli("check", path, "--secrets", "--strict").code == 1
-
-
 def test_own_logs_are_the_default(cli, logs, monkeypatch):
     """What a report's last line says can be typed as it stands."""
     monkeypatch.setenv("SESSIONLOG_DIR", str(logs))

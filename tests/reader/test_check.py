@@ -107,16 +107,6 @@ def test_permissions_wider_than_needed(mode, wide, tmp_path):
     assert not wide or f"{mode:04o}" in notes[0].detail
 
 
-def test_secrets_are_looked_for_when_asked(tmp_path):
-    """A secret written before redaction is found by name, not by value."""
-    path = log(tmp_path, line(1) + line(2, data={"key": SECRET}))
-    assert check_log(path).notes == ()
-    [note] = check_log(path, secrets=True).notes
-    assert note.kind == "secret"
-    assert "GitHub token in event 2 (seq 2)" in note.detail
-    assert SECRET not in note.detail
-
-
 def test_a_file_that_cannot_be_read_is_damage(tmp_path):
     """It is named among the others; a check never raises for one file."""
     found = check_log(str(tmp_path / "gone.jsonl"))
@@ -205,7 +195,7 @@ def test_a_thousand_writers_are_remembered(tmp_path, monkeypatch):
     """A log that makes up ids does not fill the memory; those who write on are still followed."""
     monkeypatch.setattr(check, "_MAX_WRITERS", 2)
     content = b"".join(line(seq, session_id=name) for name, seq in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 4)])
-    audit = check._Audit("s.jsonl", secrets=False)
+    audit = check._Audit("s.jsonl")
     kinds = [problem.kind for event in decode_line(content)[0] for problem in audit.look(event)]
     assert kinds == ["seq_gap"]
     assert sorted(audit._last_seq) == ["a", "c"]

@@ -36,7 +36,8 @@ RUNS: dict[str, tuple[list[str], ...]] = {
     "status": ([], ["--json"]),
     "context": (["--full"], ["--csv"]),
     "diff": ([STORY, "--full"], [STORY, "--json"]),
-    "check": (["--notes", "--secrets"], ["--json", "--strict"]),
+    "scrub": ([], ["--json"]),
+    "check": (["--notes"], ["--json", "--strict"]),
 }
 """Command → its variants, the one for people first."""
 TIMED = frozenset({"usage", "sessions", "tools", "blocks", "routing-quality", "status"})

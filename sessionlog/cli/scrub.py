@@ -1,0 +1,50 @@
+"""`sessionlog scrub`: which secrets are in the logs already, and copies of the logs without them."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sessionlog.cli import reporting as r
+from sessionlog.cli.declared import AsJson, Paths
+from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
+from sessionlog.render.scrub import render_scrub, scrub_document
+from sessionlog.sources.scrub import scrub_logs
+
+
+def scrub(
+    paths: Paths = None,
+    *,
+    write: Annotated[
+        str | None, typer.Option("--write", metavar="DIR", help="Write copies without the secrets into a new folder.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find keys, tokens and passwords in any agent's logs: by kind and place, never the secret itself.
+
+    The originals are only read. Exit code 1: secrets were found, or a file could not be searched whole.
+
+    Example: sessionlog scrub ~/.claude --write scrubbed
+    """
+    where = r.reporting(paths, tz=None, now=None, anything=True)
+    for path in paths or () if write is not None else ():
+        if _is_inside(write or "", path):
+            fail(f"--write {write}: lies in {path}, which is only read; name a folder elsewhere")
+    with r.scan_progress() as progress:
+        results = list(scrub_logs(where.paths, where.env, copies=write, progress=progress))
+    if as_json:
+        print_json(scrub_document(results))
+    else:
+        r.print_lines(partial(render_scrub, results, home=where.home, folder=write or ""))
+    if not results:
+        note(r.nothing_found(where, narrowed=False))
+    if any(result.counts or result.problem for result in results):
+        raise Leave(FOUND)
+
+
+def _is_inside(folder: str, path: str) -> bool:
+    inner, outer = os.path.realpath(folder), os.path.realpath(path)
+    return inner == outer or inner.startswith(outer + os.sep)

@@ -1,0 +1,55 @@
+r"""Where a line holds secrets: spans, and the rule that each breaks. Linear in the line's length.
+
+Three looks decide, from cheap to dear. The first costs a microsecond and is enough for most lines: no long word, no
+name of a password before `=` or `:`, no password in a URL. Then each long word is looked up by its first three bytes,
+so that the number of rules costs nothing, and by the name in front of it (`api_key=`); a rule's pattern is compiled
+when its prefix first occurs. Last, passwords, headers, key blocks and URLs are searched for by one expression each,
+and only where the first look has found their names.
+
+The lines are encoded JSON, and other agents' files: a word may begin after an escape (`\n`, `\u001b[31m`, `%3D`),
+quotes may be escaped several times (JSON in JSON), and a token may be broken by a line's end. A span never begins or
+ends inside an escape, and never holds a quote, so that a line stays valid JSON when it is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sessionlog.events.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
+
+_AFTER_NAME = rb"(?:[\"'`\\\]]|%2[27]|%5d){0,6}[ \t]?(?:[:=>]|%3[ad]|\\{1,16}u003[de])"
+_HINT = re.compile(
+    rb"c(?:ret)(?<=secret)" + _AFTER_NAME + rb"|w(?:or)?d(?:(?<=password)|(?<=passwd)|(?<=pwd))" + _AFTER_NAME
+    + rb"|zation(?<=authorization)" + _AFTER_NAME + rb"|bearer(?: |%20|\+)|vate(?: |%20|\+|-)(?:key|lines)"
+)  # fmt: skip
+"""A short secret's name before `=` or `:`, or a key block, in lower case. It begins with rare letters: the search jumps
+from one to the next."""
+
+
+def may_hold_secret(line: bytes, start: int = 0) -> bool:
+    """Whether `find_spans` has to look at all; False for most lines, and True for many that hold none."""
+    return (
+        line.translate(CLASSES).find(LONG, start) >= 0
+        or _HINT.search(line.lower(), start) is not None
+        or (b"@" in line and b"://" in line)
+        or (b"%" in line and b"%40" in line)
+    )
+
+
+def find_spans(line: bytes, start: int = 0) -> list[Span]:
+    """Return the secrets from `start` on, in their order, none overlapping another."""
+    classes = line.translate(CLASSES)
+    begin = classes.find(LONG, start)
+    while begin >= 0:
+        end = classes.find(b" ", begin + LEAST_WORD)
+        if line[begin - 6 : end + 1] not in HARMLESS:
+            break
+        begin = classes.find(LONG, end)
+    low = line.lower()
+    is_named = _HINT.search(low, start) is not None
+    has_login = (b"@" in line and b"://" in line) or (b"%" in line and b"%40" in line)
+    if begin < 0 and not is_named and not has_login:
+        return []
+    from sessionlog.events.secret_search import search  # noqa: PLC0415 - 5 ms, for the first line that may hold one
+
+    return search(line, low, classes, start, begin, is_named=is_named, has_login=has_login)

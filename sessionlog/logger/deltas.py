@@ -1,0 +1,80 @@
+"""Deltas: a secret that a streamed answer spreads over several events.
+
+Each `llm.delta` is in the file before `emit` returns, so nothing can be held back until a secret is complete.
+Instead the end of what was streamed is remembered: a piece is searched together with it, and loses what belongs to a
+secret that began before. A word at a piece's end that begins as a token does (`ghp_x1`) is taken out at once, before
+it is long enough to be sure; if it was none, the whole answer in `llm.response` still has it.
+
+What stays readable: the letters of a token that were written before its prefix was whole (`gh` of `ghp_…`), the first
+lines' frame of a key, and those letters of a value known only by its name (`password=`) that came before it was long
+enough to be recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sessionlog.events.redact import MARK
+from sessionlog.events.secrets import find_spans
+
+TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+if TYPE_CHECKING:
+    from typing import Any
+
+_STREAMED = ("content", "reasoning_content", "tool_call_args")
+_TAIL, _LONGEST_TAIL = 256, 16_384
+_MOST_STREAMS = 100
+
+
+class Deltas:
+    """The ends of the answers that are being streamed."""
+
+    __slots__ = ("_tails",)
+
+    def __init__(self) -> None:
+        self._tails: dict[tuple[str, str], bytes] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._tails)
+
+    def forget(self) -> None:
+        """An answer is whole, or a new one begins."""
+        self._tails.clear()
+
+    def redact(self, data: Any) -> Any:
+        """Return the data of an `llm.delta` without what belongs to a secret that other deltas began."""
+        if not isinstance(data, Mapping):
+            return data
+        changed = {}
+        stream = f"{data.get('agent')} {data.get('tool_call_id')}"
+        for field in _STREAMED:
+            piece = data.get(field)
+            if isinstance(piece, str) and piece:
+                clean = self._clean((field, stream), piece.encode("utf-8", "surrogatepass"))
+                if clean is not None:
+                    changed[field] = clean.decode("utf-8", "replace")
+        return {**data, **changed} if changed else data
+
+    def _clean(self, stream: tuple[str, str], piece: bytes) -> bytes | None:
+        """The piece without secrets; None if there is nothing to take out."""
+        tail = self._tails.get(stream, b"")
+        text = tail + piece
+        spans = [(begin, end) for begin, end, _ in find_spans(text)]
+        from sessionlog.events.secret_search import begin_of_token  # noqa: PLC0415 - 5 ms, for answers that are streamed
+
+        token = begin_of_token(text)
+        if token >= 0 and not (spans and spans[-1][1] > token):
+            spans.append((token, len(text)))
+        kept = max(0, len(text) - _TAIL)
+        if spans and spans[-1][1] == len(text):  # it may go on
+            kept = max(min(kept, spans[-1][0]), len(text) - _LONGEST_TAIL)
+        if len(self._tails) >= _MOST_STREAMS:
+            self._tails.clear()
+        self._tails[stream] = text[kept:]
+        pieces: list[bytes] = []
+        done = len(tail)
+        for begin, end in spans:
+            if end > done:
+                pieces += (text[done : max(begin, done)], MARK)
+                done = end
+        return b"".join((*pieces, text[done:])) if pieces else None
