@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -195,7 +195,8 @@ class Book(ReadBook):
         return connection
 
     def __del__(self) -> None:
-        if hasattr(self, "connection"):  # also a book that could not be made is thrown away
+        # Also a book that could not be made is thrown away; one of another thread is closed by SQLite itself.
+        with suppress(AttributeError, sqlite3.ProgrammingError):
             self.connection.close()
 
 
