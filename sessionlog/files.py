@@ -29,6 +29,7 @@ except ImportError:  # no POSIX locks: appending works, several writers per file
 BUFFER = 1 << 20
 LOCK_SECONDS = 0.05
 UNLOCKED_SECONDS = 10.0
+_ROUNDS = 8
 _TRY_EXCLUSIVE: int = getattr(fcntl, "LOCK_EX", 0) | getattr(fcntl, "LOCK_NB", 0)
 _UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY")
@@ -405,15 +406,11 @@ def _replace_locked(path: str, temporary: str, old: int, new: int, end: int) -> 
         status = os.stat(path)
         if not _is_still(old, (status.st_dev, status.st_ino)) or status.st_size < end:
             raise OSError(errno.ESTALE, "the log was changed meanwhile")
-        is_grown = False
-        while piece := _read_at(old, end, BUFFER):
-            whole = piece[: piece.rfind(b"\n") + 1] if len(piece) < BUFFER else piece
-            if not whole:
+        for _ in range(_ROUNDS):  # a sync takes so long that a writer may go on without the lock meanwhile
+            grown = _take_over(old, new, end)
+            if grown == end:
                 break
-            _finish(new, whole, 0, 0, alone=False)
-            end += len(whole)
-            is_grown = True
-        if is_grown:
+            end = grown
             os.fsync(new)
         size = os.lseek(new, 0, 2)
         os.replace(temporary, path)
@@ -427,6 +424,17 @@ def _replace_locked(path: str, temporary: str, old: int, new: int, end: int) -> 
             os.fsync(new)
     finally:
         unlock(old)
+
+
+def _take_over(old: int, new: int, end: int) -> int:
+    """Append the whole lines of the old file behind a place; return where they end."""
+    while piece := _read_at(old, end, BUFFER):
+        whole = piece[: piece.rfind(b"\n") + 1] if len(piece) < BUFFER else piece
+        if not whole:
+            break
+        _finish(new, whole, 0, 0, alone=False)
+        end += len(whole)
+    return end
 
 
 def _write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
