@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Hook = Callable[[str], str]
 
 FAILED = "[redaction failed]"
-_MARK = b"[redacted]"
+MARK = b"[redacted]"
 
 
 def _word(first: bytes, rest: bytes) -> bytes:
@@ -61,7 +61,7 @@ may_hold_secret = _HINT.search
 
 def redact_line(line: bytes) -> bytes:
     """Replace well-known secrets in an encoded line."""
-    return line if may_hold_secret(line) is None else re.sub(_SECRET, _MARK, line)
+    return line if may_hold_secret(line) is None else re.sub(_SECRET, MARK, line)
 
 
 def find_secrets(line: bytes) -> Iterator[tuple[str, int]]:
@@ -82,7 +82,9 @@ def apply_hook(hook: Hook, value: Any) -> Any:
             return FAILED
         return changed if isinstance(changed, str) else FAILED
     if isinstance(value, dict):
-        return {apply_hook(hook, key): apply_hook(hook, item) for key, item in value.items()}
+        from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - only with a hook, which has loaded it
+
+        return distinct_keys((apply_hook(hook, key), apply_hook(hook, item)) for key, item in value.items())
     if isinstance(value, list):
         return [apply_hook(hook, item) for item in value]
     return value

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import gmtime
 
 from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.redact import may_hold_secret, redact_line
+from sessionlog.events.redact import MARK, may_hold_secret, redact_line
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class LineEncoder:
         if self._redacts:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
             if may_hold_secret(line, head) is not None:
-                return redact_line(line)
+                return _redacted(line)
         return line
 
     def _head_of(self, type_: str) -> int:
@@ -75,6 +75,16 @@ class LineEncoder:
         if len(self._heads) < _MAX_HEADS:
             self._heads[type_] = head
         return head
+
+
+def _redacted(line: bytes) -> bytes:
+    """Redact a line; secrets that were keys of one object stay several keys."""
+    redacted = redact_line(line)
+    if redacted.count(MARK) > 1:
+        from sessionlog.events.redacted_keys import with_distinct_keys  # noqa: PLC0415 - only where several secrets were
+
+        return with_distinct_keys(line, redacted)
+    return redacted
 
 
 def _text_of(seconds: int) -> str:
