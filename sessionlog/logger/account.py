@@ -24,9 +24,21 @@ class Account:
         written: Events acknowledged.
         gap: (events, first seq, last seq, newest cause) of what was lost since the last line, None without a loss.
         last_error: The newest cause in words.
+        without_stack: Events that met the end of the stack before they could be counted as emitted. Counted without a
+            lock: an increment without a call in it is not interrupted.
     """
 
-    __slots__ = ("_dropped", "_dropped_by", "_notices", "_path", "emitted", "gap", "last_error", "written")
+    __slots__ = (
+        "_dropped",
+        "_dropped_by",
+        "_notices",
+        "_path",
+        "emitted",
+        "gap",
+        "last_error",
+        "without_stack",
+        "written",
+    )
 
     def __init__(self, path: str, notices: Notices) -> None:
         self._path = path
@@ -36,7 +48,7 @@ class Account:
 
     def reset(self) -> None:
         """Begin anew: a forked child answers for its own events only."""
-        self.emitted = self.written = self._dropped = 0
+        self.emitted = self.written = self.without_stack = self._dropped = 0
         self._dropped_by: dict[str, int] = {}
         self.gap: tuple[int, int, int, str] | None = None
 
@@ -75,14 +87,16 @@ class Account:
 
         left = self.emitted - self.written - self._dropped
         waiting = min(left, waiting)
-        interrupted = {"interrupted": left - waiting} if left > waiting else {}
+        more = {"interrupted": left - waiting} if left > waiting else {}
+        if self.without_stack:
+            more["no stack"] = self.without_stack
         return Health(
             path=self._path,
-            emitted=self.emitted,
+            emitted=self.emitted + self.without_stack,
             written=self.written,
-            dropped=self._dropped + left - waiting,
+            dropped=self._dropped + left - waiting + self.without_stack,
             deferred=waiting,
-            dropped_by=self._dropped_by | interrupted,
+            dropped_by=self._dropped_by | more,
             last_error=self.last_error,
             unlocked=unlocked,
         )

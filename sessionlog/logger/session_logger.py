@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from time import monotonic_ns, time_ns
 from types import TracebackType
 
@@ -124,17 +125,19 @@ class SessionLogger(EventWriter):
         def record(event: Event | Mapping[str, Any] | str, data: Any = None) -> bool:
             if isinstance(event, str):
                 return self.emit(event, data)
-            if isinstance(event, Event):
-                return self.write(event)
-            if isinstance(event, Mapping) and isinstance(event.get("type"), str):
-                return self.write(_event_of(event))
-            return self.emit("unknown", event)
+            made: Event | None = None
+            with suppress(Exception):  # a mapping is the caller's code; what cannot be read is logged as it is
+                if isinstance(event, Event):
+                    made = event
+                elif isinstance(event, Mapping) and isinstance(event.get("type"), str):
+                    made = _event_of(event)
+            return self.emit("unknown", event) if made is None else self.write(made)
 
         return record
 
     def llm_request(
         self,
-        messages: Sequence[Any] | str,
+        messages: Iterable[Any] | str,
         *,
         model: str | None = None,
         tools: Sequence[Any] | None = None,
@@ -146,7 +149,7 @@ class SessionLogger(EventWriter):
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        return self.emit("llm.request", _given({"model": model, "messages": list(messages), "tools": tools, **more}))
+        return self.emit("llm.request", _given({"model": model, "messages": _listed(messages), "tools": tools, **more}))
 
     def llm_response(
         self,
@@ -256,11 +259,35 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
+def _listed(messages: Any) -> list[Any] | None:
+    """Copy messages into a list: one message is a list of one, what ends with an exception says so."""
+    if messages is None:
+        return None
+    if type(messages) in (list, tuple):
+        return list(messages)
+    if isinstance(messages, Mapping | bytes) or not isinstance(messages, Iterable):
+        return [messages]
+    from sessionlog.events.sanitise import MAX_ITEMS  # noqa: PLC0415 - 2 ms, only for messages that are no list
+
+    listed: list[Any] = []
+    try:
+        for message in messages:
+            if len(listed) == MAX_ITEMS and not isinstance(messages, Sized):  # a generator may have no end
+                listed.append("[too many items]")
+                break
+            listed.append(message)
+    except Exception as error:  # noqa: BLE001 - the iterator is the caller's code
+        listed.append(f"[unreadable {type(messages).__name__}: {type(error).__name__}]")
+    return listed
+
+
 def _event_of(value: Mapping[str, Any]) -> Event:
     """Make an event of a mapping; without `data`, what is not of the envelope is its payload."""
     from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
+    from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - as above
 
-    rest = {str(key): item for key, item in value.items() if key not in ("session_id", "seq", "type", "ts", "data")}
+    envelope = ("session_id", "seq", "type", "ts", "data")
+    rest = distinct_keys((str(key), item) for key, item in value.items() if key not in envelope)
     session_id, ts = value.get("session_id"), value.get("ts")
     return Event(
         session_id=session_id if isinstance(session_id, str) else "",

@@ -1,11 +1,13 @@
 """SessionLogger: what an agent writes, and how its session begins and ends."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import pytest
 
@@ -394,3 +396,102 @@ def test_the_last_number_is_known_once_something_was_written(tmp_path):
     again = SessionLogger(tmp_path, "s")
     again.emit("x")
     assert again.last_seq == 2
+
+
+class Raising(Mapping):
+    """A mapping whose methods raise from the `after`th item on."""
+
+    def __init__(self, after=0, **fields):
+        self.after = after
+        self.fields = fields
+
+    def __getitem__(self, key):
+        return self.fields[key]
+
+    def __len__(self):
+        return len(self.fields)
+
+    def __iter__(self):
+        for number, key in enumerate(self.fields):
+            if number >= self.after:
+                raise RuntimeError("no more")
+            yield key
+
+
+class Closed(Mapping):
+    """A mapping that answers nothing."""
+
+    def __getitem__(self, key):
+        raise OSError("closed")
+
+    def __len__(self):
+        raise OSError("closed")
+
+    def __iter__(self):
+        raise OSError("closed")
+
+
+def broken_off():
+    yield {"role": "user", "content": "one"}
+    raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize(
+    ("messages", "recorded"),
+    [
+        (None, None),
+        (5, [5]),
+        (b"text", ["text"]),
+        ({"role": "user", "content": "x"}, [{"role": "user", "content": "x"}]),
+        (({"role": "user"},), [{"role": "user"}]),
+        (iter([1, 2]), [1, 2]),
+        (broken_off(), [{"role": "user", "content": "one"}, "[unreadable generator: ConnectionError]"]),
+        (Closed(), ["[unreadable Closed: OSError]"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_p01_a_request_of_anything_is_recorded(log, messages, recorded):
+    """What is no list of messages is kept as far as it can be read; the helper does not raise."""
+    assert log.llm_request(messages, model="m") is True
+    assert log.events[-1].data == _without_none({"model": "m", "messages": recorded})
+
+
+def _without_none(fields):
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def test_p01_a_request_without_end_is_cut(log):
+    """A generator that never stops does not stop the agent; the log says that there was more."""
+    assert log.llm_request(itertools.count()) is True
+    messages = log.events[-1].data["messages"]
+    assert len(messages) == 100_001
+    assert messages[-1] == "[too many items]"
+
+
+@pytest.mark.parametrize("event", [Closed(), Raising(type="x", a=1), Raising(2, type="x", a=1, b=2)])
+@pytest.mark.parametrize("hook", [True, str.lower])
+def test_p01_a_callback_given_a_mapping_that_raises(event, hook):
+    """Something is recorded, and the loop goes on."""
+    log = MemorySink(redact=hook)
+    assert log.callback()(event) is True
+    assert log.events[-1].type == "unknown"
+    assert log.events[-1].data.startswith("[unreadable ")
+    assert log.callback()({"type": "x", "a": 1}) is True
+
+
+@pytest.mark.parametrize("hook", [True, str.lower])
+def test_p01_an_event_whose_extra_keys_raise(hook):
+    """The hook reads them before the lock is taken: that must not raise either."""
+    log = MemorySink(redact=hook)
+    event = Event(session_id="", seq=0, type="x", ts="", data=1, extra=Raising(1, a=1, b=2))
+    log.write(event)
+    assert log.emit("after") is True
+    health = log.health()
+    assert health.emitted == 2
+    assert health.written + health.dropped == 2
+
+
+def test_p06_keys_of_a_mapping_that_become_equal_are_all_in_the_log(log):
+    """A callback's mapping without `data` keeps both 1 and "1"."""
+    assert log.callback()({"type": "x", 1: "a", "1": "b"}) is True
+    assert log.events[-1].data == {"1": "a", "1 (2)": "b"}
