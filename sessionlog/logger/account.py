@@ -33,6 +33,7 @@ class Account:
         "_dropped_by",
         "_notices",
         "_path",
+        "_warnings",
         "emitted",
         "gap",
         "last_error",
@@ -50,6 +51,7 @@ class Account:
         """Begin anew: a forked child answers for its own events only."""
         self.emitted = self.written = self.without_stack = self._dropped = 0
         self._dropped_by: dict[str, int] = {}
+        self._warnings: dict[str, int] = {}
         self.gap: tuple[int, int, int, str] | None = None
 
     def drop(self, cause: str, error: Exception | None = None) -> None:
@@ -81,6 +83,15 @@ class Account:
             cause, f"sessionlog: {self._path}: event not recorded ({self.last_error}); health() has the counts"
         )
 
+    def warn(self, kind: str, issues: tuple[str, ...]) -> None:
+        """Count an event that says something which no report will understand, and name it once."""
+        if not issues:
+            return
+        self._warnings[kind] = self._warnings.get(kind, 0) + 1
+        for issue in issues:
+            text = f"sessionlog: {self._path}: {kind} not understood ({issue}); 'sessionlog check' names the events"
+            self._notices.say_once(f"{kind} {issue.partition(':')[0]}", text)
+
     def health(self, *, waiting: int, unlocked: bool) -> Health:
         """Return the sums, with `waiting` events not decided yet."""
         from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
@@ -99,6 +110,7 @@ class Account:
             dropped_by=self._dropped_by | more,
             last_error=self.last_error,
             unlocked=unlocked,
+            warnings=self._warnings.copy(),
         )
 
 

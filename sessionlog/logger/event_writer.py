@@ -277,7 +277,7 @@ class EventWriter:
             self._append = self._file.shortest_append()
         if type_ == "llm.response":
             with suppress(Exception):  # the payload is the caller's, and may be anything
-                self.totals.add(data)
+                self._account.warn("usage", self.totals.add(data))
 
     def _open(self) -> None:
         try:

@@ -155,7 +155,7 @@ class SessionLogger(EventWriter):
         self,
         content: str | None = None,
         *,
-        usage: TokenUsage | Mapping[str, Any] | None = None,
+        usage: TokenUsage | Mapping[str, Any] | object | None = None,
         model: str | None = None,
         tool_calls: Sequence[Any] | None = None,
         cost_usd: float | None = None,
@@ -163,14 +163,19 @@ class SessionLogger(EventWriter):
         error: str | BaseException | None = None,
         **more: Any,
     ) -> bool:
-        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free."""
-        from sessionlog.events.tokens import TokenUsage  # noqa: PLC0415 - 1 ms that the first response pays
+        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free.
 
+        `usage` has our names, or is the usage object of an SDK: OpenAI's, Anthropic's, Google's, pydantic-ai's.
+        """
+        from sessionlog.events.usage import loggable_usage  # noqa: PLC0415 - 2 ms that the first response pays
+
+        if more:
+            self._check_names("llm.response", more)
         fields = {
             "content": content,
             "model": model,
             "tool_calls": tool_calls,
-            "usage": usage.to_dict() if isinstance(usage, TokenUsage) else usage,
+            "usage": loggable_usage(usage),
             "cost_usd": cost_usd,
             "latency_ms": latency_ms,
             "error": describe(error) if isinstance(error, BaseException) else error,
@@ -189,6 +194,8 @@ class SessionLogger(EventWriter):
         **more: Any,
     ) -> ToolTimer:
         """Record a tool's run: at once if its result is given, else as context manager or decorator (see ToolTimer)."""
+        if more:
+            self._check_names("tool.call", more)
         timer = ToolTimer(self._record_tool, {"tool": tool, **_given({"input": input, **more})})
         if output is not None or duration_ms is not None or error is not None:
             timer.output = output
@@ -204,6 +211,8 @@ class SessionLogger(EventWriter):
         if self._ended:
             return False
         self._ended = True
+        if more:
+            self._check_names("session.end", more)
         fields = {
             "status": status,
             "output": output,
@@ -214,6 +223,12 @@ class SessionLogger(EventWriter):
             **more,
         }
         return self.emit("session.end", _given(fields))
+
+    def _check_names(self, type_: str, names: Mapping[str, Any]) -> None:
+        with suppress(Exception):
+            from sessionlog.events.near_names import misspelt  # noqa: PLC0415 - 10 ms, only for a field of one's own
+
+            self._account.warn("field", misspelt(type_, names))
 
     def __enter__(self) -> Self:
         if self._catch_sigterm and threading.current_thread() is threading.main_thread():

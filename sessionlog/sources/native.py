@@ -26,7 +26,8 @@ from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
@@ -625,7 +626,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=2,
+        parser_version=3,
     ),
     locate=_locate,
     read=read,

@@ -495,3 +495,64 @@ def test_p06_keys_of_a_mapping_that_become_equal_are_all_in_the_log(log):
     """A callback's mapping without `data` keeps both 1 and "1"."""
     assert log.callback()({"type": "x", 1: "a", "1": "b"}) is True
     assert log.events[-1].data == {"1": "a", "1 (2)": "b"}
+
+
+@pytest.fixture
+def told():
+    """What a logger said."""
+    return []
+
+
+class SdkUsage:
+    """A usage object of an SDK: no mapping, no dataclass."""
+
+    def __init__(self):
+        self.prompt_tokens = 100
+        self.completion_tokens = 30
+        self.prompt_tokens_details = {"cached_tokens": 60}
+
+
+def test_p06_the_usage_object_of_an_sdk_is_counted(told):
+    """It was stored as its repr: now it counts in the log and in the session's end."""
+    log = MemorySink(notify=told.append)
+    log.llm_response("hi", usage=SdkUsage(), cost_usd=0)
+    log.end()
+    usage = {"input": 40, "output": 30, "cache_read": 60, "total": 130}
+    assert log.of_type("llm.response")[0].data["usage"] == usage
+    assert end_of(log)["tokens"] == usage
+    assert (told, log.health().warnings) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("usage", "word"), [({"inptu": 12}, "inptu"), ({"input": 1, "cache_raed": 5}, "cache_raed"), (object(), "object")]
+)
+def test_p06_a_usage_that_is_not_known_is_told_once(told, usage, word):
+    """One line on stderr however often it comes; health() counts the events."""
+    log = MemorySink(notify=told.append)
+    for _ in range(3):
+        assert log.llm_response("hi", usage=usage)
+    assert len(told) == 1
+    assert word in told[0]
+    assert "sessionlog check" in told[0]
+    assert log.health().warnings == {"usage": 3}
+    assert log.health().ok
+
+
+def test_p06_a_cost_that_is_no_number_is_told(told):
+    """It counts nowhere."""
+    log = MemorySink(notify=told.append)
+    log.llm_response("hi", usage={"input": 1}, cost_usd="cheap")
+    assert log.health().warnings == {"usage": 1}
+    assert "cheap" in told[0]
+
+
+def test_p06_misspelt_arguments_are_told_once(told):
+    """They are recorded as fields of the caller's own, which no report reads."""
+    log = MemorySink(notify=told.append)
+    for _ in range(2):
+        log.llm_response("hi", useage={"input": 1}, cost=0.5, tag="mine")
+        log.tool_call("read", output="", duration=3)
+    log.end(cost=1)
+    assert [line.partition("(")[2].partition(":")[0] for line in told] == ["useage", "cost", "duration"]
+    assert log.health().warnings == {"field": 5}
+    assert log.of_type("llm.response")[0].data["tag"] == "mine"

@@ -21,7 +21,8 @@ from sessionlog.conversation.log.spelling import answer_of, read_message, result
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
 
 Json = Any
