@@ -96,6 +96,7 @@ class SessionLogger(EventWriter):
         super().__init__(directory, session_id, start=_given(start), **options)
         self._options = options | {"provider": provider, "model": model, "work_dir": work_dir, "metadata": metadata}
         self._started = monotonic_ns()
+        self._written_before = 0
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
         self.holder: object = None
@@ -116,6 +117,7 @@ class SessionLogger(EventWriter):
         """
         self._ended = False
         self._totals = totals
+        self._written_before = self._account.written
         self._started = monotonic_ns()
 
     def callback(self) -> Callback:
@@ -223,6 +225,18 @@ class SessionLogger(EventWriter):
             **more,
         }
         return self.emit("session.end", _given(fields))
+
+    def close(self) -> None:
+        """Let go of the file, with all that waits written to it. Idempotent.
+
+        A session that has no end gets a session.end with the status `closed`: it counts as unfinished.
+        """
+        if not (self._ended or self._closed) and self._account.written > self._written_before:
+            self._ended = True
+            duration_ms = (monotonic_ns() - self._started) // 1_000_000
+            with suppress(Exception):  # closing must not break the agent
+                self.emit("session.end", {"status": "closed", "duration_ms": duration_ms})
+        super().close()
 
     def _check_names(self, type_: str, names: Mapping[str, Any]) -> None:
         with suppress(Exception):

@@ -556,3 +556,53 @@ def test_p06_misspelt_arguments_are_told_once(told):
     assert [line.partition("(")[2].partition(":")[0] for line in told] == ["useage", "cost", "duration"]
     assert log.health().warnings == {"field": 5}
     assert log.of_type("llm.response")[0].data["tag"] == "mine"
+
+
+def test_closing_without_an_end_says_so(log):
+    """The log ends with a session.end of its own status, without totals, once."""
+    log.llm_response("hi", usage={"input": 3})
+    log.close()
+    log.close()
+    assert types(log) == ["session.start", "llm.response", "session.end"]
+    assert end_of(log).keys() == {"status", "duration_ms"}
+    assert end_of(log)["status"] == "closed"
+    assert log.health().ok
+
+
+def test_closing_a_session_that_has_its_end_adds_none(log):
+    """By hand, by the block, or where nothing was recorded, or nothing since the session was continued."""
+    log.emit("x")
+    log.end("error")
+    log.begin_run()
+    log.close()
+    assert end_of(log)["status"] == "error"
+    with MemorySink() as block:
+        block.emit("x")
+    assert end_of(block)["status"] == "success"
+    empty = MemorySink()
+    empty.close()
+    assert empty.content == b""
+
+
+def test_closing_inside_an_emit_ends_the_session_behind_it():
+    """A signal handler closes while an event is encoded: that event is written first."""
+
+    class Closes:
+        def __repr__(self):
+            log.close()
+            return "closes"
+
+    log = MemorySink()
+    log.emit("x")
+    log.emit("x", {"a": Closes()})
+    assert types(log) == ["session.start", "x", "x", "session.end"]
+    assert log.emit("x") is False
+
+
+def test_closing_where_the_disk_is_full_does_not_raise():
+    """Even where losses are raised otherwise."""
+    log = MemorySink(on_error="raise")
+    log.emit("x")
+    log.failure = OSError(28, "No space left on device")
+    log.close()
+    assert types(log) == ["session.start", "x"]
