@@ -261,7 +261,7 @@ def test_a_forgotten_call_never_raises_from_its_destructor():
     del timer
 
 
-@pytest.mark.parametrize("duration", ["x", [1], {}, object()], ids=repr)
+@pytest.mark.parametrize("duration", ["x", [1], {}, object()], ids=["text", "list", "dict", "object"])
 def test_p01_a_duration_that_is_no_number(duration):
     """It is recorded as it is, and the helper does not raise."""
     log = MemorySink()
