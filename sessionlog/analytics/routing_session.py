@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from sessionlog.analytics.routing_buckets import outcome_class, prompt_feature_bucket, rejection_reason
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import Problem
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import Override, RejectedOverride, SessionEnd, SessionStart
 from sessionlog.reader.payload_flaws import override_flaw
@@ -142,7 +142,8 @@ class _Log:
         """Remember what routing needs of an event; return why it could not be read."""
         match event.type:
             case "session.end":
-                self.end = _as(SessionEnd, event) or self.end
+                end = _as(SessionEnd, event)
+                self.end = self.end if end is None or end.status == CLOSED else end
             case "override":
                 if flaw := override_flaw(event):
                     self.undecodable += 1

@@ -12,33 +12,14 @@ What is no count (a word, a negative, a fraction) counts 0 and never raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from sessionlog.events.tokens import TokenUsage, read_count, read_usage
+from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.usage import read_usage, usage_fields
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_PROMPT = ("prompt_tokens", "promptTokenCount", "prompt_token_count")
-_INPUT = ("input_tokens", *_PROMPT, "request_tokens", "inputTokens")
-_OUTPUT = (
-    "output_tokens", "completion_tokens", "response_tokens", "outputTokens", "candidatesTokenCount",
-    "candidates_token_count",
-)  # fmt: skip
-_READ = (
-    "cache_read_tokens", "cached_tokens", "cacheReadTokens", "cachedContentTokenCount", "cached_content_token_count",
-)  # fmt: skip
-_WRITTEN = ("cache_write_tokens", "cacheWriteTokens")
-_READ_BESIDE = ("cache_read_input_tokens", "cacheReadInputTokens")
-_WRITTEN_BESIDE = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
-# Gemini counts what it thought, and the prompts of its own tools, beside the other two.
-_THOUGHT = ("thoughtsTokenCount", "thoughts_token_count")
-_TOOL_PROMPT = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
-_DETAILS = ("input_tokens_details", "prompt_tokens_details")
-_KNOWN = frozenset({
-    *_INPUT, *_OUTPUT, *_READ, *_WRITTEN, *_READ_BESIDE, *_WRITTEN_BESIDE, *_THOUGHT, *_TOOL_PROMPT, *_DETAILS, "input",
-    "output", "cache_read", "cache_write", "requests", "tool_calls", "toolCalls",
-})  # fmt: skip
 
 
 def camel_dict(value: Any, *names: str) -> dict[str, Any]:
@@ -153,43 +134,7 @@ def usage_to_dict(usage: object) -> dict[str, Any]:
     Mappings, pydantic models (`model_dump`, `dict`), named tuples, any object with fields; of one whose fields have no
     name that is known here, the known names that it answers to. Our `TokenUsage` gets the names of this room.
     """
-    if usage is None:
-        return {}
-    if isinstance(usage, Mapping):
-        return dict(usage)
-    if isinstance(usage, TokenUsage):
-        usage = Counts.of_usage(usage)
-    for method in ("model_dump", "dict", "_asdict"):
-        made = _called(usage, method)
-        if made is not None:
-            return made
-    held = getattr(usage, "__dict__", None)
-    own = dict(held) if isinstance(held, Mapping) else {}
-    if is_dataclass(usage) and not isinstance(usage, type):  # defaults of its class, and fields that have slots
-        return {f.name: getattr(usage, f.name) for f in fields(usage) if hasattr(usage, f.name)} | own
-    return own if _KNOWN & own.keys() else own | _answered(usage)
-
-
-def _called(usage: object, method: str) -> dict[str, Any] | None:
-    try:
-        function = getattr(usage, method, None)
-        made = function() if callable(function) else None
-    except Exception:  # noqa: BLE001 - somebody's own class: the next way may work
-        return None
-    return dict(made) if isinstance(made, Mapping) else None
-
-
-def _answered(usage: object) -> dict[str, Any]:
-    """The known names that an object answers to: its fields are slots, properties or of its class."""
-    found: dict[str, Any] = {}
-    for name in sorted(_KNOWN):
-        try:
-            value = getattr(usage, name, None)
-        except Exception:  # noqa: BLE001, S112 - somebody's own property: the next name may have a value
-            continue
-        if value is not None and not callable(value):
-            found[name] = value
-    return found
+    return usage_fields(Counts.of_usage(usage) if isinstance(usage, TokenUsage) else usage)
 
 
 def read_counts(usage: object) -> Counts:
@@ -197,42 +142,12 @@ def read_counts(usage: object) -> Counts:
     if isinstance(usage, Counts):
         return usage
     data = usage_to_dict(usage)
-    if not any(name in data for name in _INPUT) and ("input" in data or "output" in data):
-        disjoint = Counts.of_usage(read_usage(data)[0])
-        prompt, output = disjoint.input_tokens, disjoint.output_tokens
-        read, written = disjoint.cache_read_tokens, disjoint.cache_write_tokens
-    else:
-        prompt = _first(data, _INPUT) + _first(data, _TOOL_PROMPT)
-        output = _first(data, _OUTPUT) + _first(data, _THOUGHT)
-        read, written, is_beside = _cached(data)
-        if is_beside or read + written > prompt:
-            prompt += read + written
-    return Counts(
-        input_tokens=prompt,
-        output_tokens=output,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
+    return replace(
+        Counts.of_usage(read_usage(usage)[0]),
         requests=_count(data.get("requests")),
-        tool_calls=_first(data, ("tool_calls", "toolCalls")),
+        tool_calls=_count(data.get("tool_calls")) or _count(data.get("toolCalls")),
     )
-
-
-def _cached(data: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """What was read from and written to a cache, and whether it stands beside the input.
-
-    LiteLLM gives a `prompt_tokens` that holds the whole prompt, and repeats Anthropic's names.
-    """
-    if any(name in data for name in (*_READ_BESIDE, *_WRITTEN_BESIDE)):
-        is_beside = all(data.get(name) is None for name in _PROMPT)
-        return _first(data, _READ_BESIDE), _first(data, _WRITTEN_BESIDE), is_beside
-    details = (usage_to_dict(data.get(name)) for name in _DETAILS)
-    read = _first(data, _READ) or max(_count(detail.get("cached_tokens")) for detail in details)
-    return read, _first(data, _WRITTEN), False
 
 
 def _count(value: object) -> int:
     return read_count(value)[0]
-
-
-def _first(data: Mapping[str, Any], names: Iterable[str]) -> int:
-    return next((_count(data[name]) for name in names if data.get(name) is not None), 0)

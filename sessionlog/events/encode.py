@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
+
 import orjson
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
 
 _dumps = orjson.dumps
 _NEWLINE = orjson.OPT_APPEND_NEWLINE
+
+# orjson copies the bytes of a Fragment unseen, and only a walk through the payload would find one. But each Fragment
+# holds a reference to its type: while nobody has one, no line needs a second look. (16 ns instead of 1.5 µs.)
+_Fragment = orjson.Fragment
+_fewest_references = getrefcount(_Fragment)
 
 
 def encode_event(event: Event) -> bytes:
@@ -25,13 +32,28 @@ def encode_object(value: dict[str, Any]) -> bytes:
     """Return one JSON line for any Python object tree; exactly one newline, at the end."""
     try:
         line = _dumps(value, None, _NEWLINE)
-        if line.find(b"\n") == len(line) - 1:
+        if line.find(b"\n") == len(line) - 1 and (
+            getrefcount(_Fragment) == _fewest_references or _is_intact(line, value)
+        ):
             return line
     except (TypeError, ValueError, RecursionError):
         pass
     from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary payloads never need
 
     return _dumps(sanitise(value), None, _NEWLINE)
+
+
+def _is_intact(line: bytes, value: dict[str, Any]) -> bool:
+    """Whether a line that may hold somebody's Fragment can be read, and the Fragment has not left its place."""
+    global _fewest_references  # noqa: PLW0603 - a Fragment that was there before us may be gone
+    _fewest_references = min(_fewest_references, getrefcount(_Fragment))
+    try:
+        read = orjson.loads(line)
+    except ValueError:
+        return False
+    return read.keys() == value.keys() and all(
+        read[key] == item for key, item in value.items() if type(item) in (str, int)
+    )
 
 
 def shorten(value: dict[str, Any], limit: int) -> bytes:

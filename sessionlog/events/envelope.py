@@ -23,6 +23,10 @@ KNOWN_TYPES = frozenset(
 )  # fmt: skip
 """The event types this version has a payload or a rendering for; others pass through."""
 
+CLOSED = "closed"
+"""The status of a session.end that a logger wrote because it was closed and nobody had ended the session. It has no
+totals, ends no run, and the session counts as unfinished: another writer may still go on with it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

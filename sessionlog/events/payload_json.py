@@ -18,7 +18,8 @@ from sessionlog.events.payloads import (
     RoutingUtilizationState,
 )
 from sessionlog.events.sanitise import str_of_int
-from sessionlog.events.tokens import TokenUsage, read_count, read_usage
+from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.usage import read_usage
 
 
 def payload(event: Event) -> Payload | None:

@@ -53,7 +53,9 @@ def apply_hook(hook: Hook, value: Any) -> Any:
             return FAILED
         return changed if isinstance(changed, str) else FAILED
     if isinstance(value, dict):
-        return {apply_hook(hook, key): apply_hook(hook, item) for key, item in value.items()}
+        from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - only with a hook, which has loaded it
+
+        return distinct_keys((apply_hook(hook, key), apply_hook(hook, item)) for key, item in value.items())
     if isinstance(value, list):
         return [apply_hook(hook, item) for item in value]
     return value

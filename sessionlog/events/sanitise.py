@@ -1,11 +1,12 @@
 """A bounded copy of any Python object tree that JSON can hold: the fallback when orjson refuses a payload.
 
-Nothing is dropped in silence: what cannot be kept is spelled (`repr`, guarded), what is too deep or too much is named.
+Nothing is dropped in silence: what cannot be kept is spelled (`repr`, guarded), what is too deep, too long or too much
+is named, and keys that become equal get a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -16,18 +17,36 @@ import orjson
 
 MAX_DEPTH = 64
 MAX_ITEMS = 100_000
+_MAX_SPELLED = 10_000
 _INT64 = range(-(2**63), 2**64)
+
+
+def distinct_keys(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object in which equal keys stay apart: the second `a` is `a (2)`."""
+    out: dict[str, Any] = {}
+    highest: dict[str, int] = {}
+    for key, value in items:
+        name = key
+        while name in out:
+            highest[key] = number = highest.get(key, 1) + 1
+            name = f"{key} ({number})"
+        out[name] = value
+    return out
 
 
 def cut_strings(value: Any, longest: int) -> Any:
     """Copy a sanitised value with every string cut to `longest` characters; what was cut says so."""
     if isinstance(value, str):
-        return value if len(value) <= longest else f"{value[:longest]}…[{len(value) - longest} characters cut]"
+        return _cut(value, longest)
     if isinstance(value, dict):
-        return {cut_strings(key, longest): cut_strings(item, longest) for key, item in value.items()}
+        return distinct_keys((_cut(key, longest), cut_strings(item, longest)) for key, item in value.items())
     if isinstance(value, list):
         return [cut_strings(item, longest) for item in value]
     return value
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…[{len(text) - longest} characters cut]"
 
 
 class _Budget:
@@ -67,7 +86,7 @@ def _converted(value: Any, depth: int, budget: _Budget) -> Any:
     if depth == 0:
         return "[too deep]"
     if isinstance(value, Mapping):
-        return {_key(k): _copy(v, depth - 1, budget) for k, v in _bounded(value.items(), budget)}
+        return distinct_keys((_key(k), _copy(v, depth - 1, budget)) for k, v in _bounded(value.items(), budget))
     if isinstance(value, list | tuple | AbstractSet):
         return [_copy(item, depth - 1, budget) for item in _bounded(value, budget)]
     if is_dataclass(value) and not isinstance(value, type):
@@ -84,9 +103,13 @@ def _leaf(value: Any, depth: int, budget: _Budget) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     try:
-        plain = orjson.loads(orjson.dumps(value))
+        json = orjson.dumps(value)
     except (TypeError, ValueError):
         return _spelled(value)
+    try:
+        plain = orjson.loads(json)
+    except ValueError:  # an orjson.Fragment of the caller's making
+        return f"[not JSON] {json.decode('utf-8', 'replace')}"
     return _copy(plain, depth - 1, budget)
 
 
@@ -115,6 +138,6 @@ def str_of_int(value: int) -> str:
 
 def _spelled(value: Any) -> str:
     try:
-        return _text(str(value) if isinstance(value, int | float) else repr(value))[:10_000]
+        return _cut(_text(str(value) if isinstance(value, int | float) else repr(value)), _MAX_SPELLED)
     except Exception as error:  # noqa: BLE001 - repr is the caller's code and may do anything
         return f"[unprintable {type(value).__name__}: {type(error).__name__}]"

@@ -10,7 +10,6 @@ not, and are reported, while the rest of the record stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 MAX_COUNT = 2**53
 """The largest count that survives every JSON reader; more in one field is damage, not usage."""
 
-_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
+TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)  # a frozen one takes three times as long to make
@@ -63,7 +62,7 @@ class TokenUsage:
 
     def beyond(self, other: TokenUsage) -> TokenUsage:
         """What this usage reports beyond `other`, class by class, never negative."""
-        return TokenUsage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in _CLASSES})
+        return TokenUsage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in TOKEN_CLASSES})
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -112,24 +111,3 @@ def read_count(value: Any) -> tuple[int, str | None]:
     if isinstance(value, Integral):  # a number of another make, such as numpy's
         return read_count(int(value))
     return 0, f"a {type(value).__name__} is not a count"
-
-
-def read_usage(data: Any) -> tuple[TokenUsage, tuple[str, ...]]:
-    """Read a native `usage` or `tokens` object; a wrong field counts 0 and is named, the others stay.
-
-    A reported `total` is not used: it means different things to different writers.
-    """
-    if data is None:
-        return TokenUsage(), ()
-    if not isinstance(data, Mapping):
-        return TokenUsage(), (f"usage is a {type(data).__name__}",)
-    issues: list[str] = []
-    counts: dict[str, int] = {}
-    if data and not any(key in data for key in (*_CLASSES, "total")):
-        given = ", ".join(sorted(map(str, data)))[:80]
-        issues.append(f"no token class in {given}; their names are {', '.join(_CLASSES)}")
-    for key in _CLASSES:
-        counts[key], issue = read_count(data.get(key))
-        if issue:
-            issues.append(f"{key}: {issue}")
-    return TokenUsage(**counts), tuple(issues)

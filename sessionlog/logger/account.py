@@ -26,9 +26,22 @@ class Account:
         written: Events acknowledged.
         gap: (events, first seq, last seq, newest cause) of what was lost since the last line, None without a loss.
         last_error: The newest cause in words.
+        without_stack: Events that met the end of the stack before they could be counted as emitted. Counted without a
+            lock: an increment without a call in it is not interrupted.
     """
 
-    __slots__ = ("_dropped", "_dropped_by", "_notices", "_path", "emitted", "gap", "last_error", "written")
+    __slots__ = (
+        "_dropped",
+        "_dropped_by",
+        "_notices",
+        "_path",
+        "_warnings",
+        "emitted",
+        "gap",
+        "last_error",
+        "without_stack",
+        "written",
+    )
 
     def __init__(self, path: str, notices: Notices) -> None:
         self._path = path
@@ -38,8 +51,9 @@ class Account:
 
     def reset(self) -> None:
         """Begin anew: a forked child answers for its own events only."""
-        self.emitted = self.written = self._dropped = 0
+        self.emitted = self.written = self.without_stack = self._dropped = 0
         self._dropped_by: dict[str, int] = {}
+        self._warnings: dict[str, int] = {}
         self.gap: tuple[int, int, int, str] | None = None
 
     def drop(self, cause: str, error: Exception | None = None) -> None:
@@ -71,22 +85,34 @@ class Account:
             cause, f"sessionlog: {self._path}: event not recorded ({self.last_error}); health() has the counts"
         )
 
+    def warn(self, kind: str, issues: tuple[str, ...]) -> None:
+        """Count an event that says something which no report will understand, and name it once."""
+        if not issues:
+            return
+        self._warnings[kind] = self._warnings.get(kind, 0) + 1
+        for issue in issues:
+            text = f"sessionlog: {self._path}: {kind} not understood ({issue}); 'sessionlog check' names the events"
+            self._notices.say_once(f"{kind} {issue.partition(':')[0]}", text)
+
     def health(self, *, waiting: int, unlocked: bool) -> Health:
         """Return the sums, with `waiting` events not decided yet."""
         from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
 
         left = self.emitted - self.written - self._dropped
         waiting = min(left, waiting)
-        interrupted = {"interrupted": left - waiting} if left > waiting else {}
+        more = {"interrupted": left - waiting} if left > waiting else {}
+        if self.without_stack:
+            more["no stack"] = self.without_stack
         return Health(
             path=self._path,
-            emitted=self.emitted,
+            emitted=self.emitted + self.without_stack,
             written=self.written,
-            dropped=self._dropped + left - waiting,
+            dropped=self._dropped + left - waiting + self.without_stack,
             deferred=waiting,
-            dropped_by=self._dropped_by | interrupted,
+            dropped_by=self._dropped_by | more,
             last_error=self.last_error,
             unlocked=unlocked,
+            warnings=self._warnings.copy(),
         )
 
 

@@ -120,13 +120,27 @@ class EventWriter:
 
     def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
         """Append one event, stamped now; return True when it is in the file (and durable, if that was asked for)."""
-        return self._record(type, data, None)
+        try:
+            recorded = self._record(type, data, None)
+        except RecursionError:  # before it was counted; no call can be made here, and none is needed
+            self._account.without_stack += 1
+            recorded = False
+        if recorded is False and self._raises:
+            self._raise_not_recorded()
+        return recorded is True
 
     def write(self, event: Event) -> bool:
         """Append an event made elsewhere: its type, ts, unknown keys and foreign session id stay, `seq` is ours."""
-        if self._hook is not None and event.extra:
-            event = replace(event, extra=_hooked(self._hook, dict(event.extra)))
-        return self._record(event.type, event.data, event)
+        try:
+            if self._hook is not None and event.extra:
+                event = replace(event, extra=_object(_hooked(self._hook, event.extra)))
+            recorded = self._record(event.type, event.data, event)
+        except RecursionError:  # see emit
+            self._account.without_stack += 1
+            recorded = False
+        if recorded is False and self._raises:
+            self._raise_not_recorded()
+        return recorded is True
 
     def health(self) -> Health:
         """Return what was written and what was not."""
@@ -153,17 +167,21 @@ class EventWriter:
             finally:
                 self._release()
 
-    def _record(self, type_: str, data: Any, event: Event | None) -> bool:
+    def _record(self, type_: str, data: Any, event: Event | None) -> bool | None:
+        """Return whether the event is in the file; None if that is decided by the emit that this one interrupts."""
         if type(data) is not dict or type(type_) is not str or not type_ or self._hook is not None:
             type_, data = self._prepared(type_, data)
         if self._is_finalizing() and self._is_stuck():
             self._account.emitted += 1
             self._account.drop("shutdown")
-            return self._unrecorded()
+            return False
         with self._lock:
             self._account.emitted += 1
             if self._busy or self._closed:
-                return self._set_aside(type_, data, event)
+                try:
+                    return self._set_aside(type_, data, event)
+                except RecursionError:
+                    return False
             self._busy = True
             try:
                 if self._deferred:  # an interruption came between the last look at the list and the end of that emit
@@ -186,8 +204,9 @@ class EventWriter:
             finally:
                 self._busy = False
             if self._closing:
-                self.close()
-        return recorded or self._unrecorded()
+                with suppress(RecursionError):
+                    self.close()
+        return recorded
 
     def _is_stuck(self) -> bool:
         """Whether the lock is lost: the interpreter is at its end and has stopped the daemon thread that holds it."""
@@ -198,13 +217,10 @@ class EventWriter:
             return False
         return True
 
-    def _unrecorded(self) -> bool:
-        """The answer for an event that is not in the file: False, or an exception where that was asked for."""
-        if self._raises:
-            from sessionlog.errors import NotRecorded  # noqa: PLC0415 - 1 ms, only where an event was lost
+    def _raise_not_recorded(self) -> None:
+        from sessionlog.errors import NotRecorded  # noqa: PLC0415 - 1 ms, only where an event was lost
 
-            raise NotRecorded(f"{self.path}: event not recorded: {self._account.last_error}")
-        return False
+        raise NotRecorded(f"{self.path}: event not recorded: {self._account.last_error}")
 
     def _prepared(self, type_: Any, data: Any) -> tuple[str, Any]:
         """Turn payload dataclasses into objects, pass strings through the hook, give a nameless event a name."""
@@ -218,13 +234,13 @@ class EventWriter:
             return name, FAILED
         return name, data
 
-    def _set_aside(self, type_: str, data: Any, event: Event | None) -> bool:
+    def _set_aside(self, type_: str, data: Any, event: Event | None) -> bool | None:
         """Keep an event that a signal handler or destructor emits while we write: the outer call writes it."""
         if not self._closed and len(self._deferred) < _MAX_DEFERRED:
             self._deferred.append((type_, data, event))
-            return False
+            return None
         self._drop("closed" if self._closed else "re-entered")
-        return self._unrecorded()
+        return False
 
     def _write_deferred(self) -> None:
         while self._deferred:
@@ -261,7 +277,7 @@ class EventWriter:
             self._append = self._file.shortest_append()
         if type_ == "llm.response":
             with suppress(Exception):  # the payload is the caller's, and may be anything
-                self.totals.add(data)
+                self._account.warn("usage", self.totals.add(data))
 
     def _open(self) -> None:
         try:
@@ -343,6 +359,11 @@ def _hooked(hook: Hook, data: Any) -> Any:
     from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms, only with a hook
 
     return apply_hook(hook, sanitise(data))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """A copy that is no object, because its original could not be read, as the one field of an object."""
+    return value if isinstance(value, dict) else {"value": value}
 
 
 def _absolute(directory: str) -> str:

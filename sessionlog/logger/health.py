@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class Health:
         dropped_by: Cause (`ENOSPC`, `closed`, `encode`, `interrupted`, …) → events.
         last_error: The newest cause in words, None while all is well.
         unlocked: Appending without the file's lock, because its holder does not answer.
+        warnings: What was written and no report will understand (`usage`, `field`) → events.
     """
 
     path: str
@@ -30,6 +31,7 @@ class Health:
     dropped_by: Mapping[str, int]
     last_error: str | None
     unlocked: bool
+    warnings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import gmtime
 
 from sessionlog.events.encode import encode_object, shorten
-from sessionlog.events.redact import redact_line
+from sessionlog.events.redact import MARK, redact_line
 from sessionlog.events.secrets import may_hold_secret
 from sessionlog.logger.deltas import Deltas
 
@@ -72,7 +72,8 @@ class LineEncoder:
             line = shorten(value, self._limit)
         if self._redacts:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
-            line = redact_line(line, head)
+            redacted = redact_line(line, head)
+            line = redacted if redacted is line else _with_keys_apart(line, redacted)
         return line
 
     def _head_of(self, type_: str) -> int:
@@ -83,6 +84,15 @@ class LineEncoder:
         if len(self._heads) < _MAX_HEADS:
             self._heads[type_] = head
         return head
+
+
+def _with_keys_apart(line: bytes, redacted: bytes) -> bytes:
+    """Return a redacted line in which secrets that were keys of one object stay several keys."""
+    if redacted.count(MARK) < 2:
+        return redacted
+    from sessionlog.events.redacted_keys import with_distinct_keys  # noqa: PLC0415 - only where several secrets were
+
+    return with_distinct_keys(line, redacted)
 
 
 def _text_of(seconds: int) -> str:

@@ -12,16 +12,18 @@ from sessionlog.events.redact import redact_text
 Notify = Callable[[str], None]
 
 _EVERY_SECONDS = 60.0
+_MAX_ONCE = 100
 
 
 class Notices:
-    """One line per cause per minute, to stderr unless the caller gives another place."""
+    """One line per cause per minute, or once and for all, to stderr unless the caller gives another place."""
 
-    __slots__ = ("_notify", "_said")
+    __slots__ = ("_notify", "_said", "_said_once")
 
     def __init__(self, notify: Notify | None = None) -> None:
         self._notify = notify or _to_stderr
         self._said: dict[str, float] = {}
+        self._said_once: set[str] = set()
 
     def say(self, cause: str, text: str) -> None:
         """Pass `text` on unless the same cause was named in the last minute; never raises."""
@@ -29,6 +31,16 @@ class Notices:
         if now - self._said.get(cause, -_EVERY_SECONDS) < _EVERY_SECONDS:
             return
         self._said[cause] = now
+        self._pass_on(text)
+
+    def say_once(self, cause: str, text: str) -> None:
+        """Pass `text` on unless the same cause was named before; never raises."""
+        if cause in self._said_once or len(self._said_once) == _MAX_ONCE:
+            return
+        self._said_once.add(cause)
+        self._pass_on(text)
+
+    def _pass_on(self, text: str) -> None:
         try:
             text = redact_text(text)
             self._notify(text.encode("ascii", "backslashreplace").decode("ascii").replace("\x1b", "\\x1b"))

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from time import monotonic_ns, time_ns
 from types import TracebackType
 
@@ -95,6 +96,7 @@ class SessionLogger(EventWriter):
         super().__init__(directory, session_id, start=_given(start), **options)
         self._options = options | {"provider": provider, "model": model, "work_dir": work_dir, "metadata": metadata}
         self._started = monotonic_ns()
+        self._written_before = 0
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
         self.holder: object = None
@@ -115,6 +117,7 @@ class SessionLogger(EventWriter):
         """
         self._ended = False
         self._totals = totals
+        self._written_before = self._account.written
         self._started = monotonic_ns()
 
     def callback(self) -> Callback:
@@ -124,17 +127,19 @@ class SessionLogger(EventWriter):
         def record(event: Event | Mapping[str, Any] | str, data: Any = None) -> bool:
             if isinstance(event, str):
                 return self.emit(event, data)
-            if isinstance(event, Event):
-                return self.write(event)
-            if isinstance(event, Mapping) and isinstance(event.get("type"), str):
-                return self.write(_event_of(event))
-            return self.emit("unknown", event)
+            made: Event | None = None
+            with suppress(Exception):  # a mapping is the caller's code; what cannot be read is logged as it is
+                if isinstance(event, Event):
+                    made = event
+                elif isinstance(event, Mapping) and isinstance(event.get("type"), str):
+                    made = _event_of(event)
+            return self.emit("unknown", event) if made is None else self.write(made)
 
         return record
 
     def llm_request(
         self,
-        messages: Sequence[Any] | str,
+        messages: Iterable[Any] | str,
         *,
         model: str | None = None,
         tools: Sequence[Any] | None = None,
@@ -146,13 +151,13 @@ class SessionLogger(EventWriter):
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        return self.emit("llm.request", _given({"model": model, "messages": list(messages), "tools": tools, **more}))
+        return self.emit("llm.request", _given({"model": model, "messages": _listed(messages), "tools": tools, **more}))
 
     def llm_response(
         self,
         content: str | None = None,
         *,
-        usage: TokenUsage | Mapping[str, Any] | None = None,
+        usage: TokenUsage | Mapping[str, Any] | object | None = None,
         model: str | None = None,
         tool_calls: Sequence[Any] | None = None,
         cost_usd: float | None = None,
@@ -160,14 +165,19 @@ class SessionLogger(EventWriter):
         error: str | BaseException | None = None,
         **more: Any,
     ) -> bool:
-        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free."""
-        from sessionlog.events.tokens import TokenUsage  # noqa: PLC0415 - 1 ms that the first response pays
+        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free.
 
+        `usage` has our names, or is the usage object of an SDK: OpenAI's, Anthropic's, Google's, pydantic-ai's.
+        """
+        from sessionlog.events.usage import loggable_usage  # noqa: PLC0415 - 2 ms that the first response pays
+
+        if more:
+            self._check_names("llm.response", more)
         fields = {
             "content": content,
             "model": model,
             "tool_calls": tool_calls,
-            "usage": usage.to_dict() if isinstance(usage, TokenUsage) else usage,
+            "usage": loggable_usage(usage),
             "cost_usd": cost_usd,
             "latency_ms": latency_ms,
             "error": describe(error) if isinstance(error, BaseException) else error,
@@ -186,6 +196,8 @@ class SessionLogger(EventWriter):
         **more: Any,
     ) -> ToolTimer:
         """Record a tool's run: at once if its result is given, else as context manager or decorator (see ToolTimer)."""
+        if more:
+            self._check_names("tool.call", more)
         timer = ToolTimer(self._record_tool, {"tool": tool, **_given({"input": input, **more})})
         if output is not None or duration_ms is not None or error is not None:
             timer.output = output
@@ -201,6 +213,8 @@ class SessionLogger(EventWriter):
         if self._ended:
             return False
         self._ended = True
+        if more:
+            self._check_names("session.end", more)
         fields = {
             "status": status,
             "output": output,
@@ -211,6 +225,24 @@ class SessionLogger(EventWriter):
             **more,
         }
         return self.emit("session.end", _given(fields))
+
+    def close(self) -> None:
+        """Let go of the file, with all that waits written to it. Idempotent.
+
+        A session that has no end gets a session.end with the status `closed`: it counts as unfinished.
+        """
+        if not (self._ended or self._closed) and self._account.written > self._written_before:
+            self._ended = True
+            duration_ms = (monotonic_ns() - self._started) // 1_000_000
+            with suppress(Exception):  # closing must not break the agent
+                self.emit("session.end", {"status": "closed", "duration_ms": duration_ms})
+        super().close()
+
+    def _check_names(self, type_: str, names: Mapping[str, Any]) -> None:
+        with suppress(Exception):
+            from sessionlog.events.near_names import misspelt  # noqa: PLC0415 - 10 ms, only for a field of one's own
+
+            self._account.warn("field", misspelt(type_, names))
 
     def __enter__(self) -> Self:
         if self._catch_sigterm and threading.current_thread() is threading.main_thread():
@@ -256,11 +288,35 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
+def _listed(messages: Any) -> list[Any] | None:
+    """Copy messages into a list: one message is a list of one, what ends with an exception says so."""
+    if messages is None:
+        return None
+    if type(messages) in (list, tuple):
+        return list(messages)
+    if isinstance(messages, Mapping | bytes) or not isinstance(messages, Iterable):
+        return [messages]
+    from sessionlog.events.sanitise import MAX_ITEMS  # noqa: PLC0415 - 2 ms, only for messages that are no list
+
+    listed: list[Any] = []
+    try:
+        for message in messages:
+            if len(listed) == MAX_ITEMS and not isinstance(messages, Sized):  # a generator may have no end
+                listed.append("[too many items]")
+                break
+            listed.append(message)
+    except Exception as error:  # noqa: BLE001 - the iterator is the caller's code
+        listed.append(f"[unreadable {type(messages).__name__}: {type(error).__name__}]")
+    return listed
+
+
 def _event_of(value: Mapping[str, Any]) -> Event:
     """Make an event of a mapping; without `data`, what is not of the envelope is its payload."""
     from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
+    from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - as above
 
-    rest = {str(key): item for key, item in value.items() if key not in ("session_id", "seq", "type", "ts", "data")}
+    envelope = ("session_id", "seq", "type", "ts", "data")
+    rest = distinct_keys((str(key), item) for key, item in value.items() if key not in envelope)
     session_id, ts = value.get("session_id"), value.get("ts")
     return Event(
         session_id=session_id if isinstance(session_id, str) else "",

@@ -67,7 +67,9 @@ class ToolTimer:
         if self.output is not None:
             fields["output"] = self.output
         if duration_ms is not None:
-            fields["duration_ms"] = round(duration_ms, 3)
+            fields["duration_ms"] = duration_ms
+            with suppress(Exception):  # what is no number stays what it is
+                fields["duration_ms"] = round(duration_ms, 3)
         if self.error is not None:
             fields["error"] = self.error
         if record is not _done:
@@ -76,7 +78,7 @@ class ToolTimer:
     def __call__(self, function: _F) -> _F:
         """Measure every call of `function` (async too, generators to their end); arguments by name are the input."""
         self._used = True
-        signature = inspect.signature(function)
+        signature = _signature(function)
 
         def begin(args: Any, kwargs: Any) -> ToolTimer:
             bound = {k: v for k, v in signature.bind(*args, **kwargs).arguments.items() if k not in ("self", "cls")}
@@ -114,6 +116,18 @@ class ToolTimer:
         if not self._used:
             with suppress(Exception):  # a destructor has nobody to raise to
                 self.finish(None)
+
+
+def _any_arguments(*args: Any, **kwargs: Any) -> None:
+    """Stand for a function of unknown arguments."""
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """A function's signature; any arguments where it has none that Python knows (some are built in)."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return inspect.signature(_any_arguments)
 
 
 def describe(error: BaseException) -> str:

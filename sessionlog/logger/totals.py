@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sessionlog.events.money import read_usd, usd
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 
 _BROKEN_OFF = ("cancelled", "interrupted")
 
@@ -28,20 +29,21 @@ class Totals:
         self._cost_nano = 0
         self._costs_known = True
 
-    def add(self, data: Any) -> None:
-        """Add one llm.response payload; never raises."""
+    def add(self, data: Any) -> tuple[str, ...]:
+        """Add one llm.response payload, and return what in its numbers could not be read."""
         if not isinstance(data, Mapping):
-            return
+            return ()
         self.responses += 1
         logged = data.get("usage")
         self.counted += logged is not None
-        usage = logged if isinstance(logged, TokenUsage) else read_usage(logged)[0]
+        usage, issues = read_usage(logged)
         self.usage += usage
-        cost, _ = read_usd(data.get("cost_usd"))
+        cost, issue = read_usd(data.get("cost_usd"))
         if cost is not None:
             self._cost_nano += cost
         elif usage or (logged is None and _was_answered(data)):
             self._costs_known = False
+        return (*issues, issue) if issue else issues
 
     @property
     def cost_usd(self) -> float | None:

@@ -16,7 +16,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.times import parse_time
-from sessionlog.reader.payload_flaws import number_flaws, override_flaw
+from sessionlog.reader.payload_flaws import field_flaws, number_flaws, override_flaw
 from sessionlog.reader.repair import is_repairable
 from sessionlog.reader.stream import MAX_LINE, read_events
 from sessionlog.reader.walk import walk_logs
@@ -119,6 +119,8 @@ class _Audit:
             del self._last_seq[next(iter(self._last_seq))]  # the one that has been silent for longest
         for detail in number_flaws(event):
             yield self._note("bad_number", detail, "damage")
+        for detail in field_flaws(event):
+            yield self._note("unknown_field", detail)
         if event.type in ("override", "rejected_override") and (flaw := override_flaw(event)):
             yield self._note("bad_payload", flaw, "damage")
         now = parse_time(event.ts)

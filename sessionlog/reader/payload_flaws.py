@@ -10,7 +10,8 @@ from typing import Any
 
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
-from sessionlog.events.tokens import read_usage
+from sessionlog.events.near_names import misspelt
+from sessionlog.events.usage import read_usage
 
 _USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "tokens"}
 
@@ -23,6 +24,13 @@ def number_flaws(event: Event) -> tuple[str, ...]:
     _, issues = read_usage(event.data.get(key))
     _, issue = read_usd(event.data.get("cost_usd"))
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in (*issues, *([issue] if issue else [])))
+
+
+def field_flaws(event: Event) -> tuple[str, ...]:
+    """Name the fields that were probably meant to be others, which nothing reads."""
+    if not isinstance(event.data, Mapping):
+        return ()
+    return tuple(f"{event.type} seq {event.seq}: {text}" for text in misspelt(event.type, event.data))
 
 
 def override_flaw(event: Event) -> str | None:

@@ -5,11 +5,12 @@ file per session, `{"session_id","seq","type","ts","data"}` a line; the session'
 inside may differ, `seq` may repeat, a file may have two starts (the first counts) or several ends, no end (killed, or
 running), totals but no responses, responses after the end. The Go original's dialect shows by a start without `v`.
 
-A run ends with session.end; a session that was continued has several. What an end reports beyond the responses of its
-run is one more record, at the end's time, and its cost covers the responses that name none, each by its share of the
-tokens. So an end changes records that came before it: a scan that goes on and meets one reads the whole log. Nothing
-goes on from an end (another one may replace it), nor in the Go original's logs, whose last end speaks of all of it, nor
-in packed logs, which do not grow. The activity after the last response is counted with it until another one comes.
+A run ends with session.end; a session that was continued has several. (One with the status `closed` ends nothing: a
+logger was closed.) What an end reports beyond the responses of its run is one more record, at the end's time, and its
+cost covers the responses that name none, each by its share of the tokens. So an end changes records that came before
+it: a scan that goes on and meets one reads the whole log. Nothing goes on from an end (another one may replace it), nor
+in the Go original's logs, whose last end speaks of all of it, nor in packed logs, which do not grow. The activity after
+the last response is counted with it until another one comes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
@@ -56,6 +58,7 @@ from sessionlog.sources.record import Record, ScannedSession
 from sessionlog.sources.typed import MISFITS
 
 ID = "native"
+UNFINISHED = "unfinished"  # reports' own word for a session without an end that is not running any more
 MAX_SCAN_LINE = 64 << 20
 
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
@@ -222,6 +225,7 @@ class State(Struct, omit_defaults=True):
         told_ns: The last one that was worth a step.
         ends: Its ends.
         is_ended: Nothing was done after the last of them.
+        is_closed: Nothing was done after a logger was closed without an end.
         responses: How many there were.
         has_price: One of them has a cost, or may be priced.
         calls: How many tool calls there were.
@@ -242,6 +246,7 @@ class State(Struct, omit_defaults=True):
     told_ns: int | None = None
     ends: list[End] = []
     is_ended: bool = False
+    is_closed: bool = False
     responses: int = 0
     has_price: bool = False
     calls: int = 0
@@ -309,7 +314,8 @@ def _kept(data: Data) -> Data:
 
 def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     messages = data.messages or []
-    state.is_ended, state.asked = False, name(data.model)
+    state.is_ended = state.is_closed = False
+    state.asked = name(data.model)
     if not state.prompt:
         words = (first_words(message.content) for message in messages if message.role == "user")
         state.prompt = next(filter(None, words), "")
@@ -325,7 +331,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         state.error = first_words(data.error)
     if not fizeau_dialect.cost_is_recorded(cost_nano, attempt) and cost_nano is not None:
         cost_nano = _DOUBTFUL
-    state.is_ended = False
+    state.is_ended = state.is_closed = False
     state.responses += 1
     state.has_price |= cost_nano is not None or not is_failed or bool(usage)
     response = Response(
@@ -345,7 +351,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
 def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
     key = f"{state.path}#{state.calls}"
     state.calls += 1
-    state.is_ended = False
+    state.is_ended = state.is_closed = False
     return (
         ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN),
         ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=_milliseconds(data.duration_ms)),
@@ -354,6 +360,9 @@ def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG0
 
 def _end(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     """Close a run: it covers the responses since the end before; a second end of the same run replaces the first."""
+    if data.status == CLOSED:
+        state.is_closed = True
+        return (At(state.last_ns),)
     first = 0
     if state.ends:
         last = state.ends[-1]
@@ -393,7 +402,7 @@ def _basis(state: State) -> int | None:
     """What the records rest on: how many ends there were; None where what comes may change some that stand."""
     is_open = state.responses and not (state.ends and state.ends[-1].until == state.responses)
     is_ours = is_native(state.start) and state.begin_ns is not None and not state.path.endswith(_PACKED)
-    is_certain = (state.has_price or not state.ends) and not state.is_unfinished
+    is_certain = (state.has_price or not state.ends) and not (state.is_unfinished or state.is_closed)
     return len(state.ends) if is_open and is_ours and is_certain else None
 
 
@@ -409,7 +418,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
         place=os.path.dirname(state.path),
         parent=name(start.parent, "session"),
         start_ns=state.begin_ns,
-        status=status if is_ended else None,
+        status=status if is_ended else UNFINISHED if state.is_closed else None,
         project=start.work_dir if isinstance(start.work_dir, str) and os.path.isabs(start.work_dir) else UNKNOWN,
         harness=name(start.resolved_harness) or name(start.requested_harness) or UNKNOWN,
         route=name(start.selected_route) or name(end.selected_route) or UNKNOWN,
@@ -625,7 +634,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=2,
+        parser_version=3,
     ),
     locate=_locate,
     read=read,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from sessionlog.cli import main, warm
+from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
 
@@ -86,7 +87,7 @@ def record(tmp_path):
         log.llm_response("Done.", model=model, usage={"input": 800, "output": 200}, latency_ms=2000, cost_usd=cost)
         if status is not None:
             log.end(status, error="the tests still fail" if status == "error" else None, duration_ms=3000)
-        log.close()
+        EventWriter.close(log)
         return folder / f"{name}.jsonl"
 
     return write

@@ -117,3 +117,14 @@ def test_nothing_there_is_no_damage(cli, home, form):
     assert ran.code == 0
     assert f"no sessions in {home}/.local/state" in ran.err
     assert ran.out
+
+
+def test_p06_what_no_report_understands_is_found(cli, logs):
+    """Numbers under unknown names are damage as far as reports skip them; a misspelt field is a note."""
+    path = logs / "s-free.jsonl"
+    more = b'{"session_id":"s-free","seq":90,"type":"llm.response","ts":"2026-11-21T12:00:00Z","data":{"useage":{},"usage":{"input":1,"inptu":12}}}\n'
+    path.write_bytes(path.read_bytes() + more)
+    ran = cli("check", path, "--notes")
+    assert ran.code == 1
+    assert "bad_number: llm.response seq 90: inptu: a number under an unknown name" in ran.out
+    assert "unknown_field: llm.response seq 90: useage: unknown; is usage meant?" in ran.out

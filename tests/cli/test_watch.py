@@ -231,12 +231,12 @@ def test_a_live_screen(terminal, sessions):
     assert first.startswith("\x1b[?1049h")
     assert "SOURCE" not in first
     log.tool_call("make-it-so", {}, output="done")
-    log.close()
     shown.wait_for("make-it-so")
     shown.resize(160, 50)
     shown.wait_for("SOURCE")
     shown.type(b"\x03")
     last, code = shown.end()
+    log.close()
     assert code == 130
     assert "\x1b[?1049l" in last
     assert "\x1b[?25h" in last

@@ -27,8 +27,8 @@ def test_01_reopening_a_session_keeps_its_log(tmp_path):
         assert log.emit("note", {"word": word})
         log.close()
     events = read(tmp_path / "s.jsonl")
-    assert [event["data"].get("word") for event in events] == [None, "one", "two"]
-    assert [event["seq"] for event in events] == [0, 1, 2]
+    assert [event["data"].get("word") for event in events] == [None, "one", None, "two", None]  # each `close` is an end
+    assert [event["seq"] for event in events] == [0, 1, 2, 3, 4]
 
 
 def test_14_seq_is_file_order_under_threads(tmp_path):
@@ -41,7 +41,7 @@ def test_14_seq_is_file_order_under_threads(tmp_path):
         thread.join()
     log.close()
     events = read(tmp_path / "s.jsonl")
-    assert [event["seq"] for event in events] == list(range(1601))
+    assert [event["seq"] for event in events] == list(range(1602))
     stamps = [event["ts"] for event in events]
     assert stamps == sorted(stamps)
 
@@ -68,7 +68,7 @@ def test_16_a_payload_that_is_no_json_is_kept_as_far_as_it_goes(tmp_path):
     assert log.emit("note", {"answer": 42, "odd": {1, 2}, "worse": Unprintable()})
     assert log.emit("note", circle)
     log.close()
-    assert [event["data"]["answer"] for event in read(tmp_path / "s.jsonl")[1:]] == [42, 42]
+    assert [event["data"]["answer"] for event in read(tmp_path / "s.jsonl")[1:-1]] == [42, 42]
     assert log.health().dropped == 0
 
 
@@ -82,7 +82,7 @@ def test_17_a_torn_line_is_not_glued_to_the_next(tmp_path):
     assert log.emit("note", {"word": "two"})
     log.close()
     items = list(read_events(str(path)))
-    assert [item.data.get("word") for item in items if isinstance(item, Event)] == [None, "one", "two"]
+    assert [item.data.get("word") for item in items if isinstance(item, Event)] == [None, "one", "two", None]
     assert len([item for item in items if isinstance(item, Problem)]) == 1
 
 
@@ -118,7 +118,7 @@ def test_32_a_duration_in_milliseconds_is_in_milliseconds(tmp_path, monkeypatch)
     with log.tool_call("bash"):
         pass
     log.close()
-    assert read(tmp_path / "s.jsonl")[-1]["data"]["duration_ms"] == 4.2
+    assert read(tmp_path / "s.jsonl")[-2]["data"]["duration_ms"] == 4.2
 
 
 def test_33_reasoning_tokens_reach_the_end(tmp_path):
@@ -138,4 +138,4 @@ def test_34_a_slow_follower_loses_nothing(tmp_path):
         log.emit("note", {"number": number})
     log.close()
     followed = follow(str(tmp_path / "s.jsonl"), stop=lambda: True)
-    assert [item.data.get("number") for item in followed] == [None, *range(100)]
+    assert [item.data.get("number") for item in followed] == [None, *range(100), None]

@@ -29,7 +29,8 @@ from sessionlog.context import (
 )
 from sessionlog.context.snapshots.tools import tools_of_agent
 from sessionlog.events.envelope import Event
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import read_events
 from tests.context.agents import INSTRUCTIONS, PROMPTS, SYSTEM, function_agent, plain_agent, record, run_turns

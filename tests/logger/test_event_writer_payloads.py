@@ -11,6 +11,7 @@ from sessionlog.testing import MemorySink
 from tests.logger.log_files import content_of, lines, writer
 
 SECRET = "ghp_" + "a1B2" * 9
+ONE, TWO = ("sk-" + letters + "3fG7hJ9kL2mN4pQ6rS8tV1wX5" for letters in ("aB1", "cD2"))
 
 
 def test_payload_dataclasses_are_written_as_their_json():
@@ -172,3 +173,52 @@ def test_a_hook_that_raises_fails_closed():
     log = MemorySink(redact=hook)
     assert log.emit("x", {"secret": ["secret"]})
     assert b"secret" not in log.content
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ({1: "a", "1": "b"}, {"1": "a", "1 (2)": "b"}),
+        ({ONE: 1, TWO: 2}, {"[redacted]": 1, "[redacted] (2)": 2}),
+        (
+            {"a": [{f"use {ONE}\n": SECRET, f"use {TWO}\n": 1.5}], "[redacted]": -1},
+            {"a": [{"use [redacted]\n": "[redacted]", "use [redacted]\n (2)": 1.5}], "[redacted]": -1},
+        ),
+        ({ONE: 1, "in": {TWO: 2}}, {"[redacted]": 1, "in": {"[redacted]": 2}}),
+    ],
+)
+def test_p06_keys_that_become_equal_are_all_in_the_log(data, kept):
+    """Text instead of numbers, marks instead of secrets: every value keeps a key of its own."""
+    log = MemorySink()
+    assert log.emit("x", data)
+    assert orjson.loads(log.content.splitlines()[-1])["data"] == kept
+
+
+def test_p06_keys_that_a_hook_makes_equal_are_all_in_the_log():
+    """A hook that maps several keys to one keeps their values."""
+    log = MemorySink(redact=lambda text: "x")
+    assert log.emit("x", {"a": 1, "b": {"c": 2, "d": 3}})
+    assert log.events[-1].data == {"x": 1, "x (2)": {"x": 2, "x (2)": 3}}
+
+
+@pytest.mark.parametrize("text", [b"not json", b"", b'{"a":', b"1,2", b'1},"seq":7,"x":{"a":1', "\n"])
+def test_p06_a_fragment_that_is_no_json_does_not_hide_its_event(text):
+    """It is written as text with a mark, and what stands beside it stays."""
+    log = MemorySink()
+    assert log.emit("x", {"f": orjson.Fragment(text), "beside": 1})
+    assert log.emit("x", {"f": orjson.Fragment(b'{"a":1}')})
+    event, good = log.events[-2:]
+    assert event.data["beside"] == 1
+    assert good.data == {"f": {"a": 1}}
+
+
+def test_p06_a_fragment_made_before_another_one_died_is_seen():
+    """How many Fragments there are may fall below what it was when a line was written last."""
+    log = MemorySink()
+    others = [orjson.Fragment(b"1") for _ in range(3)]
+    assert log.emit("x", {"a": 1})
+    others.pop()
+    assert log.emit("x", {"a": 1})
+    others.append(orjson.Fragment(b"no"))
+    assert log.emit("x", {"f": others[-1]})
+    assert log.events[-1].data == {"f": "[not JSON] no"}

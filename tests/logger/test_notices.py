@@ -50,3 +50,13 @@ def test_a_closed_stderr_is_left_alone(monkeypatch):
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
     Notices().say("EIO", "text")
+
+
+def test_some_things_are_said_once():
+    """However much time goes by; and only so many of them."""
+    said = []
+    notices = Notices(said.append)
+    for number in range(300):
+        notices.say_once(f"cause {number // 2}", f"text {number}")
+    assert said[:2] == ["text 0", "text 2"]
+    assert len(said) == 100

@@ -1,11 +1,13 @@
 """SessionLogger: what an agent writes, and how its session begins and ends."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import pytest
 
@@ -394,3 +396,213 @@ def test_the_last_number_is_known_once_something_was_written(tmp_path):
     again = SessionLogger(tmp_path, "s")
     again.emit("x")
     assert again.last_seq == 2
+
+
+class Raising(Mapping):
+    """A mapping whose methods raise from the `after`th item on."""
+
+    def __init__(self, after=0, **fields):
+        self.after = after
+        self.fields = fields
+
+    def __getitem__(self, key):
+        return self.fields[key]
+
+    def __len__(self):
+        return len(self.fields)
+
+    def __iter__(self):
+        for number, key in enumerate(self.fields):
+            if number >= self.after:
+                raise RuntimeError("no more")
+            yield key
+
+
+class Closed(Mapping):
+    """A mapping that answers nothing."""
+
+    def __getitem__(self, key):
+        raise OSError("closed")
+
+    def __len__(self):
+        raise OSError("closed")
+
+    def __iter__(self):
+        raise OSError("closed")
+
+
+def broken_off():
+    yield {"role": "user", "content": "one"}
+    raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize(
+    ("messages", "recorded"),
+    [
+        (None, None),
+        (5, [5]),
+        (b"text", ["text"]),
+        ({"role": "user", "content": "x"}, [{"role": "user", "content": "x"}]),
+        (({"role": "user"},), [{"role": "user"}]),
+        (iter([1, 2]), [1, 2]),
+        (broken_off(), [{"role": "user", "content": "one"}, "[unreadable generator: ConnectionError]"]),
+        (Closed(), ["[unreadable Closed: OSError]"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_p01_a_request_of_anything_is_recorded(log, messages, recorded):
+    """What is no list of messages is kept as far as it can be read; the helper does not raise."""
+    assert log.llm_request(messages, model="m") is True
+    assert log.events[-1].data == _without_none({"model": "m", "messages": recorded})
+
+
+def _without_none(fields):
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def test_p01_a_request_without_end_is_cut(log):
+    """A generator that never stops does not stop the agent; the log says that there was more."""
+    assert log.llm_request(itertools.count()) is True
+    messages = log.events[-1].data["messages"]
+    assert len(messages) == 100_001
+    assert messages[-1] == "[too many items]"
+
+
+@pytest.mark.parametrize("event", [Closed(), Raising(type="x", a=1), Raising(2, type="x", a=1, b=2)])
+@pytest.mark.parametrize("hook", [True, str.lower])
+def test_p01_a_callback_given_a_mapping_that_raises(event, hook):
+    """Something is recorded, and the loop goes on."""
+    log = MemorySink(redact=hook)
+    assert log.callback()(event) is True
+    assert log.events[-1].type == "unknown"
+    assert log.events[-1].data.startswith("[unreadable ")
+    assert log.callback()({"type": "x", "a": 1}) is True
+
+
+@pytest.mark.parametrize("hook", [True, str.lower])
+def test_p01_an_event_whose_extra_keys_raise(hook):
+    """The hook reads them before the lock is taken: that must not raise either."""
+    log = MemorySink(redact=hook)
+    event = Event(session_id="", seq=0, type="x", ts="", data=1, extra=Raising(1, a=1, b=2))
+    log.write(event)
+    assert log.emit("after") is True
+    health = log.health()
+    assert health.emitted == 2
+    assert health.written + health.dropped == 2
+
+
+def test_p06_keys_of_a_mapping_that_become_equal_are_all_in_the_log(log):
+    """A callback's mapping without `data` keeps both 1 and "1"."""
+    assert log.callback()({"type": "x", 1: "a", "1": "b"}) is True
+    assert log.events[-1].data == {"1": "a", "1 (2)": "b"}
+
+
+@pytest.fixture
+def told():
+    """What a logger said."""
+    return []
+
+
+class SdkUsage:
+    """A usage object of an SDK: no mapping, no dataclass."""
+
+    def __init__(self):
+        self.prompt_tokens = 100
+        self.completion_tokens = 30
+        self.prompt_tokens_details = {"cached_tokens": 60}
+
+
+def test_p06_the_usage_object_of_an_sdk_is_counted(told):
+    """It was stored as its repr: now it counts in the log and in the session's end."""
+    log = MemorySink(notify=told.append)
+    log.llm_response("hi", usage=SdkUsage(), cost_usd=0)
+    log.end()
+    usage = {"input": 40, "output": 30, "cache_read": 60, "total": 130}
+    assert log.of_type("llm.response")[0].data["usage"] == usage
+    assert end_of(log)["tokens"] == usage
+    assert (told, log.health().warnings) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("usage", "word"), [({"inptu": 12}, "inptu"), ({"input": 1, "cache_raed": 5}, "cache_raed"), (object(), "object")]
+)
+def test_p06_a_usage_that_is_not_known_is_told_once(told, usage, word):
+    """One line on stderr however often it comes; health() counts the events."""
+    log = MemorySink(notify=told.append)
+    for _ in range(3):
+        assert log.llm_response("hi", usage=usage)
+    assert len(told) == 1
+    assert word in told[0]
+    assert "sessionlog check" in told[0]
+    assert log.health().warnings == {"usage": 3}
+    assert log.health().ok
+
+
+def test_p06_a_cost_that_is_no_number_is_told(told):
+    """It counts nowhere."""
+    log = MemorySink(notify=told.append)
+    log.llm_response("hi", usage={"input": 1}, cost_usd="cheap")
+    assert log.health().warnings == {"usage": 1}
+    assert "cheap" in told[0]
+
+
+def test_p06_misspelt_arguments_are_told_once(told):
+    """They are recorded as fields of the caller's own, which no report reads."""
+    log = MemorySink(notify=told.append)
+    for _ in range(2):
+        log.llm_response("hi", useage={"input": 1}, cost=0.5, tag="mine")
+        log.tool_call("read", output="", duration=3)
+    log.end(cost=1)
+    assert [line.partition("(")[2].partition(":")[0] for line in told] == ["useage", "cost", "duration"]
+    assert log.health().warnings == {"field": 5}
+    assert log.of_type("llm.response")[0].data["tag"] == "mine"
+
+
+def test_closing_without_an_end_says_so(log):
+    """The log ends with a session.end of its own status, without totals, once."""
+    log.llm_response("hi", usage={"input": 3})
+    log.close()
+    log.close()
+    assert types(log) == ["session.start", "llm.response", "session.end"]
+    assert end_of(log).keys() == {"status", "duration_ms"}
+    assert end_of(log)["status"] == "closed"
+    assert log.health().ok
+
+
+def test_closing_a_session_that_has_its_end_adds_none(log):
+    """By hand, by the block, or where nothing was recorded, or nothing since the session was continued."""
+    log.emit("x")
+    log.end("error")
+    log.begin_run()
+    log.close()
+    assert end_of(log)["status"] == "error"
+    with MemorySink() as block:
+        block.emit("x")
+    assert end_of(block)["status"] == "success"
+    empty = MemorySink()
+    empty.close()
+    assert empty.content == b""
+
+
+def test_closing_inside_an_emit_ends_the_session_behind_it():
+    """A signal handler closes while an event is encoded: that event is written first."""
+
+    class Closes:
+        def __repr__(self):
+            log.close()
+            return "closes"
+
+    log = MemorySink()
+    log.emit("x")
+    log.emit("x", {"a": Closes()})
+    assert types(log) == ["session.start", "x", "x", "session.end"]
+    assert log.emit("x") is False
+
+
+def test_closing_where_the_disk_is_full_does_not_raise():
+    """Even where losses are raised otherwise."""
+    log = MemorySink(on_error="raise")
+    log.emit("x")
+    log.failure = OSError(28, "No space left on device")
+    log.close()
+    assert types(log) == ["session.start", "x"]

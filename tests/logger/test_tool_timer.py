@@ -259,3 +259,19 @@ def test_a_forgotten_call_never_raises_from_its_destructor():
 
     timer = ToolTimer(refuse, {"tool": "x"})
     del timer
+
+
+@pytest.mark.parametrize("duration", ["x", [1], {}, object()], ids=["text", "list", "dict", "object"])
+def test_p01_a_duration_that_is_no_number(duration):
+    """It is recorded as it is, and the helper does not raise."""
+    log = MemorySink()
+    assert log.tool_call("read", duration_ms=duration)
+    [call] = calls(log)
+    assert call["duration_ms"] == (duration if isinstance(duration, str | list | dict) else repr(duration))
+
+
+def test_p01_a_function_without_a_signature(log):
+    """Some functions that are built in have none: their arguments are recorded as they are."""
+    assert log.tool_call("type")(dict)(a=1) == {"a": 1}
+    assert log.tool_call("min")(min)(2, 1) == 1
+    assert [call["output"] for call in calls(log)] == [{"a": 1}, 1]

@@ -308,10 +308,11 @@ def test_every_truncation_point_of_a_log(tmp_path):
         whole = sum(end <= cut or end == cut + 1 for end in ends)
         started = ["session.start"] * (b"\n" not in content[:cut])  # begun anew: nobody knew that its start was whole
         torn = 0 if cut in ends or cut + 1 in ends else cut - max([end for end in ends if end < cut], default=0)
-        assert [event.type for event in events[:-1]] == [
+        assert [event.type for event in events[:-2]] == [
             "session.start", "llm.request", "llm.response", "session.end"
         ][:whole] + started  # fmt: skip
-        assert events[-1].data == {"cut": cut}
+        assert events[-2].data == {"cut": cut}
+        assert events[-1].data["status"] == "closed"
         assert sum(problem.length for problem in problems) in ([0] if not torn else [torn, torn + 1])
         assert path.read_bytes()[:cut] == content[:cut]
         path.unlink()

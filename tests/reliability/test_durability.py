@@ -75,7 +75,7 @@ def test_os_never_syncs(tmp_path, calls):
     log = open_logger(tmp_path, "os")
     assert log.emit("x", {})
     log.close()
-    assert calls.seen == ["open", "write"]
+    assert calls.seen == ["open", "write", "write"]
 
 
 def test_fsync_syncs_before_it_returns(tmp_path, calls):
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_synced(tmp_path, calls):
     calls.failing = False
     assert log.emit("x", {"n": 1})
     log.close()
-    assert [event.type for event in read_log(log.path).events] == ["session.start", "log.gap", "x"]
+    assert [event.type for event in read_log(log.path).events] == ["session.start", "log.gap", "x", "session.end"]
 
 
 def test_half_a_second_is_the_interval():

@@ -260,6 +260,35 @@ def test_at_the_end_of_the_stack(tmp_path):
     assert {n for n, answer in answers.items() if answer} <= recorded
 
 
+def test_p06_an_event_at_the_last_frame_is_counted(tmp_path):
+    """Where one call is possible and no second one, emit returns False and health() counts the event as lost."""
+    log = open_logger(tmp_path)
+    answers = []
+
+    def call(type_, data):
+        """Need what a call of emit needs."""
+
+    def dive():
+        with suppress(RecursionError):
+            dive()
+        try:
+            call("tool.call", {})
+        except RecursionError:
+            return
+        answers.append(log.emit("tool.call", {"n": len(answers)}))
+
+    dive()
+    health = log.health()
+    assert health.emitted == len(answers)
+    assert health.written == sum(answers)
+    assert health.dropped == len(answers) - sum(answers)
+    assert health.dropped_by["no stack"] > 0
+    assert answers[-1]
+    read = read_log(log.path)
+    assert check_whole(read) == []
+    assert len(read.of_type("tool.call")) == sum(answers)
+
+
 @pytest.mark.parametrize("tasks", [1_000])
 def test_asyncio_tasks_emit_and_are_cancelled(tmp_path, seed, tasks):
     """A thousand tasks share a logger; a third is cancelled at any time; everything acknowledged is there."""

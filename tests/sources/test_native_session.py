@@ -314,3 +314,31 @@ def test_a_fork_names_its_parent(tmp_path):
 def test_a_parent_that_is_none(tmp_path, parent):
     """A session without a parent is nobody's fork."""
     assert scanned(tmp_path, start(parent=parent)).parent == ""
+
+
+# --- closed without an end
+
+
+def test_a_session_that_was_closed_without_an_end_is_unfinished(tmp_path):
+    """Its logger is gone, so it is not running either; its answers count as they would without the mark."""
+    open_log = scanned(tmp_path, start(), asked(model="m"), answered(usage={"input": 3}))
+    closed = scanned(tmp_path, start(), asked(model="m"), answered(usage={"input": 3}), ended(status="closed"))
+    assert (open_log.status, closed.status) == (None, "unfinished")
+    assert [(r.usage, r.cost_nano, r.priced) for r in closed.records] == [
+        (r.usage, r.cost_nano, r.priced) for r in open_log.records
+    ]
+
+
+def test_a_session_that_goes_on_after_it_was_closed_is_not_ended(tmp_path):
+    """The next request takes the mark back, and a later end is its end."""
+    closed = (start(), answered(usage={"input": 3}), ended(status="closed"))
+    assert scanned(tmp_path, *closed, asked(model="m")).status is None
+    assert scanned(tmp_path, *closed, answered(usage={"input": 4})).status is None
+    ended_later = scanned(tmp_path, *closed, answered(usage={"input": 4}), ended(status="success", tokens={"input": 7}))
+    assert ended_later.status == "success"
+    assert sum((r.usage for r in ended_later.records), TokenUsage()).input == 7
+
+
+def test_another_logger_that_is_closed_does_not_undo_an_end(tmp_path):
+    """The session was ended by one of its two writers."""
+    assert scanned(tmp_path, start(), answered(), ended(status="success"), ended(status="closed")).status == "success"

@@ -11,7 +11,8 @@ from typing import Any
 
 from sessionlog.context.usage import Counts
 from sessionlog.context.xray.requests import provider_of
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.sources.fizeau_dialect import is_native, normalise_usage
 
 Json = Any

@@ -7,7 +7,7 @@ from typing import Any
 
 from sessionlog.context.xray.requests import Usages, provider_of
 from sessionlog.events.envelope import Event
-from sessionlog.events.tokens import read_usage
+from sessionlog.events.usage import read_usage
 
 
 class Reported:

@@ -10,7 +10,8 @@ from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.sources.fizeau_dialect import is_native, normalise_usage
 
 _NAME = 200  # characters; a longer name is damage

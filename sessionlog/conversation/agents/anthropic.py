@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.spelling import anthropic_messages, content_of, count_of, object_schema, system_text
+from sessionlog.conversation.agents.spelling import anthropic_messages, content_of, object_schema, system_text
 from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 
 MAX_TOKENS = 4096
 
@@ -44,25 +44,11 @@ class AnthropicAnswer:
         parts = [_part(block) for block in answered.content if block.type != "tool_use"]
         return Reply(
             message=Message.assistant(content_of(parts), tool_calls=calls),
-            usage=usage_of(answered.usage),
+            usage=read_usage(answered.usage)[0],
             model=answered.model,
             provider=self._provider,
             finish_reason=answered.stop_reason,
         )
-
-
-def usage_of(usage: Any) -> TokenUsage:
-    """Return a `Usage` as ours: its input touches no cache already."""
-    kept = getattr(usage, "cache_creation", None)
-    written, output = count_of(usage, "cache_creation_input_tokens"), count_of(usage, "output_tokens")
-    return TokenUsage(
-        input=count_of(usage, "input_tokens"),
-        output=output,
-        cache_read=count_of(usage, "cache_read_input_tokens"),
-        cache_write=written,
-        reasoning=min(output, count_of(getattr(usage, "output_tokens_details", None), "thinking_tokens")),
-        cache_write_1h=min(written, count_of(kept, "ephemeral_1h_input_tokens")),
-    )
 
 
 def _part(block: Any) -> ContentPart:

@@ -12,10 +12,11 @@ from typing import Any
 from uuid import uuid4
 
 from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.spelling import count_of, object_schema, openai_messages, read_arguments
+from sessionlog.conversation.agents.spelling import object_schema, openai_messages, read_arguments
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 
 _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""
@@ -76,18 +77,7 @@ class OpenAIAnswer:
 
 def usage_of(usage: Any) -> TokenUsage | None:
     """Return a `CompletionUsage` in disjoint classes."""
-    if usage is None:
-        return None
-    told, made = getattr(usage, "prompt_tokens_details", None), getattr(usage, "completion_tokens_details", None)
-    read, written = count_of(told, "cached_tokens"), count_of(told, "cache_write_tokens")
-    output = count_of(usage, "completion_tokens")
-    return TokenUsage(
-        input=max(0, count_of(usage, "prompt_tokens") - read - written),
-        output=output,
-        cache_read=read,
-        cache_write=written,
-        reasoning=min(output, count_of(made, "reasoning_tokens")),
-    )
+    return None if usage is None else read_usage(usage)[0]
 
 
 def _cost(usage: Any) -> float | None:

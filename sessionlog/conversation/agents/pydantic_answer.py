@@ -35,6 +35,7 @@ from sessionlog.conversation.history.message import ContentPart, Message, ToolRe
 from sessionlog.conversation.turns.pieces import Piece, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.conversation.turns.tool import error_message, result_message
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 
 
 class PydanticAnswer:
@@ -106,14 +107,7 @@ def usage_of(usage: RequestUsage) -> TokenUsage | None:
     """Return the usage of one request in disjoint classes; None where the model told none."""
     if usage.unmeasured_requests or not usage.has_values():
         return None
-    return TokenUsage(
-        input=max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens),
-        output=usage.output_tokens,
-        cache_read=usage.cache_read_tokens,
-        cache_write=usage.cache_write_tokens,
-        reasoning=min(usage.output_tokens, usage.output_reasoning_tokens),
-        cache_write_1h=min(usage.cache_write_tokens, usage.cache_write_1h_tokens),
-    )
+    return read_usage(usage)[0]
 
 
 def text_in(event: Any) -> Iterator[str]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from sessionlog.conversation.history.message import ContentPart, Message
 from sessionlog.conversation.turns.pieces import Ask
-from sessionlog.events.tokens import read_count
 
 Json = dict[str, Any]
 
@@ -46,11 +45,6 @@ def read_arguments(text: str | None) -> Any:
     except (ValueError, RecursionError):
         return text
     return found if isinstance(found, dict) else text
-
-
-def count_of(usage: Any, name: str) -> int:
-    """Return a count of a provider's usage object; 0 where it has none of that name."""
-    return read_count(getattr(usage, name, None))[0]
 
 
 def content_of(parts: Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:

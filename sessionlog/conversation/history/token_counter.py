@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sessionlog.errors import InvalidHistory
-from sessionlog.events.tokens import TokenUsage, read_count, read_usage
+from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.usage import read_usage
 
 
 class TokenCounter:

@@ -19,9 +19,10 @@ from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.cut import apply_cut
 from sessionlog.conversation.log.spelling import answer_of, read_message, result_of, text_of
 from sessionlog.errors import InvalidHistory
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED
-from sessionlog.events.tokens import TokenUsage, read_usage
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
 
 Json = Any
@@ -292,6 +293,8 @@ class Fold:
     def _end(self, data: Mapping[str, Json], place: str) -> None:
         del place
         status = str(data.get("status"))
+        if status == CLOSED:  # no run ends: what it used is part of the next end
+            return
         self._settle(_BY_STATUS.get(status, "interrupted"))
         if self.state == "interrupted":
             last = self._said[-1][-1] if self._said else None

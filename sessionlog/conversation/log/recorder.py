@@ -32,6 +32,7 @@ from sessionlog.conversation.log.spelling import (
 )
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe
 
@@ -303,9 +304,9 @@ class Recorder:
             self._has_ended = self._logger.end(status, output=output, error=said) or self._has_ended
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file. The session has written its own end, or leaves a log as it is that others go on with."""
         if self._logger is not None:
-            self._logger.close()
+            EventWriter.close(self._logger)
 
     def sibling(self, session_id: str | None = None) -> Recorder:
         """Make a recorder for another session in the same folder, written in the same way.

@@ -40,9 +40,11 @@ class Machine:
                 log.tool_call(step.rstrip("!"), {}, output="x", error="no" if step.endswith("!") else None)
             else:
                 log.llm_response("ok", model=MODEL, usage={"input": step, "output": 10}, cost_usd=0.5)
-        if end is not None:
+        if end is None:
+            log._release()  # as if its process were killed: `close` would end it
+        else:
             log.end(end)
-        log.close()
+            log.close()
         return self.logs / f"{name}.jsonl"
 
     def scan(self, jobs, sources, prices):

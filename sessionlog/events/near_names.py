@@ -1,0 +1,50 @@
+"""Field names that look like a misspelt one: `useage`, `cost`. What else is unknown is the caller's own field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+
+from sessionlog.events.payloads import PAYLOADS
+
+_OTHER_NAMES: Mapping[str, str] = {"tokens": "usage", "token_usage": "usage", "price": "cost_usd", "result": "output"}
+_CHECKED = frozenset({"llm.response", "tool.call", "session.end"})  # a request has as many settings as there are models
+_SHORTEST = 4
+
+
+def misspelt(type_: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Name the fields of an event that were probably meant to be others: `useage: unknown; usage is meant?`."""
+    if type_ not in _CHECKED:
+        return ()
+    known = _known(type_)
+    unknown = [name for name in names if isinstance(name, str) and name not in known]
+    return tuple(f"{name[:80]}: unknown; is {meant} meant?" for name in unknown if (meant := _meant(type_, name)))
+
+
+@cache
+def _known(type_: str) -> frozenset[str]:
+    return frozenset(field.name for field in fields(PAYLOADS[type_]))
+
+
+def _meant(type_: str, name: str) -> str | None:
+    other = _OTHER_NAMES.get(name)
+    if other in _known(type_):
+        return other
+    if not _SHORTEST <= len(name) <= 40:
+        return None
+    return next((known for known in sorted(_known(type_)) if _is_near(name, known)), None)
+
+
+def _is_near(name: str, known: str) -> bool:
+    """Whether the unit is missing, or one letter is too many, too few, wrong, or changed places with the next one."""
+    if known in (f"{name}_ms", f"{name}_usd"):
+        return True
+    first = next((at for at, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    rest, known_rest = name[first:], known[first:]
+    return (
+        rest[1:] == known_rest
+        or rest == known_rest[1:]
+        or (rest[1:] == known_rest[1:] and len(name) > _SHORTEST)
+        or (rest[:2] == known_rest[:2][::-1] and rest[2:] == known_rest[2:])
+    )

@@ -1,0 +1,228 @@
+"""Usage objects, our own and those of SDKs, read into disjoint token classes.
+
+In a native log the classes have their own names. An SDK's name says what it counts, and whether it stands inside
+another count; the tables below are all that is known about any SDK:
+
+- OpenAI's chat completions and responses, and what speaks their protocol: cached and reasoning tokens stand in details,
+  and are parts of the input and of the output.
+- Anthropic and Bedrock: `cache_read_input_tokens` and its siblings stand beside the input. LiteLLM repeats these names
+  with a `prompt_tokens` that is the whole prompt: then they are parts of it.
+- Google's usage_metadata: cached content is a part of the prompt; thoughts and the prompts of its tools stand beside.
+- pydantic-ai's RequestUsage and RunUsage: cached and reasoning tokens are parts of the input and of the output.
+
+Where more was cached than `input_tokens` are, the cache stands beside them, whatever the names say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage, read_count
+
+_PROMPT = ("prompt_tokens", "promptTokens", "promptTokenCount", "prompt_token_count", "prompt_eval_count")
+_INPUT = ("input_tokens", *_PROMPT, "request_tokens", "inputTokens")
+_OUTPUT = (
+    "output_tokens", "completion_tokens", "response_tokens", "outputTokens", "completionTokens",
+    "candidatesTokenCount", "candidates_token_count", "eval_count",
+)  # fmt: skip
+_READ_INSIDE = (
+    "cache_read_tokens", "cached_tokens", "cacheReadTokens", "cachedInputTokens", "cachedContentTokenCount",
+    "cached_content_token_count", "prompt_cache_hit_tokens",
+)  # fmt: skip
+_WRITTEN_INSIDE = ("cache_write_tokens", "cacheWriteTokens")
+_READ_BESIDE = ("cache_read_input_tokens", "cacheReadInputTokens")
+_WRITTEN_BESIDE = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
+_WRITTEN_1H = ("cache_write_1h_tokens", "ephemeral_1h_input_tokens")
+_REASONING_INSIDE = (
+    "output_reasoning_tokens", "reasoning_tokens", "thinking_tokens", "thoughts_tokens", "reasoningTokens",
+)  # fmt: skip
+_REASONING_BESIDE = ("thoughtsTokenCount", "thoughts_token_count")
+_TOOL_PROMPT_BESIDE = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
+# objects inside a usage object, whose names are looked up after its own
+_INPUT_DETAILS = ("input_tokens_details", "prompt_tokens_details", "cache_creation")
+_OUTPUT_DETAILS = ("output_tokens_details", "completion_tokens_details", "details")
+_WHOLE_ANSWERS = ("usage", "usage_metadata", "usageMetadata")
+
+_CLASS_NAMES = frozenset({
+    *_INPUT, *_OUTPUT, *_READ_INSIDE, *_WRITTEN_INSIDE, *_READ_BESIDE, *_WRITTEN_BESIDE, *_WRITTEN_1H,
+    *_REASONING_INSIDE, *_REASONING_BESIDE, *_TOOL_PROMPT_BESIDE,
+})  # fmt: skip
+_TOTALS = frozenset({"total_tokens", "totalTokens", "totalTokenCount", "total_token_count", "total"})
+_NO_CLASS = _TOTALS | frozenset({
+    "requests", "tool_calls", "toolCalls", "unmeasured_requests", "cost", "cost_usd", "audio_seconds",
+    "input_audio_tokens", "output_audio_tokens", "cache_audio_read_tokens", "prompt_cache_miss_tokens",
+    "num_search_queries", "num_sources_used", "citation_tokens", "total_duration", "load_duration",
+    "prompt_eval_duration", "eval_duration",
+})  # fmt: skip
+"""Numbers that are known to be no class of their own: sums, parts of a class, and what is no token."""
+
+_DETAILS = frozenset({*_INPUT_DETAILS, *_OUTPUT_DETAILS})
+_SUMS = frozenset({*_INPUT, *_OUTPUT})
+_NATIVE = frozenset({*TOKEN_CLASSES, "total"})
+_NOTHING: tuple[TokenUsage, tuple[str, ...]] = (TokenUsage(), ())
+_READABLE = _CLASS_NAMES | _DETAILS | {*TOKEN_CLASSES, "requests", "tool_calls", "toolCalls"}
+
+
+def read_usage(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
+    """Read a usage object of any make, and say what in it could not be read; never raises.
+
+    A wrong count is 0 and is named, and so is a number under an unknown name; the others stay. A reported total is not
+    used: it means different things to different writers.
+    """
+    if value is None:
+        return _NOTHING
+    if isinstance(value, TokenUsage):
+        return value, ()
+    try:
+        return _read(value)
+    except Exception as error:  # noqa: BLE001 - a usage object is the caller's code
+        return TokenUsage(), (f"usage is a {type(value).__name__} that cannot be read: {type(error).__name__}",)
+
+
+def loggable_usage(value: Any) -> Any:
+    """Return a usage object as an event holds it: under the names of native logs where all of it could be read.
+
+    What else an SDK reports stays beside the classes. What could not be read is logged as it is, under its own names:
+    `read_usage` reads the same from it, and `sessionlog check` names it.
+    """
+    if value is None or (type(value) is dict and value.keys() <= _NATIVE):
+        return value
+    if isinstance(value, TokenUsage):
+        return value.to_dict()
+    usage, issues = read_usage(value)
+    try:
+        data = usage_fields(value)
+        if issues:
+            return data or value
+        if not data.keys().isdisjoint(TOKEN_CLASSES):
+            return data
+        rest = {name: item for name, item in data.items() if item and name not in _CLASS_NAMES | _DETAILS | _TOTALS}
+        return usage.to_dict() | rest
+    except Exception:  # noqa: BLE001 - a usage object is the caller's code
+        return value
+
+
+def _read(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
+    data = value if type(value) is dict else usage_fields(value)
+    if "input" in data or "output" in data or (_SUMS.isdisjoint(data) and not data.keys().isdisjoint(TOKEN_CLASSES)):
+        return _read_native(data)
+    if _CLASS_NAMES.isdisjoint(data):
+        inner = next((data[name] for name in _WHOLE_ANSWERS if data.get(name) is not None), None)
+        if inner is not None and not _CLASS_NAMES.isdisjoint(data := usage_fields(inner)):
+            return _read_foreign(data)
+    else:
+        return _read_foreign(data)
+    if not isinstance(value, Mapping):
+        return TokenUsage(), (f"usage is a {type(value).__name__}",)
+    if not value or "total" in value:
+        return TokenUsage(), _unknown_counts(value, _NATIVE)
+    given = ", ".join(sorted(map(str, value)))[:80]
+    return TokenUsage(), (f"no token class in {given}; their names are {', '.join(TOKEN_CLASSES)}",)
+
+
+def _read_native(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
+    issues: list[str] = []
+    counts: dict[str, int] = {}
+    for key in TOKEN_CLASSES:
+        counts[key], issue = read_count(data.get(key))
+        if issue:
+            issues.append(f"{key}: {issue}")
+    if not data.keys() <= _NATIVE:
+        issues += _unknown_counts(data, _NATIVE)
+    return TokenUsage(**counts), tuple(issues)
+
+
+def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
+    reader = _Reader(data)
+    has_prompt = any(data.get(name) is not None for name in _PROMPT)
+    given_input, given_output = reader.count(_INPUT), reader.count(_OUTPUT)
+    read, written = reader.count(_READ_BESIDE), reader.count(_WRITTEN_BESIDE)
+    is_beside = not has_prompt and any(name in data for name in (*_READ_BESIDE, *_WRITTEN_BESIDE))
+    read = read or reader.count(_READ_INSIDE, _INPUT_DETAILS)
+    written = written or reader.count(_WRITTEN_INSIDE, _INPUT_DETAILS)
+    if not is_beside and (has_prompt or read + written <= given_input):
+        given_input = max(0, given_input - read - written)
+    thoughts = reader.count(_REASONING_BESIDE)
+    output = given_output + thoughts
+    return TokenUsage(
+        input=given_input + reader.count(_TOOL_PROMPT_BESIDE),
+        output=output,
+        cache_read=read,
+        cache_write=written,
+        reasoning=min(output, thoughts or reader.count(_REASONING_INSIDE, _OUTPUT_DETAILS)),
+        cache_write_1h=min(written, reader.count(_WRITTEN_1H, _INPUT_DETAILS)),
+    ), (*reader.issues, *_unknown_counts(data, _CLASS_NAMES))
+
+
+def _unknown_counts(data: Mapping[str, Any], known: frozenset[str]) -> tuple[str, ...]:
+    """Name the numbers of a usage object that count nowhere, because their names are unknown."""
+    strange = data.keys() - known - _NO_CLASS
+    counted = sorted(str(name)[:80] for name in strange if read_count(data[name])[0])
+    return tuple(f"{name}: a number under an unknown name" for name in counted)
+
+
+def usage_fields(usage: object) -> dict[str, Any]:
+    """Return a usage object as a dictionary, under its own names; nothing for what is none.
+
+    Mappings, pydantic models (`model_dump`, `dict`), named tuples, any object with fields; of one whose fields have no
+    name that is known here, the known names that it answers to.
+    """
+    if usage is None:
+        return {}
+    if isinstance(usage, Mapping):
+        return dict(usage)
+    for method in ("model_dump", "dict", "_asdict"):
+        made = _called(usage, method)
+        if made is not None:
+            return made
+    held = getattr(usage, "__dict__", None)
+    own = dict(held) if isinstance(held, Mapping) else {}
+    if is_dataclass(usage) and not isinstance(usage, type):  # defaults of its class, and fields that have slots
+        return {f.name: getattr(usage, f.name) for f in fields(usage) if hasattr(usage, f.name)} | own
+    return own if _READABLE & own.keys() else own | _answered(usage)
+
+
+class _Reader:
+    """Looks names up in one usage object, and collects what was no count."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+        self.issues: list[str] = []
+
+    def count(self, names: Iterable[str], details: Iterable[str] = ()) -> int:
+        """Return the first count under one of these names, in the object itself or in its details."""
+        for place in (None, *details):
+            data = self._data if place is None else usage_fields(self._data.get(place))
+            for name in names:
+                if data.get(name) is None:
+                    continue
+                count, issue = read_count(data[name])
+                if issue:
+                    self.issues.append(f"{name}: {issue}")
+                if count:
+                    return count
+        return 0
+
+
+def _called(usage: object, method: str) -> dict[str, Any] | None:
+    try:
+        function = getattr(usage, method, None)
+        made = function() if callable(function) else None
+    except Exception:  # noqa: BLE001 - somebody's own class: the next way may work
+        return None
+    return dict(made) if isinstance(made, Mapping) else None
+
+
+def _answered(usage: object) -> dict[str, Any]:
+    """The known names that an object answers to: its fields are slots, properties or of its class."""
+    found: dict[str, Any] = {}
+    for name in sorted(_READABLE):
+        try:
+            value = getattr(usage, name, None)
+        except Exception:  # noqa: BLE001, S112 - somebody's own property: the next name may have a value
+            continue
+        if value is not None and not callable(value):
+            found[name] = value
+    return found
