@@ -223,11 +223,26 @@ def test_nothing_but_logs_is_read(home, tmp_path, tool):
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     for path in (secret, tmp_path, home, pipe, "/dev/zero", "/"):
-        sentence = sentence_of(ask(tool, {"session": str(path)}))
+        sentence = sentence_of(ask(tool, {"session": str(path)}, allow_paths=True))
         assert sentence == f"{tool}: {path}: no log of a known agent; `recent_sessions` lists ids and paths"
     log = record(tmp_path / "elsewhere", "s-else", start="2026-11-21T10:00:00Z")
-    found = ask(tool, {"session": str(log)}).structured_content
+    found = ask(tool, {"session": str(log)}, allow_paths=True).structured_content
     assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-else"
+
+
+@pytest.mark.parametrize("tool", ["session_status", "context"])
+def test_only_logs_where_agents_write_are_read(home, tmp_path, tool):
+    """Unless the user allows other paths, whatever is there is refused alike, a log of another folder included."""
+    log = record(tmp_path / "elsewhere", "s-else", start="2026-11-21T10:00:00Z", prompt="hunter2")
+    beside = logs_of(home) / "notes.txt"
+    beside.write_text("hunter2\n", "utf-8")
+    for path in (log, log.parent, beside, tmp_path / "home", "/dev/zero", "~/.config/sessionlog/config.toml"):
+        sentence = sentence_of(ask(tool, {"session": str(path)}))
+        assert sentence.startswith(f"{tool}: {path}: not among the logs of agents; ")
+        assert "--allow-paths" in sentence
+    for path in (logs_of(home) / "s-new.jsonl", "~/.local/state/sessionlog/sessions/s-new.jsonl"):
+        found = ask(tool, {"session": str(path)}).structured_content
+        assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-new"
 
 
 def test_only_the_ledger_is_written(home):
