@@ -81,7 +81,7 @@ class AppendFile:
         unlocked_until: Monotonic time before which the lock is not waited for again, 0 while it can be had.
     """
 
-    __slots__ = ("_folder", "_folder_mtime", "_owned", "fd", "others", "size", "unlocked_until", "whole")
+    __slots__ = ("_folder", "_folder_mtime", "_name", "_owned", "fd", "others", "size", "unlocked_until", "whole")
 
     def __init__(self, directory: str, name: str) -> None:
         """Open `directory/name`, creating it 0600.
@@ -91,6 +91,7 @@ class AppendFile:
         """
         flags = _flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
         self.fd = self._folder = -1
+        self._name = name
         self._owned: dict[int, tuple[int, int] | None] = {}  # descriptor -> the file it was opened for
         self._folder_mtime = _UNSETTLED
         self.whole = -2
@@ -184,11 +185,30 @@ class AppendFile:
         tick would leave it as it is. It was read before the file was asked, so a deletion after that shows next time.
         """
         status = os.fstat(self.fd)
-        if not status.st_nlink or (status.st_dev, status.st_ino) != self._owned[self.fd]:
+        is_ours = (status.st_dev, status.st_ino) == self._owned[self.fd]
+        if not status.st_nlink or not is_ours or (changed >= 0 and self._is_unlinked()):
             raise FileGoneError(errno.ENOENT, "the log was deleted while it was open")
         if changed >= 0:
             tick = _TICK_NS if changed % 1_000_000 else _COARSE_NS
             self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
+
+    def _is_unlinked(self) -> bool:
+        """Whether the name was deleted while the file has another one, a hard link.
+
+        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened.
+        """
+        try:
+            status = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+            if (status.st_dev, status.st_ino) == self._owned[self.fd]:
+                return False
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        try:
+            return os.readlink(f"/proc/self/fd/{self.fd}").endswith(" (deleted)")
+        except OSError:
+            return False
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""

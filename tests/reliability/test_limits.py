@@ -335,6 +335,43 @@ def test_a_file_renamed_away(tmp_path):
     assert check_recorded(read_log(tmp_path / "moved.jsonl"), range(4), range(4)) == []
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only /proc tells a deleted name from a renamed one")
+@pytest.mark.parametrize("place", ["the same folder", "another folder"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_file_that_has_a_hard_link(tmp_path, place, replaced):
+    """A backup of links keeps the file; the events after the deletion are in a new one all the same."""
+    folder, backup = tmp_path / "logs", tmp_path / "backup"
+    backup.mkdir()
+    log = open_logger(folder)
+    emit_many(log, range(3))
+    link = (folder if place == "the same folder" else backup) / "kept.jsonl"
+    os.link(log.path, link)
+    assert emit_many(log, [3]) == [3]
+    if replaced:
+        shutil.copy(log.path, tmp_path / "copy")
+        os.replace(tmp_path / "copy", log.path)
+    else:
+        os.unlink(log.path)
+    assert emit_many(log, [4, 5]) == [4, 5]
+    log.close()
+    assert check_recorded(read_log(log.path), range(6), range(6) if replaced else [4, 5]) == []
+    assert [event.data["n"] for event in read_log(link).of_type("tool.call")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_renamed_away_while_another_takes_its_place(tmp_path, linked):
+    """As a rotation does: the log goes on where it is, whether it has a second name or not."""
+    log = open_logger(tmp_path)
+    emit_many(log, range(3))
+    if linked:
+        os.link(log.path, tmp_path / "kept.jsonl")
+    os.rename(log.path, tmp_path / "moved.jsonl")
+    (tmp_path / "s.jsonl").write_bytes(b"")
+    assert emit_many(log, [3]) == [3]
+    log.close()
+    assert check_recorded(read_log(tmp_path / "moved.jsonl"), range(4), range(4)) == []
+
+
 def test_an_emptied_file_begins_again(tmp_path):
     """A log cut to nothing gets a session.start again, or its token classes could not be understood."""
     log = open_logger(tmp_path)
