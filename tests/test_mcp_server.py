@@ -201,6 +201,22 @@ def test_the_newest_of_several_in_one_log(tmp_path):
     assert (context["path"], context["session"]) == (status["path"], status["id"]) == (str(database), "ses_2")
 
 
+@pytest.mark.parametrize("allow_paths", [False, True])
+def test_a_locked_database_is_said_to_be_locked(tmp_path, monkeypatch, allow_paths):
+    """Not to be none of an agent."""
+    made = TESTDATA / "sources" / "opencode" / "fork" / "home" / ".local" / "share" / "opencode" / "opencode.db.sql"
+    database = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    monkeypatch.setattr("sessionlog.reader.database.open_database.__kwdefaults__", {"wait_seconds": 0.05})
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.executescript(made.read_text("utf-8"))
+        connection.execute("BEGIN EXCLUSIVE")
+        sentence = sentence_of(
+            ask("context", {"session": str(database)}, env={"HOME": str(tmp_path)}, allow_paths=allow_paths)
+        )
+    assert sentence == (f"context: {database}: locked by another program; close it, or try again when it has finished")
+
+
 def test_what_a_limit_left_out_is_said(home):
     """Beside the document: what stands in it are totals over all."""
     result = ask("usage", {"limit": 1})

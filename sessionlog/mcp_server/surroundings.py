@@ -99,13 +99,18 @@ def session_named(text: str | None, where: Surroundings) -> str | None:
                 "`sessionlog mcp --allow-paths` reads logs anywhere"
             )
         return path
-    if os.path.isdir(path):
-        known = recognise_folder(path) is not None
-    else:
-        known = os.path.isfile(path) and (not isinstance(recognise(path), Problem) or holds_events(path))
-    if not known:
+    if not _is_log(path, text):
         raise LogNotReadable(f"{text}: no log of a known agent; `recent_sessions` lists ids and paths")
     return path
+
+
+def _is_log(path: str, text: str) -> bool:
+    if not os.path.isfile(path):
+        return os.path.isdir(path) and recognise_folder(path) is not None
+    log = recognise(path)
+    if isinstance(log, Problem) and log.kind == "unreadable":
+        raise LogNotReadable(f"{text}: {log.detail}")
+    return not isinstance(log, Problem) or holds_events(path)
 
 
 def _is_found(path: str, where: Surroundings) -> bool:

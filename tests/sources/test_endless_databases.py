@@ -1,8 +1,10 @@
 """Databases that never end or cannot be opened: views over endless queries, slow queries, other programs' locks."""
 
+import _thread
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 
@@ -150,6 +152,22 @@ def test_a_query_that_yields_nothing_for_long_is_ended(tmp_path, monkeypatch):
             next(rows)
             time.sleep(0.15)
         assert len(list(rows)) == 200_000 - 3
+        assert list(database.problems()) == []
+
+
+def test_an_interrupt_while_a_query_runs_is_an_interrupt(tmp_path):
+    """It is no damage of the database."""
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        connection.execute("CREATE TABLE t(a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(2000)])
+        connection.commit()
+    with Database(str(tmp_path / "x.db")) as database:
+        assert database.columns("t") == {"a"}
+        timer = threading.Timer(0.05, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(database.rows("SELECT count(*) FROM t x, t y, t z, t w"))
+        timer.join()
         assert list(database.problems()) == []
 
 
