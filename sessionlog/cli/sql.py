@@ -64,17 +64,21 @@ def sql(
     now_ns = int(where.now.timestamp() * 1_000_000_000)
     limit_memory()
     try:
-        if form in {"csv", "json"}:
-            with AnswerStream(path, question, seconds=seconds, now_ns=now_ns) as found:
-                for piece in _csv(found) if form == "csv" else _json(found):
-                    print_text(piece)
-            return
-        limit = _SHOWN if form == "table" else None
-        answer = ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
+        _answer(path, question, form, seconds, now_ns, wide=wide)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except InvalidQuery as error:
         _refuse(error)
+
+
+def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *, wide: bool) -> None:
+    if form in {"csv", "json"}:
+        with AnswerStream(path, question, seconds=seconds, now_ns=now_ns) as found:
+            for piece in _csv(found) if form == "csv" else _json(found):
+                print_text(piece)
+        return
+    limit = _SHOWN if form == "table" else None
+    answer = ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
     if form == "markdown":
         print_text(render_answer_markdown(answer))
     else:
