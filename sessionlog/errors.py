@@ -9,6 +9,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── InvalidQuery       (ValueError)   a grouping, filter or sort key that does not exist
     ├── InvalidSettings    (ValueError)   config.toml or an environment variable
     ├── LogNotReadable     (OSError)      missing, a device, somebody else's link, no permission
+    │   └── LogLocked                     a database whose lock another program holds
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
     ├── LedgerUnusable     (OSError)      a ledger that is damaged, another program's, or newer than this version
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
@@ -55,6 +56,10 @@ class InvalidSettings(SessionLogError, ValueError):
 
 class LogNotReadable(SessionLogError, OSError):
     """A path that cannot be read as a log at all."""
+
+
+class LogLocked(LogNotReadable):
+    """A database whose lock another program holds, for longer than a reader waits."""
 
 
 _NAMED = 8

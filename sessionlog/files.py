@@ -12,6 +12,7 @@ import io
 import os
 import stat
 import time
+from _weakref import ref
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 
@@ -67,12 +68,51 @@ def make_directories(path: str) -> list[str]:
     return [*changed, parent]
 
 
+class _Folder:
+    """A folder's descriptor, which all logs of it in this process share; the last one that lets go of it closes it.
+
+    With one for each log, half as many logs could be open.
+    """
+
+    __slots__ = ("__weakref__", "fd", "identity")
+
+    def __init__(self, path: str) -> None:
+        self.fd = os.open(path, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
+        self.identity: tuple[int, int] | None = None  # from here on it will be closed, whatever happens
+        status = os.fstat(self.fd)
+        self.identity = status.st_dev, status.st_ino
+
+    def __del__(self) -> None:
+        try:
+            if _is_still(self.fd, self.identity):
+                close(self.fd)
+            _folders.pop(self.identity, None)  # if another thread's took its place: that one is not shared
+        except Exception:  # noqa: BLE001, S110 - it was not opened; or at exit, where the system closes
+            pass
+
+
+_folders: dict[tuple[int, int] | None, ref[_Folder]] = {}
+
+
+def _open_folder(path: str) -> _Folder:
+    """Return the open folder at a path; without a lock, which a signal handler could wait for in vain."""
+    status = os.stat(path)
+    known = _folders.get((status.st_dev, status.st_ino))
+    shared = None if known is None else known()
+    if shared is not None and _is_still(shared.fd, shared.identity):  # its host may have closed all descriptors
+        return shared
+    folder = _Folder(path)
+    _folders[folder.identity] = ref(folder)
+    return folder
+
+
 class AppendFile:
     """A log open at its end. `append` is the promise: whole lines, one write(2), nothing glued, nothing interleaved.
 
     The file is kept with its folder's descriptor: paths are resolved once, and a change of the folder's mtime is the
-    sign that the file may have been deleted. Asking the file itself (fstat) before each write costs 1.3 times as much,
-    for the kernel must then give every write a time of its own.
+    sign that the file may have been deleted. Asking for that by the folder's path takes a microsecond more; asking the
+    file itself (fstat) before each write costs 1.3 times as much, for the kernel must then give every write a time of
+    its own.
 
     Attributes:
         fd: The file's descriptor.
@@ -82,7 +122,18 @@ class AppendFile:
         unlocked_until: Monotonic time before which the lock is not waited for again, 0 while it can be had.
     """
 
-    __slots__ = ("_folder", "_folder_mtime", "_owned", "fd", "others", "size", "unlocked_until", "whole")
+    __slots__ = (
+        "_folder",
+        "_folder_mtime",
+        "_name",
+        "_owned",
+        "_shared",
+        "fd",
+        "others",
+        "size",
+        "unlocked_until",
+        "whole",
+    )
 
     def __init__(self, directory: str, name: str) -> None:
         """Open `directory/name`, creating it 0600.
@@ -92,14 +143,16 @@ class AppendFile:
         """
         flags = _flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
         self.fd = self._folder = -1
+        self._name = name
+        self._shared: _Folder | None = None
         self._owned: dict[int, tuple[int, int] | None] = {}  # descriptor -> the file it was opened for
         self._folder_mtime = _UNSETTLED
         self.whole = -2
         self.others, self.unlocked_until = 0, 0.0
         try:
             if os.open in os.supports_dir_fd:
-                self._folder = os.open(directory, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
-                self._own(self._folder)
+                self._shared = _open_folder(directory)
+                self._folder = self._shared.fd
                 self.fd = os.open(name, flags, 0o600, dir_fd=self._folder)
             else:
                 self.fd = os.open(os.path.join(directory, name), flags, 0o600)
@@ -185,11 +238,30 @@ class AppendFile:
         tick would leave it as it is. It was read before the file was asked, so a deletion after that shows next time.
         """
         status = os.fstat(self.fd)
-        if not status.st_nlink or (status.st_dev, status.st_ino) != self._owned[self.fd]:
+        is_ours = (status.st_dev, status.st_ino) == self._owned[self.fd]
+        if not status.st_nlink or not is_ours or (changed >= 0 and self._is_unlinked()):
             raise FileGoneError(errno.ENOENT, "the log was deleted while it was open")
         if changed >= 0:
             tick = _TICK_NS if changed % 1_000_000 else _COARSE_NS
             self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
+
+    def _is_unlinked(self) -> bool:
+        """Whether the name was deleted while the file has another one, a hard link.
+
+        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened.
+        """
+        try:
+            status = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+            if (status.st_dev, status.st_ino) == self._owned[self.fd]:
+                return False
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        try:
+            return os.readlink(f"/proc/self/fd/{self.fd}").endswith(" (deleted)")
+        except OSError:
+            return False
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
@@ -201,12 +273,13 @@ class AppendFile:
         return line
 
     def close(self) -> None:
-        """Let go of both descriptors, unless the host has closed them and they are another file's by now."""
+        """Let go of the descriptors, unless the host has closed them and they are another file's by now."""
         for fd, identity in self._owned.items():
             if _is_still(fd, identity):
                 close(fd)
         self._owned.clear()
         self.fd = self._folder = -1
+        self._shared = None
 
     def __del__(self) -> None:
         try:  # noqa: SIM105 - see below

@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog import errors
-from sessionlog.errors import AmbiguousSession, Problem, SessionLogError
+from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem, SessionLogError
 
 BUILTINS = {
     "InvalidSessionId": ValueError,
@@ -12,6 +12,7 @@ BUILTINS = {
     "InvalidQuery": ValueError,
     "InvalidSettings": ValueError,
     "LogNotReadable": OSError,
+    "LogLocked": LogNotReadable,
     "AmbiguousSession": LookupError,
     "LedgerUnusable": OSError,
     "NotRecorded": OSError,

@@ -201,6 +201,22 @@ def test_the_newest_of_several_in_one_log(tmp_path):
     assert (context["path"], context["session"]) == (status["path"], status["id"]) == (str(database), "ses_2")
 
 
+@pytest.mark.parametrize("allow_paths", [False, True])
+def test_a_locked_database_is_said_to_be_locked(tmp_path, monkeypatch, allow_paths):
+    """Not to be none of an agent."""
+    made = TESTDATA / "sources" / "opencode" / "fork" / "home" / ".local" / "share" / "opencode" / "opencode.db.sql"
+    database = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    monkeypatch.setattr("sessionlog.reader.database.open_database.__kwdefaults__", {"wait_seconds": 0.05})
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.executescript(made.read_text("utf-8"))
+        connection.execute("BEGIN EXCLUSIVE")
+        sentence = sentence_of(
+            ask("context", {"session": str(database)}, env={"HOME": str(tmp_path)}, allow_paths=allow_paths)
+        )
+    assert sentence == (f"context: {database}: locked by another program; close it, or try again when it has finished")
+
+
 def test_what_a_limit_left_out_is_said(home):
     """Beside the document: what stands in it are totals over all."""
     result = ask("usage", {"limit": 1})
@@ -223,11 +239,26 @@ def test_nothing_but_logs_is_read(home, tmp_path, tool):
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     for path in (secret, tmp_path, home, pipe, "/dev/zero", "/"):
-        sentence = sentence_of(ask(tool, {"session": str(path)}))
+        sentence = sentence_of(ask(tool, {"session": str(path)}, allow_paths=True))
         assert sentence == f"{tool}: {path}: no log of a known agent; `recent_sessions` lists ids and paths"
     log = record(tmp_path / "elsewhere", "s-else", start="2026-11-21T10:00:00Z")
-    found = ask(tool, {"session": str(log)}).structured_content
+    found = ask(tool, {"session": str(log)}, allow_paths=True).structured_content
     assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-else"
+
+
+@pytest.mark.parametrize("tool", ["session_status", "context"])
+def test_only_logs_where_agents_write_are_read(home, tmp_path, tool):
+    """Unless the user allows other paths, whatever is there is refused alike, a log of another folder included."""
+    log = record(tmp_path / "elsewhere", "s-else", start="2026-11-21T10:00:00Z", prompt="hunter2")
+    beside = logs_of(home) / "notes.txt"
+    beside.write_text("hunter2\n", "utf-8")
+    for path in (log, log.parent, beside, tmp_path / "home", "/dev/zero", "~/.config/sessionlog/config.toml"):
+        sentence = sentence_of(ask(tool, {"session": str(path)}))
+        assert sentence.startswith(f"{tool}: {path}: not among the logs of agents; ")
+        assert "--allow-paths" in sentence
+    for path in (logs_of(home) / "s-new.jsonl", "~/.local/state/sessionlog/sessions/s-new.jsonl"):
+        found = ask(tool, {"session": str(path)}).structured_content
+        assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-new"
 
 
 def test_only_the_ledger_is_written(home):

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from sessionlog import files
 from sessionlog.archive.entry import State
 from sessionlog.archive.pack import Content
-from sessionlog.errors import LogNotReadable
+from sessionlog.errors import LogLocked, LogNotReadable
 from sessionlog.events.redact import redact_line
-from sessionlog.reader.database import open_database
+from sessionlog.reader.database import LOCKED, is_lock, open_database
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.protocol import Log
 
@@ -130,18 +130,16 @@ def _snapshot(path: str, copy: str) -> bool:
         with closing(open_database(path)) as database, closing(sqlite3.connect(copy)) as kept:
             database.backup(kept)
     except sqlite3.DatabaseError as error:
-        if _is_locked(error):
-            raise LogNotReadable(f"{path}: {error}") from error
+        if is_lock(error):
+            raise LogLocked(f"{path}: {LOCKED}") from error
         return False
+    except LogLocked:
+        raise
     except LogNotReadable as error:
-        if isinstance(error.__cause__, sqlite3.DatabaseError) and not _is_locked(error.__cause__):
+        if isinstance(error.__cause__, sqlite3.DatabaseError):
             return False
         raise
     return True
-
-
-def _is_locked(error: sqlite3.DatabaseError) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _beside(file: Seen) -> Content:

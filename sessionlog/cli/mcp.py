@@ -14,10 +14,15 @@ from sessionlog.cli.output import note
 _HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` says how to configure a client"
 
 
-def mcp(*, ledger: Annotated[str | None, info(options.LEDGER)] = None) -> None:
+def mcp(
+    *,
+    ledger: Annotated[str | None, info(options.LEDGER)] = None,
+    allow_paths: Annotated[bool, info(options.ALLOW_PATHS)] = False,
+) -> None:
     """Answer an agent's questions over MCP, on stdin and stdout, until stdin ends.
 
-    Tools: session_status, usage, budget, recent_sessions, context. All of them only read.
+    Tools: session_status, usage, budget, recent_sessions, context. All of them only read, and only the logs that are
+    where agents write; --allow-paths lets a client name any other log.
 
     Claude Code: claude mcp add sessionlog -- sessionlog mcp
 
@@ -34,6 +39,7 @@ def mcp(*, ledger: Annotated[str | None, info(options.LEDGER)] = None) -> None:
     # A thread waits in stdin that nothing can wake. The ledger is written in transactions, so leaving at once is safe.
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        serve(note, env={**os.environ, "SESSIONLOG_LEDGER": os.path.abspath(ledger)} if ledger else None)
+        env = {**os.environ, "SESSIONLOG_LEDGER": os.path.abspath(ledger)} if ledger else None
+        serve(note, env=env, allow_paths=allow_paths)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -87,6 +87,7 @@ STRICT = Option("--strict", "strict", "flag", "Exit with 3 if any log is damaged
 LEDGER = Option("--ledger", "ledger", "text", "Keep the book in this file.", "FILE")
 NO_LEDGER = Option("--no-ledger", "no_ledger", "flag", "Scan everything anew, in memory.")
 LIVE = Option("--live", "live", "flag", "Leave out what is only remembered: logs that have been deleted since.")
+ALLOW_PATHS = Option("--allow-paths", "allow_paths", "flag", "Read logs at any path, not only where agents write.")
 JOBS = Option("--jobs", "jobs", "number", "Processes that scan.", "N", least=1)
 
 _LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0)

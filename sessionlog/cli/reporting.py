@@ -145,8 +145,8 @@ def reporting(
     for path in paths or ():
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)
-        if not anything and not os.path.isdir(path) and not _is_log(path):
-            fail(f"{path}: no log of a known agent; `sessionlog sources` lists those that are known", UNREADABLE)
+        if not os.path.isdir(path):
+            _check_log(path, anything=anything)
     return Reporting(
         settings=settings,
         paths=tuple(paths) if paths else None,
@@ -160,11 +160,15 @@ def reporting(
     )
 
 
-def _is_log(path: str) -> bool:
+def _check_log(path: str, *, anything: bool) -> None:
     from sessionlog.sources.discover import recognise  # noqa: PLC0415 - see above
     from sessionlog.sources.native import holds_events  # noqa: PLC0415 - see above
 
-    return not isinstance(recognise(path), Problem) or holds_events(path)
+    log = recognise(path)
+    if isinstance(log, Problem) and log.kind == "unreadable":
+        fail(f"{path}: {log.detail}", UNREADABLE)
+    if isinstance(log, Problem) and not anything and not holds_events(path):
+        fail(f"{path}: {log.detail}; `sessionlog sources` lists those that are known", UNREADABLE)
 
 
 def _present(text: str | None) -> datetime:

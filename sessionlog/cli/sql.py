@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from sessionlog.analytics.sql.question import SECONDS, Answer, ask_sql
+from sessionlog.analytics.sql.question import SECONDS, AnswerStream, ask_sql, limit_memory
 from sessionlog.cli import reporting as r
 from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Now
-from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
+from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, json_text, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
@@ -23,11 +24,14 @@ from sessionlog.render.sql import (
     render_answer_csv,
     render_answer_markdown,
     render_views,
+    row_document,
     views_document,
 )
 
 _SHOWN = 1000
 """Rows that a table shows; programs get all."""
+
+_LINE = "\n    "  # where a row of the JSON document begins
 
 
 def sql(
@@ -58,16 +62,42 @@ def sql(
     if not no_sync:
         _bring_up_to_date(where, path)
     now_ns = int(where.now.timestamp() * 1_000_000_000)
-    answer = _answer(path, question, _SHOWN if form == "table" else None, seconds, now_ns)
-    match form:
-        case "json":
-            print_json(answer_document(answer))
-        case "csv":
-            print_text(render_answer_csv(answer))
-        case "markdown":
-            print_text(render_answer_markdown(answer))
-        case _:
-            r.print_lines(partial(render_answer, answer, wide=wide))
+    limit_memory()
+    try:
+        _answer(path, question, form, seconds, now_ns, wide=wide)
+    except LedgerUnusable as error:
+        fail(str(error), UNREADABLE)
+    except InvalidQuery as error:
+        _refuse(error)
+
+
+def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *, wide: bool) -> None:
+    if form in {"csv", "json"}:
+        with AnswerStream(path, question, seconds=seconds, now_ns=now_ns) as found:
+            for piece in _csv(found) if form == "csv" else _json(found):
+                print_text(piece)
+        return
+    limit = _SHOWN if form == "table" else None
+    answer = ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
+    if form == "markdown":
+        print_text(render_answer_markdown(answer))
+    else:
+        r.print_lines(partial(render_answer, answer, wide=wide))
+
+
+def _csv(found: AnswerStream) -> Iterator[str]:
+    return render_answer_csv(found.columns, found)
+
+
+def _json(found: AnswerStream) -> Iterator[str]:
+    """Yield the JSON document in pieces, row by row, as `json_text` would write it."""
+    head, end = json_text(answer_document(found.columns)).rsplit("[]", 1)
+    yield f"{head}["
+    between, after = "", ""
+    for row in found:
+        yield f"{between}\n    {json_text(row_document(found.columns, row), _LINE)}"
+        between, after = ",", "\n  "
+    yield f"{after}]{end}\n"
 
 
 def _show_schema(form: str) -> None:
@@ -96,13 +126,8 @@ def _bring_up_to_date(where: r.Reporting, path: str) -> None:
         note(sentence)
 
 
-def _answer(path: str, question: str, limit: int | None, seconds: float, now_ns: int) -> Answer:
-    try:
-        return ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
-    except LedgerUnusable as error:
-        fail(str(error), UNREADABLE)
-    except InvalidQuery as error:
-        note(f"sessionlog: SQLite cannot answer: {error}")
-        for line in column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` says what there is",):
-            note(f"  {line}")
-        raise Leave(USAGE) from error
+def _refuse(error: InvalidQuery) -> NoReturn:
+    note(f"sessionlog: SQLite cannot answer: {error}")
+    for line in column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` says what there is",):
+        note(f"  {line}")
+    raise Leave(USAGE) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -195,9 +195,10 @@ class Book(ReadBook):
         return connection
 
     def __del__(self) -> None:
-        # Also a book that could not be made is thrown away; one of another thread is closed by SQLite itself.
-        with suppress(AttributeError, sqlite3.ProgrammingError):
+        try:  # noqa: SIM105 - at exit even `suppress` may be gone
             self.connection.close()
+        except Exception:  # noqa: BLE001, S110 - it could not be made, or is another thread's: SQLite closes it
+            pass
 
 
 def make_tables(connection: sqlite3.Connection) -> None:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from sessionlog.logger.health import Health
     from sessionlog.logger.notices import Notices
 
+_HINT = "health() has the counts"
+_HINTS = {
+    "EMFILE": "this process has too many files open: raise its limit (`ulimit -n`), or close loggers that have ended",
+    "ENFILE": "this machine has too many files open: raise its limit (`sysctl fs.file-max`)",
+}
+"""What to do, where a person can do something."""
+
 
 class Account:
     """Counts, and the hole that the log does not tell of yet.
@@ -82,7 +89,8 @@ class Account:
         """Keep what went wrong and say it aloud."""
         self.last_error = redact_text(f"{cause}: {error}") if error else cause  # it may quote the payload
         self._notices.say(
-            cause, f"sessionlog: {self._path}: event not recorded ({self.last_error}); health() has the counts"
+            cause,
+            f"sessionlog: {self._path}: event not recorded ({self.last_error}); {_HINTS.get(cause, _HINT)}",
         )
 
     def warn(self, kind: str, issues: tuple[str, ...]) -> None:

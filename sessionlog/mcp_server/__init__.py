@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def serve(say: Callable[[str], None], *, env: Mapping[str, str] | None = None) -> None:
+def serve(say: Callable[[str], None], *, env: Mapping[str, str] | None = None, allow_paths: bool = False) -> None:
     """Serve on stdin and stdout until stdin ends.
 
     Args:
         say: Told in one sentence of what a client is not.
         env: The environment; the process's when None.
+        allow_paths: A client may name logs anywhere, not only where agents write.
 
     Raises:
         MissingExtra: The official SDK is not installed, or is older than 2.
@@ -36,4 +37,4 @@ def serve(say: Callable[[str], None], *, env: Mapping[str, str] | None = None) -
         raise MissingExtra("the MCP server needs: pip install 'sessionlog[mcp]'") from error
     from sessionlog.mcp_server.server import build_server, run_stdio  # noqa: PLC0415 - only where the extra is there
 
-    run_stdio(build_server(env=env, say=say))
+    run_stdio(build_server(env=env, say=say, allow_paths=allow_paths))

@@ -50,6 +50,7 @@ def build_server(
     env: Mapping[str, str] | None = None,
     clock: Callable[[], datetime] | None = None,
     say: Say | None = None,
+    allow_paths: bool = False,
 ) -> Server[Any]:
     """Return the server, for any transport.
 
@@ -57,6 +58,7 @@ def build_server(
         env: The environment; the process's at the time of each call when None.
         clock: What time it is, instead of the clock.
         say: Told in one sentence of what a client is not: mistakes of this program.
+        allow_paths: A client may name logs anywhere, not only where agents write.
     """
     listed = ListToolsResult(tools=[_described(question) for question in QUESTIONS.values()])
     one_at_a_time = CapacityLimiter(1)  # two would wait for each other's ledger, and read every new log twice
@@ -65,7 +67,8 @@ def build_server(
         return listed
 
     async def call_tool(_: ServerRequestContext[Any], called: CallToolRequestParams) -> CallToolResult:
-        answered = partial(_answered, called.name, called.arguments or {}, env=env, clock=clock, say=say)
+        given = called.arguments or {}
+        answered = partial(_answered, called.name, given, env=env, clock=clock, say=say, allow_paths=allow_paths)
         return await to_thread.run_sync(answered, limiter=one_at_a_time, abandon_on_cancel=True)
 
     return Server(
@@ -111,6 +114,7 @@ def _answered(
     env: Mapping[str, str] | None,
     clock: Callable[[], datetime] | None,
     say: Say | None,
+    allow_paths: bool,
 ) -> CallToolResult:
     """Answer one call, in a thread."""
     question = QUESTIONS.get(name)
@@ -118,7 +122,8 @@ def _answered(
         return _refused(f"no tool {name!r}; there are: {', '.join(QUESTIONS)}")
     try:
         asked = question.arguments.model_validate(given)
-        document, notes = question.answer(asked, look_around(env, clock() if clock else None))
+        where = look_around(env, clock() if clock else None, allow_paths=allow_paths)
+        document, notes = question.answer(asked, where)
         return _given(_clean(document), [_clean(note) for note in notes])
     except ValidationError as error:
         return _refused(_wrong(question, error))

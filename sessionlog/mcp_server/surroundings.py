@@ -11,8 +11,10 @@ from sessionlog import files
 from sessionlog.errors import InvalidPrices, LogNotReadable, Problem
 from sessionlog.pricing.book import PriceBook
 from sessionlog.settings import Settings, load_settings
-from sessionlog.sources.discover import recognise, recognise_folder
+from sessionlog.sources.discover import discover, recognise, recognise_folder
 from sessionlog.sources.native import holds_events
+from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import all_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +25,13 @@ class Surroundings:
         settings: Environment and config file.
         env: The environment as sources see it: with the folder of our own logs that the settings name.
         now: The present.
+        allow_paths: A client may name logs anywhere, not only where agents write.
     """
 
     settings: Settings
     env: Mapping[str, str]
     now: datetime
+    allow_paths: bool = False
 
     @property
     def zone(self) -> str:
@@ -53,12 +57,15 @@ class Surroundings:
             raise InvalidPrices(f"{self.settings.config_path}: {error}") from error
 
 
-def look_around(env: Mapping[str, str] | None = None, now: datetime | None = None) -> Surroundings:
+def look_around(
+    env: Mapping[str, str] | None = None, now: datetime | None = None, *, allow_paths: bool = False
+) -> Surroundings:
     """Return the surroundings of a call.
 
     Args:
         env: The environment; the process's when None.
         now: The present; the clock's when None.
+        allow_paths: As in `Surroundings`.
 
     Raises:
         InvalidSettings: The config file cannot be used.
@@ -66,11 +73,14 @@ def look_around(env: Mapping[str, str] | None = None, now: datetime | None = Non
     """
     settings = load_settings(env)
     surroundings = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
-    return Surroundings(settings=settings, env=surroundings, now=now or datetime.now(UTC))
+    return Surroundings(settings=settings, env=surroundings, now=now or datetime.now(UTC), allow_paths=allow_paths)
 
 
-def session_named(text: str | None) -> str | None:
+def session_named(text: str | None, where: Surroundings) -> str | None:
     """Return what names a session: an id, or the path of a log; no other file or folder is looked into.
+
+    What an agent asks for may have come from a page that it read, so only logs where agents write are read, unless the
+    user allows any path.
 
     Raises:
         LogNotReadable: It is the path of something else, or nothing at all.
@@ -82,10 +92,29 @@ def session_named(text: str | None) -> str | None:
     path = os.path.expanduser(text)
     if files.stat_path(path) is None:
         return text
-    if os.path.isdir(path):
-        known = recognise_folder(path) is not None
-    else:
-        known = os.path.isfile(path) and (not isinstance(recognise(path), Problem) or holds_events(path))
-    if not known:
+    if not where.allow_paths:
+        if not _is_found(path, where):
+            raise LogNotReadable(
+                f"{text}: not among the logs of agents; `recent_sessions` lists ids and paths, and "
+                "`sessionlog mcp --allow-paths` reads logs anywhere"
+            )
+        return path
+    if not _is_log(path, text):
         raise LogNotReadable(f"{text}: no log of a known agent; `recent_sessions` lists ids and paths")
     return path
+
+
+def _is_log(path: str, text: str) -> bool:
+    if not os.path.isfile(path):
+        return os.path.isdir(path) and recognise_folder(path) is not None
+    log = recognise(path)
+    if isinstance(log, Problem) and log.kind == "unreadable":
+        raise LogNotReadable(f"{text}: {log.detail}")
+    return not isinstance(log, Problem) or holds_events(path)
+
+
+def _is_found(path: str, where: Surroundings) -> bool:
+    """Whether a path is a log in one of the places where agents write, under whatever name."""
+    identity = files.identity_of(path)
+    logs = (log.path for log in discover(where.env, all_sources()) if isinstance(log, Log))
+    return any(identity == files.identity_of(log) for log in logs)

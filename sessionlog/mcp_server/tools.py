@@ -59,7 +59,7 @@ def session_status(asked: a.StatusArguments, where: Surroundings) -> Found:
     """`sessionlog status --json`."""
     zone = None if where.zone == "local" else resolve_zone(where.zone)
     rules, mistake = budgets_of(where.settings)
-    question = StatusQuestion(target=session_named(asked.session), zone=zone, rules=rules, mistake=mistake)
+    question = StatusQuestion(target=session_named(asked.session, where), zone=zone, rules=rules, mistake=mistake)
     status, notes = ask_status(
         question, env=where.env, ledger=where.settings.ledger_path, prices=where.own_prices(), now_ns=where.now_ns
     )
@@ -110,7 +110,7 @@ def recent_sessions(asked: a.SessionsArguments, where: Surroundings) -> Found:
 
 def context(asked: a.ContextArguments, where: Surroundings) -> Found:
     """`sessionlog context --json SESSION`."""
-    target, session = session_named(asked.session), None
+    target, session = session_named(asked.session, where), None
     if target is None:
         target, session = _newest(where)
     with open_session(target, where.settings.session_dir, where.env) as (log, named, entry):

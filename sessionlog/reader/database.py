@@ -12,13 +12,16 @@ import sqlite3
 from urllib.parse import quote
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable
+from sessionlog.errors import LogLocked, LogNotReadable
 
 LARGEST_COPY = 4 << 30
 """Bytes of a database that are copied where it cannot be read in its place."""
 
 WAIT_SECONDS = 2.0
 """How long a writer's lock is waited for."""
+
+LOCKED = "locked by another program; close it, or try again when it has finished"
+"""What people read of a database whose lock was waited for in vain."""
 
 _PLAIN = "cache=private"
 """As everybody opens it: readers wait for writers; neither an old journal nor a log is replayed into the file."""
@@ -30,7 +33,8 @@ def open_database(path: str, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.C
     """Open a database read-only; text that is not UTF-8 is mended.
 
     Raises:
-        LogNotReadable: Missing, not a regular file, no database, locked, or no permission.
+        LogLocked: Another program holds its lock.
+        LogNotReadable: Missing, not a regular file, no database, or no permission.
     """
     with files.open_log(path) as file:  # refuses devices and other people's links, as for any log
         logged = file.read(20)[_WAL_VERSION] == b"\x02"
@@ -41,7 +45,14 @@ def open_database(path: str, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.C
             return _connect_logged(real, wait_seconds)
         return _connect(real, "immutable=1" if logged else _PLAIN, wait_seconds)
     except (sqlite3.Error, OSError) as error:
+        if is_lock(error):
+            raise LogLocked(f"{path}: {LOCKED}") from error
         raise LogNotReadable(f"{path}: {error}") from error
+
+
+def is_lock(error: BaseException) -> bool:
+    """Whether SQLite's error is that another program holds the database's lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _connect_logged(path: str, wait_seconds: float) -> sqlite3.Connection:

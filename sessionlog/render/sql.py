@@ -6,7 +6,7 @@ Nothing is rounded or shortened but what a terminal's width cuts; BLOBs are show
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sessionlog.analytics.sql.question import Answer
@@ -76,10 +76,11 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def render_answer_csv(answer: Answer) -> str:
-    """Return the answer as CSV; NULL is an empty cell."""
-    rows = ([_plain(value) if isinstance(value, bytes) else value for value in row] for row in answer.rows)
-    return csv_text(answer.columns, rows)
+def render_answer_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield the answer as CSV, row by row; NULL is an empty cell."""
+    yield csv_text(columns, ())
+    for row in rows:
+        yield csv_text([_plain(value) if isinstance(value, bytes) else value for value in row], ())
 
 
 def render_answer_markdown(answer: Answer) -> str:
@@ -92,10 +93,14 @@ def render_answer_markdown(answer: Answer) -> str:
     return "\n".join(lines) + "\n"
 
 
-def answer_document(answer: Answer) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.sql/1`: rows are objects; what JSON has no number for is null."""
-    rows = [dict(zip(answer.columns, map(_json, row), strict=True)) for row in answer.rows]
-    return {"schema": SCHEMA, "columns": list(answer.columns), "rows": rows}
+def answer_document(columns: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON document `sessionlog.sql/1` without its rows."""
+    return {"schema": SCHEMA, "columns": list(columns), "rows": []}
+
+
+def row_document(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    """Return a row of the JSON document: an object; what JSON has no number for is null."""
+    return dict(zip(columns, map(_json, row), strict=True))
 
 
 def _json(value: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
@@ -52,6 +52,9 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
     for path in paths:
         if not os.path.isdir(path):
             log = recognise(path)
+            if isinstance(log, Problem) and log.kind == "unreadable":
+                yield log
+                continue
             found = load_source("native") if isinstance(log, Problem) else log.source
             if found.id in chosen and _first(path, names):
                 yield from _once(found, [path], seen)
@@ -77,7 +80,8 @@ def recognise(path: str) -> Log | Problem:
     """Return whose log a file is, by its content.
 
     A `.jsonl` file that cannot be read, or whose first line is no JSON object at all, counts as native: the scan then
-    names what is wrong with it. Anything else that no source knows is a `Problem`.
+    names what is wrong with it. Anything else that no source knows is a `Problem`; so is a database that another
+    program has locked, of kind `unreadable`.
     """
     native = load_source("native")
     ours = path.endswith(LOG_SUFFIXES)
@@ -89,9 +93,12 @@ def recognise(path: str) -> Log | Problem:
         return Log(source=native, path=path) if ours else _unknown(path)
     if ours and _OURS.search(head):
         return Log(source=native, path=path)
-    for source in (*(s for s in all_sources() if s.id not in NATIVE), native):
-        if _knows(source, path, head):
-            return Log(source=source, path=path)
+    try:
+        for source in (*(s for s in all_sources() if s.id not in NATIVE), native):
+            if _knows(source, path, head):
+                return Log(source=source, path=path)
+    except LogLocked as error:
+        return Problem(path=path, kind="unreadable", detail=str(error).removeprefix(f"{path}: "))
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
         return Log(source=native, path=path)
     return _unknown(path)
@@ -103,9 +110,15 @@ def recognise_folder(path: str) -> Log | None:
 
 
 def _knows(source: Source, path: str, head: bytes) -> bool:
-    """Ask a source; one that fails does not know the file, and must not keep others from being asked."""
+    """Ask a source; one that fails does not know the file, and must not keep others from being asked.
+
+    Raises:
+        LogLocked: Another program holds the database's lock; the other sources would wait for it in vain, too.
+    """
     try:
         return source.recognises(path, head)
+    except LogLocked:
+        raise
     except Exception:  # noqa: BLE001 - a package's mistake is not the user's
         return False
 

@@ -50,10 +50,12 @@ def log_at(path: str) -> Log:
     """Return the log that a file is.
 
     Raises:
-        LogNotReadable: No known agent writes such logs.
+        LogNotReadable: No known agent writes such logs, or another program has locked the database that it is.
     """
     log = recognise(path)
     if isinstance(log, Problem):
+        if log.kind == "unreadable":
+            raise LogNotReadable(f"{path}: {log.detail}")
         if holds_events(path):
             return Log(source=load_source("native"), path=path)
         raise LogNotReadable(f"{path}: {log.detail}; `sessionlog sources` lists those that are known")

@@ -2,6 +2,11 @@
 
 import csv
 import io
+import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -149,3 +154,49 @@ def test_help_has_an_example(home, capsys):
     """That works."""
     assert main(["sql", "--help"]) == 0
     assert 'sessionlog sql "SELECT model' in capsys.readouterr().out
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+TRAPS = (
+    "SELECT instr(zeroblob(60000000), zeroblob(30000000) || x'01')",
+    "SELECT instr(zeroblob(4000000), zeroblob(2000000) || x'01')",
+    f"{ENDLESS} SELECT count(*) FROM n",
+    f"{ENDLESS} SELECT i, hex(zeroblob(100)) FROM n",
+    f"{ENDLESS} SELECT i, zeroblob(2000000) FROM n",
+    f"{ENDLESS} SELECT i, hex(zeroblob(500)) AS h FROM n ORDER BY h",
+    f"SELECT {', '.join(['zeroblob(4000000)'] * 1000)}",
+)
+_RUN = """
+import sys
+from sessionlog.cli import main
+
+code = main(sys.argv[1:])
+sys.stdout.flush()
+sys.stderr.write("peak " + open("/proc/self/status").read().partition("VmHWM:")[2])
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process used")
+@pytest.mark.parametrize(
+    ("trap", "form"),
+    [*((trap, ["--csv"]) for trap in TRAPS), *((TRAPS[4], form) for form in ([], ["--json"], ["--markdown"]))],
+)
+def test_no_question_takes_longer_or_more_memory_than_it_may(cli, ours, trap, form):
+    """Whatever it is: the process ends with the time that it was given."""
+    cli("usage")
+    command = [sys.executable, "-c", _RUN, "sql", "--no-sync", "--timeout", "0.5", *form, trap]
+    started = time.monotonic()
+    with open(os.devnull, "wb") as nowhere:
+        ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert time.monotonic() - started < 15
+    assert ended.returncode == 2 or (not form and ended.returncode == 0)  # a table shows the first rows
+    assert int(ended.stderr.rpartition("peak ")[2].split()[0]) < 200 << 10
+    assert "Traceback" not in ended.stderr
+
+
+def test_rows_are_written_as_they_come(cli, ours):
+    """A JSON document that is written in pieces is the one that would be written whole."""
+    for question in ("SELECT 1 AS a WHERE 0", "SELECT 1 AS a", "SELECT value AS a, 'x' AS b FROM json_each('[1, 2]')"):
+        text = cli("sql", question, "--json").out
+        assert text == json.dumps(json.loads(text), indent=2) + "\n"

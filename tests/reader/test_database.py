@@ -124,7 +124,9 @@ def test_a_locked_database_is_waited_for_and_then_named(writer, tmp_path, pragma
     """Not for long: it is one of many logs."""
     writer(*pragmas).execute("BEGIN EXCLUSIVE")
     started = time.monotonic()
-    assert refusal(tmp_path / "x.db", wait_seconds=0.05).endswith("x.db: database is locked")
+    assert refusal(tmp_path / "x.db", wait_seconds=0.05).endswith(
+        "x.db: locked by another program; close it, or try again when it has finished"
+    )
     assert time.monotonic() - started < 1
     assert WAIT_SECONDS <= 2
 

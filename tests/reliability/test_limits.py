@@ -158,6 +158,75 @@ def test_no_descriptors_left(tmp_path):
     assert in_child(work) == [[5], {"EMFILE": 5}, []]
 
 
+def test_a_thousand_loggers_fit_where_a_thousand_files_may_be_open(tmp_path):
+    """One descriptor for each, and one for their folder; beyond that the notice says what to raise."""
+
+    def work():
+        limit = 400
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        free = limit - len(os.listdir("/proc/self/fd")) - 1  # that of the listing is free again, that of the folder not
+        said = []
+        logs = [SessionLogger(tmp_path, f"s{n}", work_dir="/w", notify=said.append) for n in range(limit)]
+        written = sum(log.emit("tool.call", {"n": 1}) for log in logs)
+        enough = "".join(said[:1])
+        for log in logs[:200]:
+            log.close()
+        late = logs[-1].emit("tool.call", {"n": 2})
+        for log in logs[200:]:
+            log.close()
+        return free, written, enough, late
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("descriptors are listed in /proc only")
+    free, written, said, late = in_child(work)
+    assert free - 2 <= written <= free + 1
+    assert "EMFILE" in said
+    assert "raise its limit (`ulimit -n`), or close loggers that have ended" in said
+    assert late
+
+
+def test_loggers_of_one_folder_outlive_each_other(tmp_path):
+    """The folder's descriptor is closed with the last of them, and a deletion is noticed by each of them."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("descriptors are listed in /proc only")
+    before = len(os.listdir("/proc/self/fd"))
+    first, second = (SessionLogger(tmp_path / "logs", name, work_dir="/w") for name in ("a", "b"))
+    assert first.emit("x", {})
+    assert second.emit("x", {})
+    assert len(os.listdir("/proc/self/fd")) == before + 3
+    first.close()
+    for n in range(5):
+        os.unlink(second.path)
+        assert second.emit("x", {"n": n})
+        assert os.path.exists(second.path)
+    second.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_renamed_folder_and_one_in_its_place(tmp_path):
+    """A log goes on where its folder is, another one of that path begins in the new folder, whatever the cwd is."""
+    folder, moved = tmp_path / "logs", tmp_path / "moved"
+    before = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        log = open_logger("logs")
+        emit_many(log, range(2))
+        os.chdir("/")
+        os.rename(folder, moved)
+        folder.mkdir()
+        assert emit_many(log, [2]) == [2]
+        other = SessionLogger(folder, "other", work_dir="/w")
+        assert other.emit("x", {})
+        os.unlink(moved / "s.jsonl")
+        assert emit_many(log, [3]) == [3]
+        log.close()
+        other.close()
+    finally:
+        os.chdir(before)
+    assert sorted(path.name for path in folder.iterdir()) == ["other.jsonl", "s.jsonl"]
+    assert list(moved.iterdir()) == []
+
+
 def test_a_folder_that_may_not_be_written(open_folder):
     """Without permission nothing is written and nothing breaks; when it is given, the log begins as it should."""
     if not is_root():
@@ -330,6 +399,43 @@ def test_a_file_renamed_away(tmp_path):
     log = open_logger(tmp_path)
     emit_many(log, range(3))
     os.rename(log.path, tmp_path / "moved.jsonl")
+    assert emit_many(log, [3]) == [3]
+    log.close()
+    assert check_recorded(read_log(tmp_path / "moved.jsonl"), range(4), range(4)) == []
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only /proc tells a deleted name from a renamed one")
+@pytest.mark.parametrize("place", ["the same folder", "another folder"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_file_that_has_a_hard_link(tmp_path, place, replaced):
+    """A backup of links keeps the file; the events after the deletion are in a new one all the same."""
+    folder, backup = tmp_path / "logs", tmp_path / "backup"
+    backup.mkdir()
+    log = open_logger(folder)
+    emit_many(log, range(3))
+    link = (folder if place == "the same folder" else backup) / "kept.jsonl"
+    os.link(log.path, link)
+    assert emit_many(log, [3]) == [3]
+    if replaced:
+        shutil.copy(log.path, tmp_path / "copy")
+        os.replace(tmp_path / "copy", log.path)
+    else:
+        os.unlink(log.path)
+    assert emit_many(log, [4, 5]) == [4, 5]
+    log.close()
+    assert check_recorded(read_log(log.path), range(6), range(6) if replaced else [4, 5]) == []
+    assert [event.data["n"] for event in read_log(link).of_type("tool.call")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_renamed_away_while_another_takes_its_place(tmp_path, linked):
+    """As a rotation does: the log goes on where it is, whether it has a second name or not."""
+    log = open_logger(tmp_path)
+    emit_many(log, range(3))
+    if linked:
+        os.link(log.path, tmp_path / "kept.jsonl")
+    os.rename(log.path, tmp_path / "moved.jsonl")
+    (tmp_path / "s.jsonl").write_bytes(b"")
     assert emit_many(log, [3]) == [3]
     log.close()
     assert check_recorded(read_log(tmp_path / "moved.jsonl"), range(4), range(4)) == []

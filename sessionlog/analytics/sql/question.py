@@ -3,15 +3,24 @@
 The file is opened for reading, SQLite refuses to write, and of a statement's parts only reading, and functions that
 compute, are allowed: no other file can be attached, made or loaded. A question that takes too long is given up, and so
 is one that makes a value too large.
+
+SQLite works in a thread of its own, which looks for the end of the question between two steps of its machine. One call
+of a function is one step (`instr` of two large values takes hours, and sqlite3_interrupt does not end it, either), so
+the caller does not wait for the thread: it goes on in the background, and the end of the process ends it.
 """
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from queue import Empty, SimpleQueue
+from threading import Event, Semaphore, Thread
+from types import TracebackType
+from typing import Any, Self
 
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
@@ -20,8 +29,16 @@ from sessionlog.ledger.store import open_to_ask
 SECONDS = 60.0
 """How long a question may take unless told otherwise."""
 
-_LARGEST = 64 << 20  # bytes of one value: SQLite alone would let `zeroblob` fill the memory
-_STEPS = 20_000  # of SQLite's machine, a millisecond or less, between two looks at the clock
+LARGEST_ANSWER = 32 << 20
+"""Bytes of an answer that is returned whole, about."""
+
+_LARGEST = 4 << 20  # bytes of one value: SQLite alone would let `zeroblob` fill the memory
+_LARGEST_HEAP = 128 << 20
+_BATCH, _BATCH_SECONDS = 1 << 18, 0.05  # bytes, about, and time for which rows are collected before they are handed on
+_CELL = 60  # bytes of a small value, about
+_STEPS = 20_000  # of SQLite's machine, a millisecond or less, between two looks whether the question was given up
+_LOOK_SECONDS = 0.1  # an interrupt may not end a wait for another thread
+_END_SECONDS = 0.2  # how long a thread that was told to end is waited for
 
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 _COMPUTING = (
@@ -39,6 +56,7 @@ _COMPUTING = (
 """Functions of SQLite that only compute, of all its versions."""
 
 _FUNCTIONS = frozenset(_COMPUTING.split())
+_REFUSED = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +74,101 @@ class Answer:
     more: bool = False
 
 
-class _Clock:
-    """Tells SQLite when to give up."""
+class AnswerStream:
+    """An answer whose rows come as SQLite finds them, in bounded memory; to be used in a `with` statement.
 
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+    Attributes:
+        columns: Their names, as in `Answer`.
+    """
 
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._end
+    def __init__(self, path: str, sql: str, *, seconds: float = SECONDS, now_ns: int | None = None) -> None:
+        """Put a question to the ledger at a path; see `ask_sql`.
+
+        What the caller computes between two rows counts, but not for how long its output stands still.
+        """
+        self._seconds, self._left = seconds, math.inf
+        self._used = time.thread_time()
+        self._is_given_up, self._wanted, self._found = Event(), Semaphore(0), SimpleQueue[Any]()
+        self._thread = Thread(target=self._work, args=(path, sql, now_ns), daemon=True)
+        self._thread.start()
+        try:
+            self._next()  # it is open: that does not count, either
+            self._left = seconds
+            self.columns: tuple[str, ...] = self._next()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        while rows := self._next():
+            yield from rows
+
+    def close(self) -> None:
+        """End the thread, as soon as SQLite looks."""
+        self._is_given_up.set()
+        self._wanted.release()
+        self._thread.join(_END_SECONDS)
+
+    def _next(self) -> Any:
+        """Return what the thread finds next."""
+        self._wanted.release()
+        used = time.thread_time()
+        self._left -= used - self._used
+        self._used = used
+        while True:
+            began = time.monotonic()
+            try:
+                found = self._found.get(timeout=min(max(self._left, 0.001), _LOOK_SECONDS))
+                break
+            except Empty:
+                if self._left <= 0:
+                    raise InvalidQuery(f"it took longer than {self._seconds:g} seconds") from None
+            finally:
+                self._left -= time.monotonic() - began
+        if isinstance(found, BaseException):
+            raise _refusal(found) from found
+        return found
+
+    def _work(self, path: str, sql: str, now_ns: int | None) -> None:
+        try:
+            with closing(_open(path, now_ns)) as connection:
+                connection.set_progress_handler(self._is_given_up.is_set, _STEPS)
+                results = self._results(connection, sql)
+                while self._wanted.acquire() and not self._is_given_up.is_set():
+                    self._found.put(next(results))
+        except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+            self._found.put(error)
+
+    @staticmethod
+    def _results(connection: sqlite3.Connection, sql: str) -> Iterator[Any]:
+        """Yield that it is open, the columns, and then rows; at the end none."""
+        yield True
+        cursor = connection.execute(sql)
+        if not cursor.description:
+            raise InvalidQuery("there is no question in it; begin with SELECT or WITH")
+        yield _unique([column[0] for column in cursor.description])
+        while True:
+            yield _batch(cursor)
+
+
+def _batch(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    rows, size, until = [], 0, time.monotonic() + _BATCH_SECONDS
+    for row in cursor:
+        rows.append(row)
+        size += _size(row)
+        if size > _BATCH or time.monotonic() > until:
+            break
+    return rows
+
+
+def _size(row: tuple[Any, ...]) -> int:
+    return _CELL * (1 + len(row)) + sum(len(cell) for cell in row if isinstance(cell, str | bytes))
 
 
 def ask_sql(
@@ -80,8 +185,31 @@ def ask_sql(
 
     Raises:
         LedgerUnusable: There is no ledger that could be asked.
-        InvalidQuery: SQLite cannot answer, may not, or takes too long; the message says what it said.
+        InvalidQuery: SQLite cannot answer, may not, takes too long, or finds too much; the message has the reason.
     """
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    with AnswerStream(path, sql, seconds=seconds, now_ns=now_ns) as found:
+        for row in found:
+            if limit is not None and len(rows) == limit:
+                return Answer(columns=found.columns, rows=tuple(rows), more=True)
+            rows.append(row)
+            size += _size(row)
+            if size > LARGEST_ANSWER:
+                raise InvalidQuery(
+                    f"the answer is larger than {LARGEST_ANSWER >> 20} MiB after {len(rows):,} rows; add a LIMIT, "
+                    "or let --csv or --json write its rows as they come"
+                )
+        return Answer(columns=found.columns, rows=tuple(rows))
+
+
+def limit_memory() -> None:
+    """Limit what SQLite may allocate in this process, for good: a sort or a DISTINCT has no other limit."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"PRAGMA hard_heap_limit = {_LARGEST_HEAP}")
+
+
+def _open(path: str, now_ns: int | None) -> sqlite3.Connection:
     connection = open_to_ask(path)
     try:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -92,31 +220,10 @@ def ask_sql(
         connection.execute("PRAGMA query_only = 1")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         connection.set_authorizer(_authorize)
-        return _ask(connection, sql, limit, seconds)
-    finally:
+    except BaseException:
         connection.close()
-
-
-def _ask(connection: sqlite3.Connection, sql: str, limit: int | None, seconds: float) -> Answer:
-    clock = _Clock(seconds)
-    connection.set_progress_handler(clock.is_over, _STEPS)
-    try:
-        cursor = connection.execute(sql)
-        rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
-    except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as error:
-        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
-            raise InvalidQuery(_reason(error)) from error
-        if clock.is_over():
-            raise InvalidQuery(f"it took longer than {seconds:g} seconds") from error
-        raise KeyboardInterrupt from error  # it came while SQLite worked, and only SQLite heard it
-    columns = _unique([column[0] for column in cursor.description or ()])
-    if not columns:
-        raise InvalidQuery("there is no question in it; begin with SELECT or WITH")
-    return Answer(
-        columns=columns,
-        rows=tuple(rows if limit is None else rows[:limit]),
-        more=limit is not None and len(rows) > limit,
-    )
+        raise
+    return connection
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
@@ -132,7 +239,14 @@ def _authorize(action: int, _first: str | None, second: str | None, _database: s
     return sqlite3.SQLITE_DENY
 
 
-def _reason(error: Exception) -> str:
+def _refusal(error: BaseException) -> BaseException:
+    """The error for the caller: what SQLite cannot do is the question's fault."""
+    if isinstance(error, MemoryError):
+        return InvalidQuery(f"it needs more than {_LARGEST_HEAP >> 20} MiB of memory; sort or group less")
+    return InvalidQuery(_reason(error)) if isinstance(error, _REFUSED) else error
+
+
+def _reason(error: BaseException) -> str:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_AUTH:
         return f"{error}: only reading is allowed (SELECT, WITH), and functions that compute"
     if isinstance(error, UnicodeEncodeError):

@@ -10,7 +10,7 @@ from typing import Any
 
 from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.fed import Fed
-from sessionlog.errors import LogNotReadable
+from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.ledger.reading import ReadBook
 
 _NEXT = "`sessionlog sessions` lists those that there are"
@@ -59,5 +59,10 @@ class StatusQuestion:
     def none_such(self) -> LogNotReadable:
         """The error for a session that is not there."""
         if os.path.exists(str(self.target)):
+            from sessionlog.sources.discover import recognise  # noqa: PLC0415 - only a failure needs it
+
+            log = recognise(str(self.target))
+            if isinstance(log, Problem) and log.kind == "unreadable":
+                return LogNotReadable(f"{self.target}: {log.detail}")
             return LogNotReadable(f"{self.target}: there is no session in it; {_NEXT}")
         return LogNotReadable(f"{self.target}: no such file, and no session begins or ends with it; {_NEXT}")

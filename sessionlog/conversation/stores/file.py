@@ -27,6 +27,11 @@ from sessionlog.logger.ids import check_session_id
 SCHEMA = "sessionlog.saved/1"
 """The form of a file; what was saved is its `data`, untouched."""
 
+LARGEST = 256 << 20
+"""Bytes of a file: reading a session takes several times as much memory."""
+
+_HEAD_SPACE = 1024  # more than what stands before and behind the session in its file
+
 
 class FileStore:
     """Keeps sessions as files. Several processes and threads may share the folder.
@@ -70,12 +75,14 @@ class FileStore:
 
         Raises:
             InvalidSessionId: The id can be no file name, or differs from another's in case only.
-            InvalidHistory: There is something in it that is not JSON, or the file in its place is none of ours.
+            InvalidHistory: It is not JSON or too large to be loaded again, or the file in its place is none of ours.
             StaleSession: Somebody else has saved it since.
             SessionNotSaved: It cannot be written, or others keep the folder locked; the file is as it was.
         """
         path = self._path(session_id)
-        text = to_json(session_id, data)
+        text = to_json(session_id, data).encode()
+        if len(text) > LARGEST - _HEAD_SPACE:
+            raise InvalidHistory(f"session {session_id!r}: {_too_large(len(text))}; nothing was saved")
         with self._changing(path, "not saved"):
             stored = self._folder.version_at(path)
             self._versions.check(session_id, data, stored)
@@ -83,7 +90,7 @@ class FileStore:
                 self._folder.check_case(session_id)
             version = self._folder.next_version(stored or 0)
             self._versions.trying(session_id, data, version)
-            files.replace_file(path, [self._head(session_id, version), text.encode(), b"}\n"])
+            files.replace_file(path, [self._head(session_id, version), text, b"}\n"])
             self._versions.saved(session_id, data, version)
             with suppress(OSError):  # it is saved; what is old can go another time
                 self._clean_after(session_id)
@@ -94,13 +101,16 @@ class FileStore:
 
         Raises:
             InvalidSessionId: The id can be no file name.
-            InvalidHistory: The file is half written or none of ours; it is left as it is.
+            InvalidHistory: The file is half written, too large, or none of ours; it is left as it is.
             LogNotReadable: It is no regular file, or may not be read.
         """
         path = self._path(session_id)
         try:
             with files.open_log(path) as file:
-                told = from_json(file.read(), path)
+                size = files.stat_open(file).st_size
+                if size > LARGEST:
+                    raise InvalidHistory(f"{path}: {_too_large(size)}; it is left as it is")
+                told = from_json(file.read(LARGEST), path)
         except LogNotReadable as error:
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError) and not os.path.islink(path):
                 return None
@@ -201,6 +211,10 @@ class FileStore:
         for name in old:
             self._versions.forget(name.removesuffix(ENDING))
         return [name.removesuffix(ENDING) for name in old]
+
+
+def _too_large(size: int) -> str:
+    return f"{size:,} bytes are too many for a session: {LARGEST:,} can be loaded"
 
 
 def _check_limit(name: str, value: Any, kinds: tuple[type, ...], what: str) -> None:

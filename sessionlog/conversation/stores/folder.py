@@ -25,6 +25,8 @@ WAIT_SECONDS = 10.0
 _LOCK, _COUNTER = ".lock", ".counter"
 _HEAD = re.compile(rb'\{"schema":"sessionlog\.saved/1","version":(\d{1,18}),')
 _HEAD_LENGTH = 64
+_LAST_VERSION = 10**18 - 1  # the largest that `_HEAD` takes
+_DAMAGED = 10**17  # no counter has counted so far
 _UNFINISHED = re.compile(r"\.(.+\.json|\.counter)\.[a-z0-9_]{8}")
 
 
@@ -85,13 +87,24 @@ class Folder:
         return int(head[1])
 
     def next_version(self, stored: int) -> int:
-        """Count up, under the lock. A counter that was lost is found again in the files."""
+        """Count up, under the lock. A counter that was lost or damaged is found again in the files.
+
+        Raises:
+            SessionNotSaved: The number would be too large to be read again.
+        """
         path = os.path.join(self.path, _COUNTER)
         told = (files.read_small(path, 32) or b"").strip()
-        last = int(told) if told.isdigit() else max((version for version, _, _ in self.saves()), default=0)
+        last = int(told) if told.isdigit() and int(told) < _DAMAGED else self._last_version()
         version = max(last, stored) + 1
+        if version > _LAST_VERSION:
+            raise SessionNotSaved(
+                f"{self.path}: not saved: there is no version after {version - 1}; use another folder"
+            )
         files.replace_file(path, [b"%d\n" % version])  # before the session: a number is never given twice
         return version
+
+    def _last_version(self) -> int:
+        return max((version for version, _, _ in self.saves()), default=0)
 
     def check_case(self, session_id: str) -> None:
         """Refuse a new id that is another's file on some file systems.

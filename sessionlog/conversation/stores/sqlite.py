@@ -180,7 +180,7 @@ class SQLiteStore:
             except sqlite3.Error as error:
                 is_damaged = type(error) is sqlite3.DatabaseError or "decode" in str(error)
                 kind = InvalidHistory if is_damaged else refusal
-                raise kind(f"{self._path}: {what}: {error}; what was stored is as it was") from error
+                raise kind(f"{self._path}: {what}: {_reason(error)}; what was stored is as it was") from error
 
     def _connected(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now: one that was deleted would take saves without a trace."""
@@ -202,6 +202,12 @@ class SQLiteStore:
 
     def _after_fork(self) -> None:
         self._lock.release()
+
+
+def _reason(error: sqlite3.Error) -> str:
+    """SQLite's words; where it has no room for the memory that it shares, it would speak of a failing disk."""
+    is_full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHMSIZE
+    return "no space left on device" if is_full else str(error)
 
 
 _OPEN: WeakSet[SQLiteStore] = WeakSet()

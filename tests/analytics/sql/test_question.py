@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sessionlog.analytics.sessions import list_sessions
-from sessionlog.analytics.sql.question import ask_sql
+from sessionlog.analytics.sql.question import AnswerStream, ask_sql
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
@@ -26,6 +26,8 @@ from tests.sources.homes import all_cases, build_home, environment
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOW_NS = int(NOW.timestamp()) * 10**9
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+ROWS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 
 
 @pytest.fixture
@@ -175,6 +177,45 @@ def test_a_question_that_takes_too_long_is_given_up(ledger):
     """The message says how long it was let."""
     with pytest.raises(InvalidQuery, match=r"longer than 0\.02 seconds"):
         ask_sql(ledger, ENDLESS, seconds=0.02)
+
+
+ONE_CALL = "SELECT instr(zeroblob(1000000), zeroblob(500000) || x'01')"
+"""A call of a function that takes seconds, during which SQLite looks at nothing."""
+
+
+def test_a_question_that_is_one_long_call_is_given_up(ledger):
+    """The caller does not wait for the call's end."""
+    started = time.monotonic()
+    with pytest.raises(InvalidQuery, match=r"longer than 0\.1 seconds"):
+        ask_sql(ledger, ONE_CALL, seconds=0.1)
+    assert time.monotonic() - started < 2
+
+
+def test_the_time_that_a_caller_takes_does_not_count(ledger):
+    """A pager may stand still for hours."""
+    with AnswerStream(ledger, ROWS, seconds=0.3) as found:
+        for _, row in zip(range(20_000), found, strict=False):
+            if row[0] in (5, 9_000):
+                time.sleep(0.25)
+        assert row == (20_000,)
+
+
+def test_an_answer_that_is_returned_whole_has_a_limit(ledger):
+    """The message names the forms that have none."""
+    with pytest.raises(
+        InvalidQuery, match=r"larger than 32 MiB after [\d,]+ rows; add a LIMIT, or let --csv or --json"
+    ):
+        ask_sql(ledger, ROWS, seconds=50)
+
+
+def test_a_closed_answer_ends_its_thread(ledger):
+    """Nothing works on for nobody."""
+    with AnswerStream(ledger, ROWS) as found:
+        assert next(iter(found)) == (1,)
+    deadline = time.monotonic() + 5
+    while found._thread.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert not found._thread.is_alive()
 
 
 def test_an_interrupt_ends_a_question(ledger):

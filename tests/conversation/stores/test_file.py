@@ -3,10 +3,12 @@
 import json
 import os
 import stat
+import tracemalloc
 
 import pytest
 
 from sessionlog import files
+from sessionlog.conversation.stores import file
 from sessionlog.conversation.stores import folder as folder_module
 from sessionlog.conversation.stores.file import FileStore
 from sessionlog.errors import InvalidHistory, InvalidSessionId, LogNotReadable, SessionNotSaved, StaleSession
@@ -348,3 +350,58 @@ def test_a_child_forked_in_the_middle_of_a_save_keeps_no_lock(store, monkeypatch
         assert wait(child) == 0
     os.close(reading)
     os.close(writing)
+
+
+@pytest.mark.parametrize("counter", [b"9" * 25, b"9" * 18, b"9" * 31 + b"\n", b"", b"\x00" * 9, b"-5"])
+def test_a_damaged_counter_is_found_again_in_the_files(tmp_path, counter):
+    """A number that no counter reaches would make files that no store takes for its own."""
+    store = FileStore(tmp_path / "s")
+    assert [store.save(name, {"v": 1}) for name in ("a", "b")] == [1, 2]
+    (tmp_path / "s" / ".counter").write_bytes(counter)
+    fresh = FileStore(tmp_path / "s")
+    loaded = fresh.load("a")
+    assert fresh.save("a", loaded) == 3
+    assert fresh.save("a", loaded) == 4
+    assert fresh.list_sessions() == ["a", "b"]
+
+
+def test_a_version_without_a_next_one_is_refused(tmp_path):
+    """The file stays what it is."""
+    store = FileStore(tmp_path / "s")
+    store.save("a", {"v": 1})
+    path = tmp_path / "s" / "a.json"
+    path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":999999999999999999'))
+    before = path.read_bytes()
+    loaded = store.load("a")
+    with pytest.raises(SessionNotSaved, match="there is no version after 999999999999999999; use another folder"):
+        store.save("a", loaded)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    """It is refused by name, at once, and stays as it is."""
+    store = FileStore(tmp_path / "s")
+    store.save("a", {"v": 1})
+    path = tmp_path / "s" / "a.json"
+    os.truncate(path, 3 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidHistory, match=r"a\.json: 3,221,225,472 bytes are too many for a session"):
+            store.load("a")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(InvalidHistory, match="half written"):
+        store.save("a", {"v": 2})
+    assert path.stat().st_size == 3 << 30
+    assert store.delete("a")
+
+
+def test_what_could_not_be_loaded_again_is_not_saved(tmp_path, monkeypatch):
+    """The largest session that is saved is one that is loaded."""
+    monkeypatch.setattr(file, "LARGEST", 10_000)
+    store = FileStore(tmp_path / "s")
+    with pytest.raises(InvalidHistory, match=r"session 'a': 9,008 bytes are too many .* nothing was saved"):
+        store.save("a", {"v": "x" * 9_000})
+    store.save("a", {"v": "x" * 8_900})
+    assert store.load("a") == {"v": "x" * 8_900}

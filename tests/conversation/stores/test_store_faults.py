@@ -12,7 +12,7 @@ import pytest
 from sessionlog import files
 from sessionlog.conversation.stores.file import FileStore
 from sessionlog.conversation.stores.sqlite import SQLiteStore
-from sessionlog.errors import SessionNotSaved
+from sessionlog.errors import LogNotReadable, SessionNotSaved
 from tests.reliability.seam import CALLS, Double
 
 CAUSES = ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EMFILE", "EFBIG", "ESTALE")
@@ -194,3 +194,20 @@ def test_sqlite_on_a_full_disk(disk):
     connection = sqlite3.connect(disk / "s.db")
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
+
+
+@pytest.mark.parametrize("room", [0, 4096, 16_384])
+def test_sqlite_where_there_is_no_room_to_open_it(disk, room):
+    """A full disk is said to be full, not to fail or to be damaged, and what was stored is there when there is room."""
+    with SQLiteStore(disk / "s.db") as store:
+        store.save("s", {"v": 1})
+    with open(disk / "ballast", "wb", buffering=0) as ballast:
+        with suppress(OSError):
+            while True:
+                ballast.write(b"x" * 4096)
+        ballast.truncate(ballast.tell() - room)
+    with pytest.raises((SessionNotSaved, LogNotReadable), match=r"no space left on device|disk is full"):
+        SQLiteStore(disk / "s.db").save("s", {"v": 2})
+    (disk / "ballast").unlink()
+    with SQLiteStore(disk / "s.db") as store:
+        assert store.load("s") == {"v": 1}

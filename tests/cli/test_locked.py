@@ -1,0 +1,50 @@
+"""A database that another program has locked is named as such, in every command that reads it."""
+
+import sqlite3
+
+import pytest
+
+from sessionlog import SessionLogger
+from sessionlog.cli import main
+from tests.sources.homes import build_home
+
+LOCKED = "locked by another program; close it, or try again when it has finished"
+
+
+@pytest.fixture
+def database(home, tmp_path, monkeypatch):
+    """The path of a locked database, in the folder where Kilo keeps it; beside it a log of ours."""
+    made = build_home("kilo/v1-database", tmp_path / "made")
+    path = made / ".local/share/kilo/kilo.db"
+    monkeypatch.setenv("HOME", str(made))
+    monkeypatch.setattr("sessionlog.reader.database.open_database.__kwdefaults__", {"wait_seconds": 0.05})
+    with SessionLogger(made / ".sessionlog" / "sessions", "good") as log:
+        log.emit("llm.response", {"usage": {"input": 5, "output": 6}, "model": "m-1", "provider": "p"})
+    monkeypatch.setenv("SESSIONLOG_DIR", str(made / ".sessionlog" / "sessions"))
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield str(path)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["usage", "sessions", "tools", "blocks", "replay", "check", "context", "status", "routing-quality", "diff"],
+)
+def test_a_locked_database_that_is_named_is_said_to_be_locked(database, capsys, command):
+    """The command ends with 3, and the sentence is what to do."""
+    arguments = [command, database, database] if command == "diff" else [command, database]
+    assert main(arguments) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.endswith(f"kilo.db: {LOCKED}\n")
+    assert "no log of a known agent" not in shown.err
+
+
+@pytest.mark.parametrize("command", [["usage"], ["usage", "--no-ledger"], ["sessions"], ["check"]])
+def test_a_locked_database_of_a_home_is_one_place_among_others(database, capsys, command):
+    """The other logs are there, and this one is named."""
+    assert main(command) == (1 if command == ["check"] else 0)
+    shown = capsys.readouterr()
+    assert LOCKED in shown.out + shown.err
+    assert ("m-1" if command[0] == "usage" else "good" if command[0] == "sessions" else "logs") in shown.out
