@@ -18,7 +18,7 @@ from typing import Any
 from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.reader.unpack import zstd_module
+from sessionlog.reader.unpack import zstd_module, zstd_reader
 
 _OWN = "entry.json"
 _LEVEL = 9  # of 60 MB of transcripts 7.0 MB in 1.4 s, with level 6 7.4 MB in 1.2 s
@@ -118,7 +118,7 @@ def _members(path: str) -> Iterator[tarfile.TarFile]:
     try:
         with (
             files.open_log(path) as file,
-            zstd.ZstdFile(file, "rb") as unpacked,
+            zstd_reader(zstd, file) as unpacked,
             tarfile.open(fileobj=unpacked, mode="r|") as tar,  # its name only: no file is opened
         ):
             tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)

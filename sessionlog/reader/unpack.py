@@ -1,7 +1,8 @@
 """A log's bytes, unpacked: `.jsonl` as it is, `.gz` and `.zst` decompressed within limits.
 
 A compressed log that ends early gives what can be read of it; the reader is told why it ended. A file that unpacks to
-more than 200 times its size (after the first 64 MiB) or 4 GiB is a bomb, not a log.
+more than 200 times its size (after the first 64 MiB) or 4 GiB is a bomb, not a log. A zstd window of more than 64 MiB
+is refused: the decoder holds all of it in memory.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from sessionlog.errors import MissingExtra
 MAX_RATIO = 200
 MAX_UNPACKED = 4 << 30
 _RATIO_FROM = 64 << 20
+_WINDOW_LOG = 26
+_WINDOW_TOO_LARGE = "Frame requires too much memory"  # in the message of libzstd's frameParameter_windowTooLarge
 
 
 class Unpacked(io.RawIOBase):
@@ -49,7 +52,7 @@ class Unpacked(io.RawIOBase):
             self.failure = "the compressed data end early"
             return 0
         except (OSError, zlib.error, ValueError, _zstd_error()) as error:
-            self.failure = f"the compressed data are damaged ({error})"
+            self.failure = describe_damage(error)
             return 0
         self._count += len(piece)
         if self._count > MAX_UNPACKED or (self._count > _RATIO_FROM and self._count > MAX_RATIO * self._size):
@@ -89,7 +92,21 @@ def _open_zstd(file: BinaryIO) -> io.BufferedIOBase:
     except MissingExtra:
         file.close()
         raise
-    return cast("io.BufferedIOBase", zstd.ZstdFile(file, "rb"))
+    return zstd_reader(zstd, file)
+
+
+def zstd_reader(zstd: Any, file: BinaryIO) -> io.BufferedIOBase:
+    """Return a file that unpacks another one; it fails on a window of more than 64 MiB (see `describe_damage`)."""
+    options = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+    return cast("io.BufferedIOBase", zstd.ZstdFile(file, "rb", options=options))
+
+
+def describe_damage(error: Exception) -> str:
+    """Return why a decoder could not go on, and what to do where the data are whole."""
+    if _WINDOW_TOO_LARGE in str(error):
+        limit = (1 << _WINDOW_LOG) >> 20
+        return f"a zstd window of more than {limit} MiB: unpack it with `zstd -d --long=31` and read that"
+    return f"the compressed data are damaged ({error})"
 
 
 def zstd_module(what: str) -> Any:
@@ -112,7 +129,7 @@ def unpack_zstd(data: bytes, limit: int, what: str) -> tuple[bytes, str]:
         MissingExtra: There is no decoder; `what` needs it.
     """
     file = io.BytesIO(data)
-    unpacked = Unpacked(file, zstd_module(what).ZstdFile(file, "rb"), len(data))
+    unpacked = Unpacked(file, zstd_reader(zstd_module(what), file), len(data))
     with io.BufferedReader(unpacked, files.BUFFER) as whole:
         found = whole.read(limit + 1)
         too_much = f"unpacks to more than {limit} bytes" if len(found) > limit else ""

@@ -164,3 +164,21 @@ def test_a_frame_in_memory_is_bounded():
     assert (len(data), failure) == (1 << 20, f"unpacks to more than {1 << 20} bytes")
     assert unpack_zstd(zstd.compress(b"x"), 10, "this test") == (b"x", "")
     assert unpack_zstd(b"\x00\x11", 10, "this test")[1].startswith("the compressed data are damaged")
+
+
+@pytest.mark.parametrize(("log", "is_read"), [(26, True), (27, False)])
+def test_a_window_beyond_64_mib_is_refused(log, is_read, tmp_path):
+    """The decoder would hold all of it in memory: what to do instead is said, and the data are not called damaged."""
+    parameter = zstd_module("this test").CompressionParameter
+    options = {parameter.window_log: log, parameter.content_size_flag: 0}
+    packer = zstd_module("this test").ZstdCompressor(options=options)
+    packed = packer.compress(lines(3)) + packer.flush()
+    items = read(tmp_path / "log.jsonl.zst", packed)
+    data, failure = unpack_zstd(packed, 1 << 20, "this test")
+    if is_read:
+        assert [item.seq for item in items] == [0, 1, 2]
+        assert (data, failure) == (lines(3), "")
+    else:
+        assert [item.kind for item in items] == ["bad_compression"]
+        assert "window of more than 64 MiB: unpack it with `zstd -d --long=31`" in items[0].detail
+        assert (data, failure) == (b"", items[0].detail)
