@@ -209,7 +209,7 @@ class AppendFile:
                     self.whole = -1  # others go on without the lock, so their last line may be torn
 
     def append_once(self, lines: bytes) -> None:
-        """Append whole lines unless the file has them: whoever replaced the one before may have taken them over.
+        """Append whole lines unless the file has them: the process that replaced the log may have copied them.
 
         Raises:
             OSError: As in `append`.
@@ -575,7 +575,7 @@ def stat_path(path: str) -> os.stat_result | None:
 
 
 def identity_of(path: str) -> tuple[int, int] | None:
-    """Return what tells the file at a path from another one in its place; None if there is none."""
+    """Return (device, inode) of the file at a path; None if there is none."""
     status = stat_path(path)
     return None if status is None else (status.st_dev, status.st_ino)
 
@@ -593,7 +593,7 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         buffer: Bytes to read at once; 0 reads what is asked for and no more.
 
     Raises:
-        LogNotReadable: Missing, not a regular file, a link to somebody else's file, or no permission. Reading the file
+        LogNotReadable: Missing, not a regular file, a link to another user's file, or no permission. Reading the file
             raises it too, where the system fails.
     """
     from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - 1 ms that a logger never needs

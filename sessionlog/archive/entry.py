@@ -102,10 +102,10 @@ class Entry:
 def entry_of(text: str | bytes) -> Entry | None:
     """Return the entry that `to_json` wrote; None for anything else."""
     try:
-        told = json.loads(text)
-        lists: dict[str, Any] = {name: tuple(told[name]) for name in ("sessions", "replaces")}
-        lists |= {"subagent_logs": tuple(told.get("subagent_logs", ()))}
-        entry = Entry(**{**told, **lists, "files": tuple(KeptFile(**file) for file in told["files"])})
+        fields = json.loads(text)
+        lists: dict[str, Any] = {name: tuple(fields[name]) for name in ("sessions", "replaces")}
+        lists |= {"subagent_logs": tuple(fields.get("subagent_logs", ()))}
+        entry = Entry(**{**fields, **lists, "files": tuple(KeptFile(**file) for file in fields["files"])})
         whole = all(type(file.bytes) is int and isinstance(file.path, str) for file in entry.files)
         names = (entry.source, entry.path, entry.version, entry.archived)
         return entry if whole and all(isinstance(name, str) for name in names) else None
@@ -115,8 +115,8 @@ def entry_of(text: str | bytes) -> Entry | None:
 
 def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:
     """Name a content: (path → hash) of all kept files."""
-    told = json.dumps([source, path, sorted(kept.items())])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = json.dumps([source, path, sorted(kept.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def member_of(path: str) -> str:

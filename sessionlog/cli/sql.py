@@ -128,6 +128,8 @@ def _bring_up_to_date(where: r.Reporting, path: str) -> None:
 
 def _refuse(error: InvalidQuery) -> NoReturn:
     note(f"sessionlog: SQLite cannot answer: {error}")
-    for line in column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` says what there is",):
+    is_too_much = "too big" in str(error)
+    hints = column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` shows what there is",)
+    for line in ("a value may have 4 MiB",) if is_too_much else hints:
         note(f"  {line}")
     raise Leave(USAGE) from error

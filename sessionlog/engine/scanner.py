@@ -1,4 +1,4 @@
-"""Scanner: logs are scanned by the processes of an executor, and what they tell comes back as rows.
+"""Scanner: logs are scanned by the processes of an executor, and what they read comes back as rows.
 
 A worker that dies, or an executor that cannot be used, changes the time and not the result: what it did not give is
 scanned here.

@@ -37,7 +37,7 @@ def redact_line(line: bytes, start: int = 0) -> bytes:
 
 
 def redact_text(text: str) -> str:
-    """Replace well-known secrets in a sentence of our own that quotes somebody else's: an exception, a path."""
+    """Replace well-known secrets in a notice, which may quote an exception or a path."""
     try:
         return redact_line(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
     except Exception:  # noqa: BLE001 - fail closed

@@ -1,7 +1,8 @@
 """The secrets that are recognised by their shape: a table of facts, one row per shape, and no code.
 
-The facts (prefixes, alphabets, lengths) are those that vendors document and that the public rule lists collect;
-patterns and samples are our own. A sample is put together from pieces, so that no scanner takes this file for a leak.
+The facts (prefixes, alphabets, lengths) are those that the public rule lists collect, and of some vendors the prefix as
+it is commonly known (`VENDOR`); patterns and samples are our own. A sample is put together from pieces, so that no
+scanner takes this file for a leak.
 
 A pattern is tried only where a word begins, so it needs no anchor of its own. A word is what `long_words.py` takes for
 one: at least 15 letters, digits, `_` and `-` in a row, with what stands before its dots.
@@ -13,11 +14,11 @@ VERSION = 1
 """Raised with every change of a row; `sessionlog scrub --json` names it."""
 
 DATE = "2026-11-22"
-"""When the sources were read."""
+"""When the rule lists were read."""
 
 GITLEAKS = "gitleaks config/gitleaks.toml"
 DETECT = "detect-secrets 1.5.0"
-VENDOR = "vendor's documentation"
+VENDOR = "the vendor's known prefix, not checked against its documentation"
 
 _HEX = "0a1b2c3d4e5f6789"
 _MIX = "a1B2c3D4"
@@ -35,7 +36,7 @@ class Rule:
         back: How many bytes before the word the secret begins.
         positive: Samples that match.
         negative: Samples that do not.
-        source: Where the facts are from, read on `DATE`.
+        source: Where the facts are from; a rule list was read on `DATE`.
     """
 
     __slots__ = ("back", "behind", "heads", "id", "negative", "pattern", "positive", "source", "what")

@@ -1,6 +1,6 @@
 """Usage objects, our own and those of SDKs, read into disjoint token classes.
 
-In a native log the classes have their own names. An SDK's name says what it counts, and whether it stands inside
+In a native log the classes have their own names. An SDK's name decides what it counts, and whether it stands inside
 another count; the tables below are all that is known about any SDK:
 
 - OpenAI's chat completions and responses, and what speaks their protocol: cached and reasoning tokens stand in details,
@@ -10,7 +10,7 @@ another count; the tables below are all that is known about any SDK:
 - Google's usage_metadata: cached content is a part of the prompt; thoughts and the prompts of its tools stand beside.
 - pydantic-ai's RequestUsage and RunUsage: cached and reasoning tokens are parts of the input and of the output.
 
-Where more was cached than `input_tokens` are, the cache stands beside them, whatever the names say.
+Where more was cached than `input_tokens` are, the cache stands beside them, whatever the names are.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _READABLE = _CLASS_NAMES | _DETAILS | {*TOKEN_CLASSES, "requests", "tool_calls",
 
 
 def read_usage(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
-    """Read a usage object of any make, and say what in it could not be read; never raises.
+    """Read a usage object of any make, and return what in it could not be read, too; never raises.
 
     A wrong count is 0 and is named, and so is a number under an unknown name; the others stay. A reported total is not
     used: it means different things to different writers.
@@ -210,7 +210,7 @@ def _called(usage: object, method: str) -> dict[str, Any] | None:
     try:
         function = getattr(usage, method, None)
         made = function() if callable(function) else None
-    except Exception:  # noqa: BLE001 - somebody's own class: the next way may work
+    except Exception:  # noqa: BLE001 - a class of the caller's: the next way may work
         return None
     return dict(made) if isinstance(made, Mapping) else None
 
@@ -221,7 +221,7 @@ def _answered(usage: object) -> dict[str, Any]:
     for name in sorted(_READABLE):
         try:
             value = getattr(usage, name, None)
-        except Exception:  # noqa: BLE001, S112 - somebody's own property: the next name may have a value
+        except Exception:  # noqa: BLE001, S112 - a property of the caller's: the next name may have a value
             continue
         if value is not None and not callable(value):
             found[name] = value

@@ -84,7 +84,7 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
 
 
 def _end(file: BinaryIO) -> int:
-    """Where the last whole line ends, or the file, if that line has no end and nobody goes on with it."""
+    """Where the last whole line ends, or the file, if its last line is unfinished and old."""
     size = files.stat_open(file).st_size
     return size if not is_young(file.name) else files.end_of_lines(file.fileno(), size)
 

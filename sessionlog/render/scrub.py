@@ -38,7 +38,8 @@ def render_scrub(results: Sequence[FileScrub], *, width: int, home: str = "", fo
         in_files.update(result.counts.keys())
     total = counts.total()
     summary = f"{counted(len(results), 'file')}: {counted(total, 'secret') if total else 'no secret'}"
-    yield Line.of((summary, "title"))
+    unread = sum(bool(result.problem) for result in results)
+    yield Line.of((f"{summary}, {unread:,} not searched whole" if unread else summary, "title"))
     if counts:
         yield Line()
         what = what_rules_find()

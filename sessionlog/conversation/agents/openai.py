@@ -1,7 +1,7 @@
 """An OpenAI client as an agent: chat completions, streamed. Sync clients answer sync, async ones async.
 
 A client makes two more attempts of its own for each that the session makes and records, unless it has `max_retries=0`.
-Whatever speaks this protocol can be asked with `OpenAI(base_url=...)`; who serves it is told by the address.
+Whatever speaks this protocol can be asked with `OpenAI(base_url=...)`; who serves it follows from the address.
 Its prompt tokens include those of the cache; ours do not overlap. A stream that ends without saying why is broken.
 """
 
@@ -43,7 +43,7 @@ class OpenAIAnswer:
                 continue
             self._finish = choice.finish_reason or self._finish
             for call in choice.delta.tool_calls or ():
-                self._hear_call(call)
+                self._add_call(call)
             text = choice.delta.content or getattr(choice.delta, "refusal", None)
             if text:
                 self._texts.append(text)
@@ -63,16 +63,16 @@ class OpenAIAnswer:
             finish_reason=self._finish,
         )
 
-    def _hear_call(self, told: Any) -> None:
+    def _add_call(self, piece: Any) -> None:
         """A call begins with its id, and goes on under its index; some servers number all calls 0."""
-        call = self._open.get(told.index)
-        if call is None or (told.id and told.id != call["id"]):
-            call = {"id": told.id or f"call_{uuid4().hex}", "name": "", "arguments": ""}
-            self._open[told.index] = call
+        call = self._open.get(piece.index)
+        if call is None or (piece.id and piece.id != call["id"]):
+            call = {"id": piece.id or f"call_{uuid4().hex}", "name": "", "arguments": ""}
+            self._open[piece.index] = call
             self._calls.append(call)
-        if told.function is not None:
-            call["name"] = call["name"] or told.function.name or ""
-            call["arguments"] += told.function.arguments or ""
+        if piece.function is not None:
+            call["name"] = call["name"] or piece.function.name or ""
+            call["arguments"] += piece.function.arguments or ""
 
 
 def usage_of(usage: Any) -> TokenUsage | None:
@@ -94,8 +94,8 @@ class OpenAIClient(Client):
         return self._relay(self._client.chat.completions.create, self._request(ask), OpenAIAnswer(self.provider))
 
     def _request(self, ask: Ask) -> dict[str, Any]:
-        schema, told = object_schema(ask.schema)
-        messages = [*([{"role": "system", "content": told}] if told else ()), *openai_messages(ask)]
+        schema, instruction = object_schema(ask.schema)
+        messages = [*([{"role": "system", "content": instruction}] if instruction else ()), *openai_messages(ask)]
         request: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
         request["stream_options"] = {"include_usage": True}
         if ask.tools:
