@@ -1,6 +1,6 @@
 """Secrets out, before they reach the disk.
 
-The default takes out of the encoded line what `secrets.py` finds there by the table in `secret_rules.py`.
+The default takes out of the encoded line what `secrets` finds there by the table in `secrets/rules.py`.
 
 A user's own hook gets every string of a payload, keys and values, at any depth. It fails closed: if it raises or
 returns anything but a string, the text is gone.

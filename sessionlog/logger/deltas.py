@@ -60,7 +60,7 @@ class Deltas:
         tail = self._tails.get(stream, b"")
         text = tail + piece
         spans = [(begin, end) for begin, end, _ in find_spans(text)]
-        from sessionlog.events.secret_search import begin_of_token  # noqa: PLC0415 - 5 ms, for answers that are streamed
+        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - 5 ms, for answers that are streamed
 
         token = begin_of_token(text)
         if token >= 0 and not (spans and spans[-1][1] > token):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sessionlog.events.secret_rules import NAMED, RULES, VERSION
+from sessionlog.events.secrets.rules import NAMED, RULES, VERSION
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted

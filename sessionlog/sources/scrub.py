@@ -36,7 +36,7 @@ class Finding:
     """One secret, by kind and place; never the secret itself.
 
     Attributes:
-        rule: The id of the rule in `secret_rules`.
+        rule: The id of the rule in `events/secrets/rules.py`.
         line: The line, counted from 1; 0 in a database.
         offset: Bytes before it in its line; in a database, in its value.
         place: The table, column and row in a database; empty elsewhere.

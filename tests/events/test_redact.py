@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.events.redact import FAILED, apply_hook, redact_line, redact_text
-from sessionlog.events.secret_rules import NAMED, RULES
 from sessionlog.events.secrets import find_spans, may_hold_secret
+from sessionlog.events.secrets.rules import NAMED, RULES
 
 FAST = settings(max_examples=150, deadline=None, derandomize=True)
 BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC+/=="

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from sessionlog.events.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
+from sessionlog.events.secrets.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
-    from sessionlog.events.secret_rules import Rule
+    from sessionlog.events.secrets.rules import Rule
 
 _BREAK = re.compile(rb"\\{0,16}(?:\\r)?\\{1,16}n[ \t]{0,8}|\r?\n[ \t]{0,8}")
 _MORE = re.compile(
@@ -381,7 +381,7 @@ class _Rules:
     )
 
     def __init__(self) -> None:
-        from sessionlog.events import secret_rules as table  # noqa: PLC0415 - see above
+        from sessionlog.events.secrets import rules as table  # noqa: PLC0415 - see above
 
         self.heads: dict[bytes, list[tuple[bytes, Rule]]] = {}
         self.behind: dict[bytes, list[Rule]] = {}

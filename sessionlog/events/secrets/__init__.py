@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from sessionlog.events.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
+from sessionlog.events.secrets.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
 
 _AFTER_NAME = rb"(?:[\"'`\\\]]|%2[27]|%5d){0,6}[ \t]?(?:[:=>]|%3[ad]|\\{1,16}u003[de])"
 _HINT = re.compile(
@@ -50,6 +50,6 @@ def find_spans(line: bytes, start: int = 0) -> list[Span]:
     has_login = (b"@" in line and b"://" in line) or (b"%" in line and b"%40" in line)
     if begin < 0 and not is_named and not has_login:
         return []
-    from sessionlog.events.secret_search import search  # noqa: PLC0415 - 5 ms, for the first line that may hold one
+    from sessionlog.events.secrets.search import search  # noqa: PLC0415 - 5 ms, for the first line that may hold one
 
     return search(line, low, classes, start, begin, is_named=is_named, has_login=has_login)
