@@ -122,13 +122,14 @@ class AnswerStream:
         self._left -= used - self._used
         self._used = used
         while True:
+            if self._left <= 0:  # also where the thread is fast and what the caller makes of its rows is not
+                raise InvalidQuery(f"it took longer than {self._seconds:g} seconds")
             began = time.monotonic()
             try:
-                found = self._found.get(timeout=min(max(self._left, 0.001), _LOOK_SECONDS))
+                found = self._found.get(timeout=min(self._left, _LOOK_SECONDS))
                 break
             except Empty:
-                if self._left <= 0:
-                    raise InvalidQuery(f"it took longer than {self._seconds:g} seconds") from None
+                continue
             finally:
                 self._left -= time.monotonic() - began
         if isinstance(found, BaseException):
