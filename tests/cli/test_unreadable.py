@@ -33,7 +33,7 @@ def folder(home, tmp_path):
         (["blocks"], 0, "m-1", "bad.jsonl: input/output error"),
     ],
 )
-def test_the_other_logs_of_a_folder_are_read(folder, capsys, command, code, out, says):
+def test_p08_the_other_logs_of_a_folder_are_read(folder, capsys, command, code, out, says):
     """The report is there, and the log is named with the system's reason."""
     assert main([*command, str(folder)]) == code
     shown = capsys.readouterr()
@@ -42,7 +42,7 @@ def test_the_other_logs_of_a_folder_are_read(folder, capsys, command, code, out,
 
 
 @pytest.mark.parametrize("command", [["replay"], ["context"], ["diff", "good.jsonl"]])
-def test_a_log_that_is_asked_for_is_named(folder, capsys, monkeypatch, command):
+def test_p08_a_log_that_is_asked_for_is_named(folder, capsys, monkeypatch, command):
     """Not the output."""
     monkeypatch.chdir(folder)
     assert main([*command, "bad.jsonl"]) == 3

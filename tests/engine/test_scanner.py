@@ -50,12 +50,12 @@ def whole(logs):
 
 
 @pytest.mark.parametrize("jobs", [2, 5])
-def test_processes_find_what_one_process_finds(logs, whole, small_shares, jobs):
+def test_p25_processes_find_what_one_process_finds(logs, whole, small_shares, jobs):
     """Down to the problems and their order."""
     assert aggregate_usage(logs, jobs=jobs).to_dict() == whole
 
 
-def test_any_executor_will_do(logs, whole, small_shares):
+def test_p25_any_executor_will_do(logs, whole, small_shares):
     """Threads are slower, and right."""
     with ThreadPoolExecutor(3) as executor:
         assert aggregate_usage(logs, executor=executor).to_dict() == whole
@@ -63,7 +63,7 @@ def test_any_executor_will_do(logs, whole, small_shares):
 
 @pytest.mark.parametrize("error", [BrokenProcessPool(), OSError("lost"), ValueError("what a worker said")])
 @pytest.mark.parametrize("lives", [0, 1, 7])
-def test_a_worker_that_dies_costs_time(logs, whole, small_shares, error, lives):
+def test_p25_a_worker_that_dies_costs_time(logs, whole, small_shares, error, lives):
     """What it did not give is scanned here."""
     assert aggregate_usage(logs, executor=Failing(error, lives)).to_dict() == whole
 

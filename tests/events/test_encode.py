@@ -144,7 +144,7 @@ def test_an_object_spread_over_lines_becomes_one_line():
 
 @FAST
 @given(data=TREES)
-def test_encoding_never_raises(data):
+def test_p01_encoding_never_raises(data):
     """Any tree of Python objects becomes one line that a reader takes for one event."""
     kept(data)
 

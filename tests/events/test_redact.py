@@ -242,7 +242,7 @@ SPICE = st.sampled_from(
 
 @FAST
 @given(parts=st.lists(st.one_of(st.binary(max_size=40), SPICE), max_size=40))
-def test_any_bytes_are_searched_without_an_error(parts):
+def test_p17_any_bytes_are_searched_without_an_error(parts):
     """Spans lie in the bytes, in order, apart, and each names a rule."""
     data = b"".join(parts)
     last = 0
@@ -275,7 +275,7 @@ TEXTS = st.lists(
 
 @FAST
 @given(parts=TEXTS, key=st.text(max_size=10))
-def test_valid_json_stays_valid_json(parts, key):
+def test_p17_valid_json_stays_valid_json(parts, key):
     """However secrets, quotes, backslashes and control characters are mixed, a line stays one JSON line."""
     text = "".join(parts)
     for value in ({key: text}, {"arguments": json.dumps([text])}):

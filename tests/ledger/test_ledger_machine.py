@@ -376,13 +376,13 @@ def run(examples, steps):
     run_state_machine_as_test(Homes, settings=chosen)
 
 
-def test_the_ledger_equals_a_full_scan():
+def test_p23_the_ledger_equals_a_full_scan():
     """Whatever happens to logs between two looks, the ledger says what a scan of all of them says."""
     run(40, 25)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_the_ledger_equals_a_full_scan_in_every_story():
+def test_p23_the_ledger_equals_a_full_scan_in_every_story():
     """The same for 2,000 longer stories."""
     run(2000, 50)

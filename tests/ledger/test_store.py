@@ -150,20 +150,20 @@ def test_a_newer_ledger_is_left_to_newer_versions(home):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_a_file_that_others_may_write_to_is_not_believed(home):
+def test_p15_a_file_that_others_may_write_to_is_not_believed(home):
     """They could write what they like into our reports."""
     os.chmod(home.ledger, 0o660)
     check_unused(home, "others may write to")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_a_folder_that_others_may_write_to_is_not_believed(home):
+def test_p15_a_folder_that_others_may_write_to_is_not_believed(home):
     """They could put another file there."""
     os.chmod(os.path.dirname(home.ledger), 0o770)
     check_unused(home, "others may write to")
 
 
-def test_a_link_is_not_followed(home):
+def test_p15_a_link_is_not_followed(home):
     """Neither to a ledger nor to anything else."""
     target = f"{home.ledger}.target"
     os.rename(home.ledger, target)
@@ -248,7 +248,7 @@ def test_a_ledger_that_is_fine_is_used(home):
 
 
 @pytest.mark.parametrize("place", ["a pipe", "a device"])
-def test_what_is_no_regular_file_is_not_opened(home, place):
+def test_p13_what_is_no_regular_file_is_not_opened(home, place):
     """Nobody waits for a writer that never comes."""
     os.unlink(home.ledger)
     if place == "a pipe":
@@ -273,7 +273,7 @@ def make_device(path):
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("what", ["a link", "a link to nowhere", "a pipe", "a folder"])
-def test_what_lies_beside_a_ledger_is_a_file_too(home, tmp_path, suffix, what):
+def test_p13_what_lies_beside_a_ledger_is_a_file_too(home, tmp_path, suffix, what):
     """Nothing is written through a link there."""
     victim, beside = tmp_path / "victim", home.ledger + suffix
     if what == "a link":
@@ -299,7 +299,7 @@ def test_what_lies_beside_a_ledger_is_a_file_too(home, tmp_path, suffix, what):
         ("DROP VIEW records; CREATE VIEW records AS SELECT * FROM responses WHERE 0", "the view records"),
     ],
 )
-def test_code_in_a_ledger_is_not_run(home, code, name):
+def test_p15_code_in_a_ledger_is_not_run(home, code, name):
     """A trigger or view that we did not make could change every number; a rebuilt ledger is without it."""
     connection = sqlite3.connect(home.ledger)
     connection.executescript(code)

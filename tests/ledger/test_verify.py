@@ -1,6 +1,6 @@
 """Verify: every damage that a number depends on is found, every wrong number is named, and nothing is said of the rest.
 
-Measured with `test_every_bit_flip_is_found` (500 flips of one bit in a ledger): no flip that changed what a report says
+Measured with `test_p23_every_bit_flip_is_found` (500 flips of one bit in a ledger): no flip that changed what a report says
 without a word is missed by `verify`.
 """
 
@@ -228,7 +228,7 @@ def test_no_report_fails_for_what_is_in_a_ledger(home, sql):
     assert home.verify().to_dict()["path"] == home.ledger
 
 
-def test_bit_flips_are_found(home):
+def test_p23_bit_flips_are_found(home):
     """Each of 50 that makes a report wrong; no report fails for one."""
     ended = flip(home, 50, seed=11)
     assert ended["right"] + ended["noted"] + ended["silent"] == 50
@@ -237,7 +237,7 @@ def test_bit_flips_are_found(home):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [7])
-def test_every_bit_flip_is_found(home, seed):
+def test_p23_every_bit_flip_is_found(home, seed):
     """Each of 500; what came of them is printed."""
     ended = flip(home, 500, seed=seed)
     print(ended)

@@ -108,7 +108,7 @@ def test_where_seq_goes_on(tmp_path, content, seq):
     assert json.loads(after.splitlines()[-1])["seq"] == seq
 
 
-def test_a_torn_tail_is_healed(tmp_path):
+def test_p04_a_torn_tail_is_healed(tmp_path):
     """The next event is a line of its own; the torn bytes stay where they are."""
     torn = b'{"session_id":"s","seq":0,"type":"session.start","data":{}}\n{"session_id":"s","se'
     (tmp_path / "s.jsonl").write_bytes(torn)
@@ -166,7 +166,7 @@ def test_an_event_without_id_or_time_gets_ours():
     assert (written.session_id, written.seq, written.ts) == ("own", 1, "2026-11-21T10:00:01.000000Z")
 
 
-def test_a_lost_event_is_counted_told_and_shown():
+def test_p06_a_lost_event_is_counted_told_and_shown():
     """An emit says False, health() and the log say what is missing, and one line is said aloud."""
     log = MemorySink()
     log.emit("a")
@@ -186,7 +186,7 @@ def test_a_lost_event_is_counted_told_and_shown():
     assert len(log.notices) == 1
 
 
-def test_a_gap_at_the_end_is_written_by_close():
+def test_p06_a_gap_at_the_end_is_written_by_close():
     """If writing works again only then, the hole is still shown."""
     log = MemorySink()
     log.emit("a")
@@ -197,7 +197,7 @@ def test_a_gap_at_the_end_is_written_by_close():
     assert [event.type for event in log.events[-2:]] == ["log.gap", "session.end"]
 
 
-def test_closing_never_raises():
+def test_p01_closing_never_raises():
     """Not even when the disk is still full; and closing twice is nothing."""
     log = MemorySink()
     log.emit("a")

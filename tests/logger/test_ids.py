@@ -34,7 +34,7 @@ WORDS = st.sampled_from(["..", "con", "NUL", "COM1", "lpt9", ".jsonl", ".JSONL.g
         "a.gz",
     ],
 )
-def test_accepted_ids(session_id):
+def test_p12_accepted_ids(session_id):
     """Letters, digits, dots, lines and underscores, up to 128, beginning with a letter or digit."""
     assert check_session_id(session_id) == session_id
 
@@ -80,7 +80,7 @@ def test_accepted_ids(session_id):
         ["list"],
     ],
 )
-def test_refused_ids(session_id):
+def test_p12_refused_ids(session_id):
     """Whatever could leave the folder, hide, hang a device or be read as an option."""
     with pytest.raises(InvalidSessionId, match="session id"):
         check_session_id(session_id)
@@ -102,7 +102,7 @@ def test_a_long_refused_id_is_shown_shortly():
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(session_id=st.text(ALPHABET, max_size=12) | st.text(max_size=8) | st.lists(WORDS, max_size=4).map("".join))
-def test_an_accepted_id_stays_in_its_folder(session_id):
+def test_p12_an_accepted_id_stays_in_its_folder(session_id):
     """Every id is refused, or names a file directly inside the folder, under its own name."""
     try:
         check_session_id(session_id)
@@ -133,7 +133,7 @@ def test_a_logger_makes_its_own_id(tmp_path):
     assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", check_session_id(one)) for one in ids)
 
 
-def test_an_id_that_differs_in_case_only_is_refused(tmp_path):
+def test_p12_an_id_that_differs_in_case_only_is_refused(tmp_path):
     """On some file systems it would be the same file: nothing is written over, and the drop is counted."""
     with SessionLogger(tmp_path, "Session-A"):
         pass

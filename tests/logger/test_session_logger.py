@@ -270,7 +270,7 @@ def test_a_response_that_was_lost_is_not_counted(log):
     assert end_of(log)["tokens"]["input"] == 10
 
 
-def test_the_duration_is_monotonic(monkeypatch):
+def test_p11_the_duration_is_monotonic(monkeypatch):
     """However the clock of the stamps jumps, the duration is what a stop-watch says."""
     now = [5_000_000_000]
     monkeypatch.setattr(session_logger, "monotonic_ns", lambda: now[0])

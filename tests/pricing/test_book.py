@@ -107,7 +107,7 @@ def test_wrong_own_prices_are_refused_when_the_book_is_opened():
         PriceBook.load({"openai/gpt-5": {"input": -1, "output": 1}})
 
 
-def test_unknown_is_none_and_free_is_zero():
+def test_p24_unknown_is_none_and_free_is_zero():
     """Who is not in the list has no price; a free model costs 0; what is priced by the hour of audio is unknown."""
     assert dollars("openai", "gpt-nobody") is None
     assert BOOK.explain(None, "nobody/knows-me") is None
@@ -116,7 +116,7 @@ def test_unknown_is_none_and_free_is_zero():
     assert BOOK.explain("openai", "whisper-1") is None
 
 
-def test_an_explanation_names_the_list_and_its_date():
+def test_p24_an_explanation_names_the_list_and_its_date():
     """The source sentence, the version and the date agree."""
     info = BOOK.explain("claude-code", "claude-haiku-4-5-20251001")
     assert (info.provider, info.model) == ("anthropic", "claude-haiku-4-5")
@@ -170,7 +170,7 @@ def test_the_memory_is_bounded(monkeypatch):
     st.integers(-(2**70), 2**70),
     st.none() | st.text(max_size=10),
 )
-def test_odd_calls_never_raise(provider, model, at_ns, tier):
+def test_p24_odd_calls_never_raise(provider, model, at_ns, tier):
     """Any names, any time and any tier give a price or None."""
     price = BOOK.price(provider, model, TokenUsage(input=3, output=1), at_ns, service_tier=tier, speed=tier)
     assert price is None or price >= 0

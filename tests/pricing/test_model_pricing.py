@@ -12,7 +12,7 @@ NO_PRICES = [-1, -0.01, math.nan, math.inf, -math.inf, True, "3", None, 10**400]
 
 @pytest.mark.parametrize("wrong", NO_PRICES)
 @pytest.mark.parametrize("name", ["input_per_mtok", "output_per_mtok"])
-def test_what_is_no_price_is_refused(name, wrong):
+def test_p24_what_is_no_price_is_refused(name, wrong):
     """Negative, infinite, missing and other things are refused, and the field is named."""
     with pytest.raises(InvalidPrices, match=name):
         ModelPricing(**{"input_per_mtok": 1, "output_per_mtok": 1, name: wrong})

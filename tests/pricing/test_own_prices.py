@@ -60,7 +60,7 @@ def test_prices_become_a_value():
 
 @pytest.mark.parametrize("name", ["input", "output", "cache_read", "cache_write", "cache_write_1h"])
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, -math.inf, True, "3", None, [1], 10**400])
-def test_what_is_no_price_is_refused_by_name(name, wrong):
+def test_p24_what_is_no_price_is_refused_by_name(name, wrong):
     """The message names the entry and the key, and says what a price is."""
     with pytest.raises(InvalidPrices, match=rf'^prices\."vllm/q"\.{name} is .*, but a price is'):
         parse_own_prices({"vllm/q": {**ONE, name: wrong}})

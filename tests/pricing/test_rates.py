@@ -114,7 +114,7 @@ def test_every_model_costs_what_genai_prices_says():
     assert compared > 8000
 
 
-def test_a_price_of_zero_is_never_invented():
+def test_p24_a_price_of_zero_is_never_invented():
     """A model whose list names no token price is unknown, unless the list says that it is free."""
     unpriced = {
         f"{provider}/{model['id']}" for provider, _, model in all_models() if model["periods"][0]["prices"] is None
@@ -250,7 +250,7 @@ def test_listed_tiers_never_make_more_tokens_cheaper():
     assert checked > 100
 
 
-def test_listed_prices_are_decimals_that_are_not_negative():
+def test_p24_listed_prices_are_decimals_that_are_not_negative():
     """Every price in the shipped list is a finite decimal number that is not negative."""
     checked = 0
     for _, _, model in all_models():

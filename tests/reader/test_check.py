@@ -46,7 +46,7 @@ def test_a_good_log_has_nothing(tmp_path):
         (b'{"session_id":"s","seq":1,"type":"tool.call","ts":"2026-11-21T10:00:00Z","data":"\xff"}\n', "bad_utf8"),
     ],
 )
-def test_what_is_worth_knowing(content, kind, tmp_path):
+def test_p08_what_is_worth_knowing(content, kind, tmp_path):
     """Each of these is a note, never damage."""
     found = check_log(log(tmp_path, content))
     assert [note.kind for note in found.notes] == [kind]
@@ -67,7 +67,7 @@ def test_what_is_worth_knowing(content, kind, tmp_path):
         (line(1) + line(2) + b"[" * 250 + b"\n", "not_json"),
     ],
 )
-def test_what_is_damage(content, kind, tmp_path):
+def test_p08_what_is_damage(content, kind, tmp_path):
     """Each of these cost bytes, and no event."""
     found = check_log(log(tmp_path, content), max_line=260)
     assert found.events == 2
@@ -100,7 +100,7 @@ def test_an_event_without_a_time_does_not_turn_the_clock(tmp_path):
 @pytest.mark.parametrize(
     ("mode", "wide"), [(0o600, False), (0o400, False), (0o640, True), (0o604, True), (0o666, True)]
 )
-def test_permissions_wider_than_needed(mode, wide, tmp_path):
+def test_p14_permissions_wider_than_needed(mode, wide, tmp_path):
     """A log that others can read is named with its mode."""
     notes = check_log(log(tmp_path, line(1), mode=mode)).notes
     assert [note.kind for note in notes] == (["wide_mode"] if wide else [])

@@ -55,7 +55,7 @@ def log(tmp_path):
     return Log(tmp_path / "s.jsonl")
 
 
-def test_growth(log):
+def test_p10_growth(log):
     """Lines come as they are written, several at a time, and nothing twice."""
     log.add(line(1))
     assert log.follow(
@@ -64,7 +64,7 @@ def test_growth(log):
     assert log.slept == [0.25] * 3
 
 
-def test_an_unfinished_line_is_waited_for(log):
+def test_p10_an_unfinished_line_is_waited_for(log):
     """A line is an event when it is whole, not before and not in pieces."""
     whole = line(2)
     log.add(line(1) + whole[:20])
@@ -106,7 +106,7 @@ def test_only_what_is_new_behind_an_endless_line(log):
     assert log.follow(lambda: log.add(b"\n" + line(2)), from_start=False, max_line=200) == [2]
 
 
-def test_a_rename_and_a_new_file(log):
+def test_p10_a_rename_and_a_new_file(log):
     """The old file is read to its end, then the new one from its beginning; the change is named."""
     log.add(line(1))
 
@@ -129,7 +129,7 @@ def test_a_rename_in_the_middle_of_a_line(log):
     assert log.follow(rotate) == [1, ("info", "torn_tail"), ("info", "replaced"), 3]
 
 
-def test_truncation(log):
+def test_p10_truncation(log):
     """A file that became shorter is read again from its beginning; the change is named."""
     log.add(line(1, "long " * 20) + line(2))
 
@@ -146,7 +146,7 @@ def test_truncation_in_the_middle_of_a_line(log):
     assert log.follow(lambda: log.truncate(len(line(1)))) == [1, 2, ("info", "torn_tail"), ("info", "replaced"), 1]
 
 
-def test_deletion_and_creation(log):
+def test_p10_deletion_and_creation(log):
     """A deleted file is waited for, and the next one is read from its beginning."""
     log.add(line(1))
     assert log.follow(

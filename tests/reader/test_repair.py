@@ -77,7 +77,7 @@ def test_what_is_kept_and_what_is_saved(content, repaired, saved, tmp_path):
     assert (path.read_bytes(), quarantined(path)) == (repaired, saved)
 
 
-def test_a_good_log_is_not_touched(tmp_path):
+def test_p16_a_good_log_is_not_touched(tmp_path):
     """Nothing is written where nothing is wrong, not even the same bytes."""
     path = log(tmp_path, line(1) + line(2)[:-1])
     before = path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes()
@@ -123,7 +123,7 @@ PIECES = [line(1), line(2, {"a": [{"type": "text"}]}), line(3)[:-1], line(4)[:40
 
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=10))
-def test_repair_loses_no_byte_and_no_event(pieces):
+def test_p16_repair_loses_no_byte_and_no_event(pieces):
     """Whatever a log is made of: same events, no damage left, all damaged bytes saved, nothing to do twice."""
     with tempfile.TemporaryDirectory() as folder:
         content = b"".join(pieces)
@@ -150,7 +150,7 @@ def test_a_large_log_is_copied_whole(tmp_path):
     assert path.read_bytes().replace(b"\n\n", b"\n") == good + line(9)
 
 
-def test_the_quarantine_comes_first(tmp_path, monkeypatch):
+def test_p16_the_quarantine_comes_first(tmp_path, monkeypatch):
     """The damaged bytes are on the disk before the log is rewritten, and the log after them."""
     path = log(tmp_path, line(1) + b"garbage\n")
     steps = []
@@ -172,7 +172,7 @@ def test_the_quarantine_comes_first(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["replace", "fsync"])
-def test_a_failure_leaves_the_log_as_it_was(call, tmp_path, monkeypatch):
+def test_p16_a_failure_leaves_the_log_as_it_was(call, tmp_path, monkeypatch):
     """When the new file cannot be put in place, the old one is there, whole, and no other file is left lying about."""
     content = line(1) + b"garbage\n" + line(2)
     path = log(tmp_path, content)

@@ -60,7 +60,7 @@ def problems_of(items):
 
 
 @pytest.mark.parametrize("sample", CORPUS, ids=lambda path: path.stem)
-def test_every_lesson_is_read_as_expected(sample, tmp_path):
+def test_p08_every_lesson_is_read_as_expected(sample, tmp_path):
     """Events and problems of each file in testdata/reader, in order, with their places."""
     found = "".join(told(item) + "\n" for item in read_events(old_file(tmp_path, sample.read_bytes())))
     expected = sample.with_suffix(".expected")
@@ -75,7 +75,7 @@ def test_there_are_lessons():
 
 
 @pytest.mark.parametrize("sample", CORPUS, ids=lambda path: path.stem)
-def test_reading_in_two_pieces_changes_nothing(sample):
+def test_p10_reading_in_two_pieces_changes_nothing(sample):
     """A file that is read while it grows gives what it gives when it is whole, wherever the first reading stopped."""
     content = sample.read_bytes()
     whole = stream_of(content)
@@ -103,7 +103,7 @@ def test_reading_can_begin_again_where_it_stopped(sample):
 
 
 @pytest.mark.parametrize("age_ns", [-1_000_000_000, 0, 1_000_000_000])
-def test_a_torn_tail_is_news_while_the_file_is_young(age_ns, tmp_path, monkeypatch):
+def test_p10_a_torn_tail_is_news_while_the_file_is_young(age_ns, tmp_path, monkeypatch):
     """A writer may be in the middle of it; a clock a little ahead changes nothing."""
     path = old_file(tmp_path, line(1) + line(2)[:30])
     monkeypatch.setattr("sessionlog.reader.stream.time.time_ns", lambda: OLD * 1_000_000_000 + age_ns)
@@ -111,7 +111,7 @@ def test_a_torn_tail_is_news_while_the_file_is_young(age_ns, tmp_path, monkeypat
     assert (problem.kind, problem.severity, problem.length) == ("torn_tail", "info", 30)
 
 
-def test_a_torn_tail_is_damage_after_two_seconds(tmp_path, monkeypatch):
+def test_p10_a_torn_tail_is_damage_after_two_seconds(tmp_path, monkeypatch):
     """Then nobody will finish it."""
     path = old_file(tmp_path, line(1) + line(2)[:30])
     monkeypatch.setattr("sessionlog.reader.stream.time.time_ns", lambda: OLD * 1_000_000_000 + YOUNG_NS)
@@ -132,7 +132,7 @@ def test_a_spread_out_object_may_be_in_the_writing(tmp_path):
     assert (problem.line, problem.offset, problem.length) == (2, len(line(1)), len(content) - len(line(1)))
 
 
-def test_a_torn_line_does_not_swallow_the_next_one():
+def test_p04_a_torn_line_does_not_swallow_the_next_one():
     """A line torn where a pretty-printed object's line might end costs itself alone."""
     for torn in (b'{"session_id":"s","seq":1,', b'{"session_id":"s","data":{', b'{"data":['):
         for blanks in (b"", b"\n\n"):
@@ -203,7 +203,7 @@ class EndlessLine:
         return piece
 
 
-def test_memory_is_bounded_whatever_the_line():
+def test_p09_memory_is_bounded_whatever_the_line():
     """A line is never held beyond the limit: 256 MiB of it cost less than half a megabyte."""
     file = EndlessLine(256 << 20, b"\n" + line(2))
     stream = EventStream("log.jsonl", max_line=1 << 16)

@@ -119,7 +119,7 @@ def test_an_empty_compressed_log(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_bomb_is_not_unpacked(suffix, tmp_path, monkeypatch):
+def test_p09_a_bomb_is_not_unpacked(suffix, tmp_path, monkeypatch):
     """A file that unpacks to far more than a log would is left, and named."""
     monkeypatch.setattr(unpack, "_RATIO_FROM", 3 << 20)
     items = read(tmp_path / f"log.jsonl{suffix}", PACKERS[suffix](lines(1) + (b"x" * 2000 + b"\n") * 4000))
@@ -167,7 +167,7 @@ def test_a_frame_in_memory_is_bounded():
 
 
 @pytest.mark.parametrize(("log", "is_read"), [(26, True), (27, False)])
-def test_a_window_beyond_64_mib_is_refused(log, is_read, tmp_path):
+def test_p09_a_window_beyond_64_mib_is_refused(log, is_read, tmp_path):
     """The decoder would hold all of it in memory: what to do instead is said, and the data are not called damaged."""
     parameter = zstd_module("this test").CompressionParameter
     options = {parameter.window_log: log, parameter.content_size_flag: 0}

@@ -64,7 +64,7 @@ def test_no_path_no_log():
     assert walked() == []
 
 
-def test_a_file_named_twice_is_read_once(folder):
+def test_p13_a_file_named_twice_is_read_once(folder):
     """By name and by folder, through a hard link or a symbolic link, in whichever spelling."""
     os.link(folder / "a.jsonl", folder / "z-hard.jsonl")
     (folder / "z-soft.jsonl").symlink_to("b.jsonl")
@@ -83,7 +83,7 @@ def test_a_link_to_a_log_elsewhere_is_followed(folder, tmp_path_factory):
     assert "link/far.jsonl" in names(folder, folder)
 
 
-def test_loops_are_cut(folder):
+def test_p13_loops_are_cut(folder):
     """A folder that contains itself, and a link that leads nowhere but to itself, end the walk there."""
     (folder / "2026" / "up").symlink_to(folder, target_is_directory=True)
     (folder / "self").symlink_to("self")
@@ -99,7 +99,7 @@ def test_a_dangling_link_is_left_to_the_reader(folder):
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can make a link of another user")
-def test_other_peoples_links_are_not_followed(folder):
+def test_p13_other_peoples_links_are_not_followed(folder):
     """A link made by somebody else could lead anywhere."""
     (folder / "trap.jsonl").symlink_to(folder / "notes.txt")
     (folder / "trap").symlink_to("/etc", target_is_directory=True)

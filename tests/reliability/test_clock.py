@@ -21,7 +21,7 @@ CLOCKS = {
 
 
 @pytest.mark.parametrize("name", CLOCKS)
-def test_no_event_is_lost_for_the_time(tmp_path, name):
+def test_p11_no_event_is_lost_for_the_time(tmp_path, name):
     """Every event is recorded in order, with a time that can be read."""
     stamps = iter(CLOCKS[name] * 4)
     log = SessionLogger(tmp_path, "s", work_dir="/w", clock=lambda: next(stamps))
@@ -34,7 +34,7 @@ def test_no_event_is_lost_for_the_time(tmp_path, name):
     assert all(len(event.ts) == len("2026-11-21T10:00:00.000000Z") for event in read.events)
 
 
-def test_durations_do_not_follow_the_clock(tmp_path):
+def test_p11_durations_do_not_follow_the_clock(tmp_path):
     """session.end and tools are measured with a monotonic clock."""
     jumping = iter(range(NOW, NOW - 100 * DAY, -DAY))
     with SessionLogger(tmp_path, "s", work_dir="/w", clock=lambda: next(jumping)) as log, log.tool_call("bash"):

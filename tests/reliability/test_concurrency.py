@@ -42,7 +42,7 @@ def by_writer(log):
     ("processes", "threads", "events"),
     [(4, 4, 200), pytest.param(8, 8, 2_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
 )
-def test_writers_never_interleave(tmp_path, processes, threads, events):
+def test_p05_writers_never_interleave(tmp_path, processes, threads, events):
     """Every event of every thread of every process is one line, once, in its writer's order."""
 
     def write(process):
@@ -64,7 +64,7 @@ def test_writers_never_interleave(tmp_path, processes, threads, events):
     assert by_writer(log) == {writer: list(range(events)) for writer in range(processes * threads)}
 
 
-def test_threads_write_seq_in_file_order(tmp_path):
+def test_p05_threads_write_seq_in_file_order(tmp_path):
     """Within one process, seq is the line's place in the file and ts never goes back."""
     log = open_logger(tmp_path)
     in_threads(8, lambda writer: [log.emit("tool.call", {"writer": writer, "n": n}) for n in range(250)])
@@ -91,7 +91,7 @@ def stopped_holder(tmp_path):
     wait(holder)
 
 
-def test_a_stopped_holder_is_waited_for_once(tmp_path, stopped_holder):
+def test_p07_a_stopped_holder_is_waited_for_once(tmp_path, stopped_holder):
     """The first emit waits 50 ms at most and is recorded; the next ones do not wait; health says why."""
 
     def untouched(name, real, args, kwargs):
@@ -132,7 +132,7 @@ def wait_until_free(path):
     os.close(fd)
 
 
-def test_without_the_lock_a_torn_line_is_not_continued(tmp_path, stopped_holder):
+def test_p04_without_the_lock_a_torn_line_is_not_continued(tmp_path, stopped_holder):
     """A line that goes in without the lock begins anew, for somebody may be in the middle of his."""
     with open(tmp_path / "s.jsonl", "ab") as other:
         other.write(b'{"session_id":"s","seq":7,"ty')
@@ -144,7 +144,7 @@ def test_without_the_lock_a_torn_line_is_not_continued(tmp_path, stopped_holder)
 
 
 @pytest.mark.parametrize("rounds", [50, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
-def test_fork_while_another_thread_emits(tmp_path, rounds):
+def test_p07_fork_while_another_thread_emits(tmp_path, rounds):
     """A child forked in the middle of an emit has a logger that works: no lock is stuck, no line torn."""
 
     def work():
@@ -177,7 +177,7 @@ def test_fork_while_another_thread_emits(tmp_path, rounds):
     assert by_writer(read) == expected | {-1: list(range(count))}
 
 
-def test_a_child_does_not_answer_for_its_parent(tmp_path):
+def test_p07_a_child_does_not_answer_for_its_parent(tmp_path):
     """After a fork the child's account is empty, and what its parent lost is the parent's to tell."""
     (tmp_path / "in the way").write_text("")
     log = open_logger(tmp_path / "in the way")

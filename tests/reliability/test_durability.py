@@ -78,7 +78,7 @@ def test_os_never_syncs(tmp_path, calls):
     assert calls.seen == ["open", "write", "write"]
 
 
-def test_fsync_syncs_before_it_returns(tmp_path, calls):
+def test_p03_fsync_syncs_before_it_returns(tmp_path, calls):
     """Each event is on the disk when it is acknowledged; so are the file's name and those of the folders made for it."""
     log = open_logger(tmp_path / "a" / "b", "fsync")
     folders = {f"sync {tmp_path}", f"sync {tmp_path / 'a'}", f"sync {tmp_path / 'a' / 'b'}"}
@@ -100,7 +100,7 @@ def test_a_file_that_others_made_is_named_durably_too(tmp_path, calls):
     assert calls.seen == ["open", f"sync {tmp_path}", "write", "sync file"]
 
 
-def test_a_failed_sync_is_not_acknowledged(tmp_path, calls):
+def test_p03_a_failed_sync_is_not_acknowledged(tmp_path, calls):
     """The event is counted by its cause, and the descriptor is never used again: a second sync on it would lie."""
     log = open_logger(tmp_path, "fsync")
     assert log.emit("x", {"n": 0})
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_synced(tmp_path, calls):
     assert [event.type for event in read_log(log.path).events] == ["session.start", "log.gap", "x", "session.end"]
 
 
-def test_half_a_second_is_the_interval():
+def test_p03_half_a_second_is_the_interval():
     """What the promise says, and the thread waits less, for syncing takes time itself."""
     assert syncer.SYNC_SECONDS <= 0.5
 
@@ -148,7 +148,7 @@ def test_interval_syncs_soon_and_once(tmp_path, calls, soon):
     log.close()
 
 
-def test_interval_syncs_when_it_is_closed(tmp_path, calls):
+def test_p03_interval_syncs_when_it_is_closed(tmp_path, calls):
     """After close everything is on the disk, however long the interval."""
     log = open_logger(tmp_path, "interval")
     assert log.emit("x", {})
@@ -181,7 +181,7 @@ def sync_threads():
 
 
 @pytest.mark.parametrize(("durability", "threads"), [("os", 0), ("fsync", 0), ("interval", 1)])
-def test_only_interval_has_a_thread(tmp_path, calls, durability, threads):
+def test_p07_only_interval_has_a_thread(tmp_path, calls, durability, threads):
     """And it ends with the logger."""
     log = open_logger(tmp_path, durability)
     assert log.emit("x", {})
@@ -251,7 +251,7 @@ def test_sync_reaches_the_disk(tmp_path):
 
 @pytest.mark.parametrize("durability", ["fsync", "interval"])
 @pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
-def test_power_loss_at_any_byte(memory, seed, monkeypatch, durability, count):
+def test_p03_power_loss_at_any_byte(memory, seed, monkeypatch, durability, count):
     """Cut anywhere behind the last sync, with blocks zeroed or scrambled: what was promised is read, and appended to."""
     monkeypatch.setattr(syncer, "SYNC_SECONDS", 0.002)
     events, findings, most = 24, [], 0

@@ -14,7 +14,7 @@ def _findings(folder, faults, durability):
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_no_fault_loses_an_acknowledged_event(memory, durability):
+def test_p01_no_fault_loses_an_acknowledged_event(memory, durability):
     """Call N of each kind fails once, for good, or until it recovers: the agent goes on and the account is true."""
     faults = list(all_faults(memory, durability))
     print(f"{len(faults)} faults")

@@ -32,7 +32,7 @@ def folders(tmp_path, memory):
 
 
 @pytest.mark.parametrize(("writers", "cycles"), [(1, 300), (3, 100)])
-def test_acknowledged_events_survive_sigkill(folders, seed, writers, cycles):
+def test_p02_acknowledged_events_survive_sigkill(folders, seed, writers, cycles):
     """However often writers of one file are killed, each acknowledged event is read back once and in order."""
     tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)
     print(tally)
@@ -44,7 +44,7 @@ def test_acknowledged_events_survive_sigkill(folders, seed, writers, cycles):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("writers", "cycles"), [(1, 10_000), (3, 3_000)])
-def test_acknowledged_events_survive_thousands_of_sigkills(folders, seed, writers, cycles):
+def test_p02_acknowledged_events_survive_thousands_of_sigkills(folders, seed, writers, cycles):
     """The same for a night, and by then some lines must have been torn, or the harness does not hit."""
     tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)
     print(tally)
@@ -52,7 +52,7 @@ def test_acknowledged_events_survive_thousands_of_sigkills(folders, seed, writer
     assert tally.torn > cycles / 100
 
 
-def test_a_real_process_keeps_its_word(tmp_path, seed):
+def test_p02_a_real_process_keeps_its_word(tmp_path, seed):
     """A Python process that uses the public API and is killed twenty times, each time continuing the same session."""
     chance = random.Random(seed)
     before = 0
@@ -74,7 +74,7 @@ def test_a_real_process_keeps_its_word(tmp_path, seed):
         before += len(read)
 
 
-def test_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
+def test_p02_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """Repair, archive and sync are killed as well: nothing is lost or doubled, and the ledger says what the log says."""
     tally = run_kills(folders, cycles=60, writers=2, seed=seed, actors=("repair", "sync", "archive"))
     print(tally)
@@ -84,7 +84,7 @@ def test_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_thousands_of_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
+def test_p02_thousands_of_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """The same for longer."""
     tally = run_kills(folders, cycles=2_000, writers=2, seed=seed, actors=("repair", "sync", "archive"))
     print(tally)

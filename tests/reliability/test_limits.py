@@ -77,7 +77,7 @@ def open_folder():
     shutil.rmtree(folder)
 
 
-def test_a_file_at_its_size_limit(tmp_path):
+def test_p06_a_file_at_its_size_limit(tmp_path):
     """RLIMIT_FSIZE: the short write is taken back, the loss is told of once there is room again."""
 
     def work():
@@ -101,7 +101,7 @@ def test_a_file_at_its_size_limit(tmp_path):
 
 
 @pytest.mark.parametrize("durability", ["os", "interval", "fsync"])
-def test_a_full_disk_and_room_again(disk, durability):
+def test_p06_a_full_disk_and_room_again(disk, durability):
     """ENOSPC: nothing torn stays, one line goes to stderr, and the log tells how many events are missing."""
     ballast = disk / "ballast"
     ballast.write_bytes(b"x" * 100_000)
@@ -268,7 +268,7 @@ def test_somebody_elses_file(open_folder):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
-def test_modes_do_not_depend_on_the_umask(open_folder, umask):
+def test_p14_modes_do_not_depend_on_the_umask(open_folder, umask):
     """Files are 0600 and each new folder is 0700, also where the umask would leave nothing."""
     os.chmod(open_folder, 0o777)
 
@@ -284,7 +284,7 @@ def test_modes_do_not_depend_on_the_umask(open_folder, umask):
     assert modes == {"a": 0o700, "b": 0o700, "s.jsonl": 0o600}
 
 
-def test_an_existing_wide_file_is_used_and_reported(tmp_path):
+def test_p14_an_existing_wide_file_is_used_and_reported(tmp_path):
     """A log that is 0644 stays so: modes that somebody set are reported by check, not changed."""
     log = open_logger(tmp_path)
     emit_many(log, range(2))
@@ -353,7 +353,7 @@ def test_a_file_in_the_folders_place(tmp_path):
 
 @pytest.mark.parametrize("opened", [True, False], ids=["while it was open", "before"])
 @pytest.mark.parametrize("what", ["fifo", "link", "dangling link", "folder", "device"])
-def test_something_else_in_the_files_place(tmp_path, what, opened):
+def test_p13_something_else_in_the_files_place(tmp_path, what, opened):
     """A pipe, a link, a folder or a device under the log's name is refused at once, and nothing is written into it."""
     place, target = tmp_path / "s.jsonl", tmp_path / "target"
     target.write_text("mine")

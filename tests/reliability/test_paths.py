@@ -16,7 +16,7 @@ PIECES = (
 )  # fmt: skip
 
 
-def test_no_id_leaves_the_folder(memory, seed):
+def test_p12_no_id_leaves_the_folder(memory, seed):
     """Whatever an id is made of, it is refused at once, or its file is in the folder and readable by its name."""
     chance = random.Random(seed)
     folder = memory / "outer" / "sessions"

@@ -45,7 +45,7 @@ def power(memory):
 
 @pytest.mark.parametrize("cycles", [8, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
 @pytest.mark.parametrize("durability", ["fsync", "interval"])
-def test_acknowledged_events_survive_power_loss(power, durability, cycles):
+def test_p03_acknowledged_events_survive_power_loss(power, durability, cycles):
     """Whenever the power goes, each event of `fsync` is there at once, and each of `interval` after close."""
     place, cut = power
     for cycle in range(cycles):

@@ -22,7 +22,7 @@ def open_logger(folder, **options):
 
 
 @pytest.mark.parametrize("events", [3_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
-def test_a_signal_handler_emits_every_millisecond(tmp_path, events):
+def test_p07_a_signal_handler_emits_every_millisecond(tmp_path, events):
     """Events that interrupt an emit wait for it and are written before it returns: seq stays file order."""
 
     def work():
@@ -63,7 +63,7 @@ class Interrupting:
         return "interrupting"
 
 
-def test_an_emit_inside_an_emit_waits_for_it(tmp_path):
+def test_p07_an_emit_inside_an_emit_waits_for_it(tmp_path):
     """It answers False, counts as deferred, and is in the file, behind the event that it interrupted."""
     log = open_logger(tmp_path)
     seen = []
@@ -79,7 +79,7 @@ def test_an_emit_inside_an_emit_waits_for_it(tmp_path):
     assert [event.type for event in read_log(log.path).events] == ["session.start", "tool.call", "progress"]
 
 
-def test_more_emits_inside_an_emit_than_are_kept(tmp_path):
+def test_p06_more_emits_inside_an_emit_than_are_kept(tmp_path):
     """A thousand are kept; the others are counted and the log tells of them."""
     log = open_logger(tmp_path)
     assert log.emit("tool.call", {"input": Interrupting(lambda: [log.emit("progress", {"n": n}) for n in range(1005)])})
@@ -100,7 +100,7 @@ def test_close_inside_an_emit_waits_for_it(tmp_path):
     assert check_recorded(read_log(log.path), [0], [0]) == []
 
 
-def test_destructors_and_exit_handlers_emit(tmp_path):
+def test_p07_destructors_and_exit_handlers_emit(tmp_path):
     """Emits from `__del__`, from atexit and while the interpreter shuts down are recorded, in silence."""
     script = """
 import atexit, gc, sys
@@ -153,7 +153,7 @@ def interrupt_at(nth):
 
 
 @pytest.mark.parametrize("case", ["first event", "next event", "special", "after a loss", "close"])
-def test_keyboard_interrupt_at_every_point(tmp_path, case):
+def test_p01_keyboard_interrupt_at_every_point(tmp_path, case):
     """Wherever an emit is broken off, the account adds up, no lock is stuck, and the next event is recorded."""
     SessionLogger(tmp_path, "warm").emit(
         "llm.response", {"usage": {"input": 1}, "cost_usd": 0.5}
@@ -205,7 +205,7 @@ def assert_usable(log, case):
     assert check_recorded(read, range(3), acknowledged) == []
 
 
-def test_real_interrupts_at_random_points(tmp_path, seed):
+def test_p01_real_interrupts_at_random_points(tmp_path, seed):
     """The same with signals: hundreds of Ctrl-C, none of which leaves anything but itself behind."""
 
     def work():
@@ -237,7 +237,7 @@ def test_real_interrupts_at_random_points(tmp_path, seed):
     assert check_recorded(read, range(2_000), acknowledged) == []
 
 
-def test_at_the_end_of_the_stack(tmp_path):
+def test_p01_at_the_end_of_the_stack(tmp_path):
     """Where Python itself has no room for a call, the logger loses that event and nothing else."""
     log = open_logger(tmp_path)
     answers = {}
@@ -290,7 +290,7 @@ def test_p06_an_event_at_the_last_frame_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize("tasks", [1_000])
-def test_asyncio_tasks_emit_and_are_cancelled(tmp_path, seed, tasks):
+def test_p07_asyncio_tasks_emit_and_are_cancelled(tmp_path, seed, tasks):
     """A thousand tasks share a logger; a third is cancelled at any time; everything acknowledged is there."""
     chance = random.Random(seed)
     log = open_logger(tmp_path)
@@ -357,7 +357,7 @@ next(sys.late)
 
 @pytest.mark.parametrize("durability", ["os", "interval"])
 @pytest.mark.parametrize("late", LATE)
-def test_a_process_ends_while_a_daemon_thread_emits(tmp_path, late, durability):
+def test_p07_a_process_ends_while_a_daemon_thread_emits(tmp_path, late, durability):
     """The thread is frozen while it holds the logger's lock; whoever emits after that does not wait for it."""
     script = f"""
 import os, sys, threading, time
@@ -385,7 +385,7 @@ time.sleep(0.05)
     assert check_whole(read_log(tmp_path / "s.jsonl")) == []
 
 
-def test_what_comes_while_a_stopped_thread_holds_the_lock_is_counted(tmp_path, monkeypatch):
+def test_p06_what_comes_while_a_stopped_thread_holds_the_lock_is_counted(tmp_path, monkeypatch):
     """It is not waited for; the event is in `health()`, by its cause."""
     log = open_logger(tmp_path)
     held, done = threading.Event(), threading.Event()

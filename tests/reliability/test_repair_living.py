@@ -49,7 +49,7 @@ def stubborn(monkeypatch):
     monkeypatch.setattr(files, "LOCK_SECONDS", 0.0)
 
 
-def test_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn, monkeypatch):
+def test_p02_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn, monkeypatch):
     """The copy was made without it, and the writer does not know yet that the file will be replaced."""
     path, log, rename = damaged_log(tmp_path), SessionLogger(tmp_path, "s"), os.replace
     assert log.emit("n", {"n": 0})
@@ -69,7 +69,7 @@ def test_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn, mon
 
 
 @pytest.mark.parametrize("late", ["before the repair", "after the repair"])
-def test_a_write_that_comes_too_late_is_repeated_once(tmp_path, stubborn, monkeypatch, late):
+def test_p02_a_write_that_comes_too_late_is_repeated_once(tmp_path, stubborn, monkeypatch, late):
     """The writer looked at the file before it was replaced, and wrote to it after."""
     path, log, write = damaged_log(tmp_path), SessionLogger(tmp_path, "s"), os.write
     assert log.emit("n", {"n": 0})
@@ -109,7 +109,7 @@ def test_a_line_in_the_middle_of_its_writing_stays_whole(tmp_path, stubborn, mon
 
 
 @pytest.mark.parametrize("writers", [1, 2])
-def test_writers_and_repairs_as_processes(tmp_path, writers):
+def test_p02_writers_and_repairs_as_processes(tmp_path, writers):
     """Two repairs of a log of megabytes while processes write to it every half millisecond."""
     path = damaged_log(tmp_path, megabytes=8)
     seconds = [tmp_path / f"acknowledged-{number}" for number in range(writers)]

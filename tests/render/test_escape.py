@@ -48,7 +48,7 @@ def is_forbidden(char):
 
 @LAW
 @given(hostile, st.booleans(), st.booleans())
-def test_nothing_that_acts_passes(text, newline, tab):
+def test_p18_nothing_that_acts_passes(text, newline, tab):
     """After escaping no forbidden code point is left but the lines and tabs that were allowed, and UTF-8 takes it."""
     allowed = ("\n" if newline else "") + ("\t" if tab else "")
     safe = escape.terminal(text, newline=newline, tab=tab)
@@ -64,7 +64,7 @@ def test_escaping_twice_is_escaping_once(text, newline, tab):
     assert escape.terminal(safe, newline=newline, tab=tab) == safe
 
 
-def test_every_code_point():
+def test_p18_every_code_point():
     """Over the planes that have characters, exactly those that act or hide are replaced."""
     codes = [*range(0x20000), *range(0xE0000, 0xE1000), *(plane << 16 | 0xFFFF for plane in range(17))]
     replaced = {chr(code) for code in codes if escape.terminal(chr(code)) != chr(code)}
@@ -201,7 +201,7 @@ def test_html_attacks_are_shown():
 
 @LAW
 @given(hostile)
-def test_csv_cells_compute_nothing_and_come_back(text):
+def test_p21_csv_cells_compute_nothing_and_come_back(text):
     """A cell begins with no formula character, and the csv module reads back what was written."""
     cell = escape.csv_cell(text)
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
@@ -228,14 +228,14 @@ def test_csv_cells_compute_nothing_and_come_back(text):
         ("", ""),
     ],
 )
-def test_csv_cell(value, cell):
+def test_p21_csv_cell(value, cell):
     """What a spreadsheet could compute gets a leading apostrophe; names stay as they are."""
     assert escape.csv_cell(value) == cell
 
 
 @LAW
 @given(hostile)
-def test_markdown_cells_are_one_plain_cell(text):
+def test_p21_markdown_cells_are_one_plain_cell(text):
     """A Markdown viewer shows the text itself: the row keeps its two cells, and nothing in them is markup."""
     table = f"| a | b |\n|---|---|\n| {escape.markdown_cell(text)} | end |\n"
     shown = MarkdownIt("commonmark").enable("table").render(table)
@@ -264,6 +264,6 @@ def test_markdown_cells_are_one_plain_cell(text):
         ("\x1b[2J", r"\\x1b\[2J"),
     ],
 )
-def test_markdown_cell(text, cell):
+def test_p21_markdown_cell(text, cell):
     """Pipes, code, HTML, links and mentions are neutralised; model names stay readable."""
     assert escape.markdown_cell(text) == cell

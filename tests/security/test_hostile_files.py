@@ -33,7 +33,7 @@ def named(tmp_path):
 
 
 @pytest.mark.usefixtures("scanned_once")
-def test_a_folder_of_hostile_names(named):
+def test_p18_a_folder_of_hostile_names(named):
     """Reports over all of them name sessions and damaged files without obeying a name."""
     folder, paths = named
     for arguments in command_lines(folder):
@@ -45,7 +45,7 @@ def test_a_folder_of_hostile_names(named):
     assert len(paths) > 15
 
 
-def test_each_hostile_name_alone(named):
+def test_p18_each_hostile_name_alone(named):
     """A name is shown by the commands that are given it, even when it is not UTF-8."""
     for path in named[1]:
         for arguments in command_lines(path, first_only=True):
@@ -84,7 +84,7 @@ def test_heavy_logs(name, tmp_path):
 
 
 @pytest.mark.timeout(30)
-def test_a_folder_of_traps(tmp_path):
+def test_p13_a_folder_of_traps(tmp_path):
     """Pipes, sockets, devices, loops and dangling links are passed over or named; nobody waits for them."""
     folder = tmp_path / "traps"
     (folder / "deep" / "deeper").mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_all_logs_in_one_report(tmp_path):
 
 
 @pytest.mark.parametrize("name", [*TERMINAL, "rich-close", "rich-link", "percent", "dashes", "combining"])
-def test_hostile_arguments(name):
+def test_p18_hostile_arguments(name):
     """What is quoted back from the command line is plain text too, in answers and in errors."""
     text = (
         {**TERMINAL, **MARKUP}[name]

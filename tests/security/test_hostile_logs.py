@@ -23,7 +23,7 @@ def test_the_corpus_is_large_enough():
 
 @pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", LOGS)
-def test_every_command_survives_every_log(name, tmp_path):
+def test_p18_every_command_survives_every_log(name, tmp_path):
     """Exit codes of the house, no traceback, no control byte, and JSON, CSV and Markdown that can be read.
 
     Large logs are shown once by each command.

@@ -26,7 +26,7 @@ def evil(tmp_path):
 
 @pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_text_on_a_terminal(name, tmp_path):
+def test_p18_every_text_on_a_terminal(name, tmp_path):
     """Tables and conversations in colour carry no sequence of the log's."""
     path = tmp_path / "log.jsonl"
     path.write_bytes(logs()[name])
@@ -62,7 +62,7 @@ def test_an_ascii_terminal(name, tmp_path):
 
 
 @pytest.mark.parametrize("options", [["replay"], ["usage", "--wide"], ["check", "--notes"]])
-def test_a_real_process_on_a_real_terminal(options, evil, monkeypatch):
+def test_p18_a_real_process_on_a_real_terminal(options, evil, monkeypatch):
     """The same through the kernel: stdout, stderr and a pager on one terminal."""
     monkeypatch.setenv("PAGER", "cat")
     command, *rest = options

@@ -14,7 +14,7 @@ from tests.security.vt import OURS, findings
 
 @pytest.mark.parametrize("name", TERMINAL)
 @pytest.mark.parametrize("sgr", [False, True], ids=["pipe", "tty"])
-def test_every_hostile_sequence_is_caught(name, sgr):
+def test_p18_every_hostile_sequence_is_caught(name, sgr):
     """Alone, inside a text, and twice, whether or not our own colours are allowed."""
     raw = TERMINAL[name].encode("utf-8", "surrogatepass")
     for output in (raw, b"before " + raw + b" after\n", raw + b"\n" + raw):
@@ -92,7 +92,7 @@ def test_escaping_leaves_nothing_for_the_checker(text):
     assert findings(terminal(text).encode()) == []
 
 
-def test_no_control_character_is_forgotten():
+def test_p18_no_control_character_is_forgotten():
     """Each character that Unicode calls a control, a format or a separator of lines is caught or is known to be drawn."""
     passed = []
     for code in range(sys.maxunicode + 1):

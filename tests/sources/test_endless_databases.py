@@ -70,7 +70,7 @@ def tables_of(path):
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_view_of_an_endless_query_ends_in_every_source(case, tmp_path):
+def test_p08_a_view_of_an_endless_query_ends_in_every_source(case, tmp_path):
     """Whichever of its tables is one; the log names what was not read."""
     paths = [
         with_view(original, table, tmp_path / f"{number}-{table}.db")

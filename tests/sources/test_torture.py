@@ -89,7 +89,7 @@ def test_tools_equal_the_truth(case, place):
 @pytest.mark.parametrize(
     ("cuts", "damages"), [(7, 4), pytest.param(80, 40, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
-def test_the_source_keeps_its_promises(case, home, cuts, damages):
+def test_p08_the_source_keeps_its_promises(case, home, cuts, damages):
     """Scan and events agree, scans resume at any byte, damage never raises."""
     assert check_source(load_source(case.split("/")[0]), home, cuts=cuts, damages=damages) > 0
 

@@ -145,7 +145,7 @@ def test_a_session_that_is_not_there(piped, recorded):
 
 
 @pytest.mark.parametrize("place", ["our folder", "a link in it", "elsewhere", "--dir"])
-def test_no_log_chooses_what_is_run(piped, recorded, tmp_path, place):
+def test_p22_no_log_chooses_what_is_run(piped, recorded, tmp_path, place):
     """What it names is shown as the command to type, and not imported."""
     hostile = tmp_path / "hostile.py"
     hostile.write_text(f"open({str(tmp_path / 'owned')!r}, 'w')\nagent = print\n", "utf-8")

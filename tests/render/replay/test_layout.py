@@ -160,7 +160,7 @@ ROWS = st.sampled_from(sorted(FIELDS)).flatmap(
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(ROWS, max_size=6))
-def test_nothing_in_a_log_can_act_on_a_terminal(rows):
+def test_p18_nothing_in_a_log_can_act_on_a_terminal(rows):
     """Plain, wrapped or coloured: no character that acts, and no sequence but colours of our own."""
     for view, paint in ((PLAIN, Paint()), (TERMINAL, Paint()), (TERMINAL, Paint(color_system="standard"))):
         lines = show(*rows, view=view, paint=paint, all_messages=True, named=lambda _: True)
