@@ -1,7 +1,7 @@
 """Scanner: logs are scanned by the processes of an executor, and what they read comes back as rows.
 
-A worker that dies, or an executor that cannot be used, changes the time and not the result: what it did not give is
-scanned here.
+A worker that dies or gives something else than its share, or an executor that cannot be used, changes the time and not
+the result: what it did not give is scanned here.
 """
 
 from __future__ import annotations
@@ -115,11 +115,23 @@ def _spread(
         for future in wait(waiting, return_when=FIRST_COMPLETED).done if waiting else ():
             share = waiting.pop(future)
             try:
-                yield from future.result()
+                yield from _checked(future.result(), share)
             except Exception:  # noqa: BLE001 - whatever a worker died of, the logs are still there
                 broken = broken or isinstance(future.exception(), BrokenExecutor)
                 left += share
     yield from scan_here(left, sources, prices)
+
+
+def _checked(given: object, share: Sequence[Job]) -> list[Scanned]:
+    """Return what a worker gave, if it is one result for each job of its share; else raise ValueError.
+
+    An executor may be anybody's: a result that is missing would be a log that silently does not count.
+    """
+    if isinstance(given, list) and all(isinstance(one, Scanned) for one in given):
+        results: list[Scanned] = given
+        if [one.number for one in results] == [job.number for job in share]:
+            return results
+    raise ValueError("a worker did not give one result for each of its logs")
 
 
 def scan_share(share: Sequence[Job], prices: PriceBook) -> list[Scanned]:

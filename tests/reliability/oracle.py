@@ -44,8 +44,9 @@ def check_bytes(log: Log) -> list[str]:
         if line and line not in raws and not _covered(spans, offset, offset + len(line)):
             findings.append(f"byte {offset}: neither an event nor named by a problem: {line[:60]!r} … {line[-60:]!r}")
         offset += len(line) + 1
-    if log.events and (log.events[0].type, log.events[0].data.get("v")) != ("session.start", 1):
-        findings.append(f"the log begins with {log.events[0].type}, not with a session.start of version 1")
+    first = log.events[0] if log.events else None
+    if first and (first.type != "session.start" or not isinstance(first.data, dict) or first.data.get("v") != 1):
+        findings.append(f"the log begins with {first.type}, not with a session.start of version 1")
     return findings
 
 
