@@ -1,0 +1,111 @@
+"""P13: wherever a path comes from, what is there is opened only if it is a regular file; nothing waits for a pipe."""
+
+import os
+import signal
+import socket
+import stat
+
+import pytest
+
+from tests.reliability.children import in_child
+from tests.security.commands import NOW, STORY, run
+from tests.security.every_command import build_logs
+
+SECONDS = 20
+
+
+def make(path, what):
+    """Put something that is no regular file at a path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what == "fifo":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "endless":
+        path.symlink_to("/dev/zero")
+    elif what == "loop":
+        path.symlink_to(path.name)
+    elif what == "device":
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+    elif what == "socket":
+        here = os.getcwd()
+        os.chdir(path.parent)  # a socket's path may have 107 bytes only
+        try:
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+WHAT = [
+    "fifo", "folder", "endless", "loop", "socket",
+    pytest.param("device", marks=pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root")),
+]  # fmt: skip
+
+
+def run_with_limits(*arguments, **env):
+    """Run a command in a child that ends where it waits for a pipe or reads a file without end; (code, stderr)."""
+
+    def work():
+        import resource
+
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        os.environ.update({name: str(value) for name, value in env.items()})
+        ended = run(*map(str, arguments))
+        return ended.code, ended.err.decode()
+
+    return in_child(work)
+
+
+PLACES = {
+    "a log": lambda path: (["replay", path, "--plain"], {}),
+    "a log of check": lambda path: (["check", path], {}),
+    "a log to repair": lambda path: (["check", "--repair", path], {}),
+    "a log to scrub": lambda path: (["scrub", path], {}),
+    "a log to compare": lambda path: (["diff", STORY, path], {}),
+    "a log of context": lambda path: (["context", path], {}),
+    "config.toml": lambda path: (["usage", "--now", NOW], {"SESSIONLOG_CONFIG": path}),
+    "prices": lambda path: (["usage", "--now", NOW, "--prices", path], {}),
+    "the ledger": lambda path: (["usage", "--now", NOW, "--ledger", path], {}),
+    "the ledger to ask": lambda path: (["sql", "SELECT 1", "--ledger", path], {}),
+    "the ledger's folder": lambda path: (["usage", "--now", NOW, "--ledger", path / "ledger.sqlite"], {}),
+    "the folder of sessions": lambda path: (["sessions", "--now", NOW], {"SESSIONLOG_DIR": path}),
+    "clean copies": lambda path: (["scrub", STORY, "--write", path], {}),
+    "a backup": lambda path: (["ledger", "backup", path], {}),
+    "the status line's budget": lambda path: (["status", "--now", NOW], {"XDG_STATE_HOME": path}),
+    "where data is kept": lambda path: (["usage", "--now", NOW], {"XDG_DATA_HOME": path}),
+    "the archive": lambda path: (["archive", "--now", NOW], {"XDG_DATA_HOME": path}),
+}
+
+
+@pytest.mark.parametrize("what", WHAT)
+@pytest.mark.parametrize("place", PLACES)
+def test_p13_no_place_is_opened_that_is_no_file(tmp_path, place, what):
+    """The command ends at once, with a sentence or without the file; nothing is written through it."""
+    path = tmp_path / "place" / "it"
+    make(path, what)
+    arguments, env = PLACES[place](path)
+    code, err = run_with_limits(*arguments, **env)
+    assert code in {0, 1, 2, 3}, err
+    assert "Traceback" not in err
+    assert "MemoryError" not in err
+    if what != "folder":
+        assert not stat.S_ISREG(os.lstat(path).st_mode)
+
+
+@pytest.mark.parametrize("what", ["fifo", "endless"])
+def test_p13_no_file_of_an_agent_is_waited_for(tmp_path, monkeypatch, what):
+    """Each file that an agent keeps is replaced; the report of all agents is made all the same."""
+    home, _ = build_logs(tmp_path, monkeypatch)
+    paths = [path for path in sorted(home.rglob("*")) if path.is_file()]
+    assert len(paths) > 10
+    for path in paths:
+        path.unlink()
+        make(path, what)
+    commands = (["usage", "--json", "--now", NOW], ["sources"], ["check"], ["scrub"], ["sessions", "--now", NOW])
+    for command in (*commands, ["watch", "--once", "--now", NOW], ["archive", "--now", NOW]):
+        code, err = run_with_limits(*command)
+        assert code in ({0} if command[0] == "usage" else {0, 1, 3}), err
+        assert "Traceback" not in err
