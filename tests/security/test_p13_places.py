@@ -70,7 +70,7 @@ PLACES = {
     "prices": lambda path: (["usage", "--now", NOW, "--prices", path], {}),
     "the ledger": lambda path: (["usage", "--now", NOW, "--ledger", path], {}),
     "the ledger to ask": lambda path: (["sql", "SELECT 1", "--ledger", path], {}),
-    "the ledger's folder": lambda path: (["usage", "--now", NOW, "--ledger", path / "ledger.sqlite"], {}),
+    "the ledger's folder": lambda path: (["usage", "--now", NOW, "--ledger", f"{path}/ledger.sqlite"], {}),
     "the folder of sessions": lambda path: (["sessions", "--now", NOW], {"SESSIONLOG_DIR": path}),
     "clean copies": lambda path: (["scrub", STORY, "--write", path], {}),
     "a backup": lambda path: (["ledger", "backup", path], {}),
@@ -78,6 +78,13 @@ PLACES = {
     "where data is kept": lambda path: (["usage", "--now", NOW], {"XDG_DATA_HOME": path}),
     "the archive": lambda path: (["archive", "--now", NOW], {"XDG_DATA_HOME": path}),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _modules_loaded():
+    """Children need not import what each command needs: that would be most of their time."""
+    for command in {place("")[0][0] for place in PLACES.values()}:
+        run(command, "nowhere")
 
 
 @pytest.mark.parametrize("what", WHAT)
