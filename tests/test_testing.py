@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sessionlog.errors import MissingExtra
 from sessionlog.events.decode import decode_line
@@ -12,6 +12,7 @@ from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock, MemorySink, event_strategy
+from tests.profiles import examples
 
 
 class TestFixedClock:
@@ -107,13 +108,13 @@ class TestMemorySink:
 class TestEventStrategy:
     """Events to try a plug on."""
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @examples(100)
     @given(event=event_strategy())
     def test_its_events_survive_a_log(self, event):
         """Each is read back as it was."""
         assert decode_line(encode_event(event))[0] == [event]
 
-    @settings(max_examples=50, deadline=None, derandomize=True)
+    @examples(50)
     @given(event=event_strategy(types=["tool.call", "vendor.thing"]))
     def test_types_can_be_chosen(self, event):
         """Only those come."""
@@ -123,7 +124,7 @@ class TestEventStrategy:
         """A plug is tried on both."""
         seen = set()
 
-        @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+        @examples(100)
         @given(event=event_strategy())
         def collect(event):
             seen.add(event.type in KNOWN_TYPES)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.block import BlockReport
@@ -16,9 +16,10 @@ from tests.analytics.test_usage import SESSIONS as UNTIMELY
 from tests.analytics.week import NOW, check_golden, fold
 from tests.analytics.workday import HOUR, MINUTE, PRESENT_NS, day_of_blocks, day_of_limits, fold_hours
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
+from tests.profiles import examples
 from tests.sources.logs import answered, start, write_log
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True)
+LAW = examples(60)
 SUMMED = (
     "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "reasoning_tokens", "total_tokens",

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.routing import RoutingQualityScan
@@ -11,8 +11,9 @@ from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, _
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from tests.profiles import examples
 
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = examples(100)
 UNSIZED = "tokens=unknown,tools=no,reasoning=none"
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.selection import FILTERS, KEYS, Selection
@@ -13,6 +13,7 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
+from tests.profiles import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MINUTE = 60 * SECOND
@@ -197,7 +198,7 @@ def test_weeks_begin_on_monday_and_belong_to_a_year(instant, week, month):
     assert grouped(book, "week", "month", zone=BERLIN) == {f"{week}/{month}": 1}
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(
     st.lists(st.integers(at("2000-01-01"), at("2040-01-01")), min_size=1, max_size=5),
     st.sampled_from(["Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe", "UTC"]),

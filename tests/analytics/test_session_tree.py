@@ -1,9 +1,10 @@
 """The tree of forks: every session once, below its parent where that is in the list, and no circle is endless."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.session_tree import GENERATIONS, grow_tree
+from tests.profiles import examples
 from tests.render.test_sessions import summary
 
 NAMES = st.sampled_from("abcdefg")
@@ -55,7 +56,7 @@ def test_of_two_logs_with_one_id_the_first_has_the_forks():
     assert names(("a", ""), ("a", ""), ("b", "a")) == [("a", 0), ("b", 1), ("a", 0)]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.lists(st.tuples(NAMES, NAMES | st.just("")), max_size=9))
 def test_every_session_is_there_once(pairs):
     """Whatever their parents are called."""

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -14,9 +14,10 @@ from sessionlog.errors import InvalidQuery, InvalidWindow
 from tests.analytics.week import NOW, check_golden
 from tests.analytics.workday import call, day_of_calls, fold_calls, open_call
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
+from tests.profiles import examples
 from tests.sources.logs import answered, ended, event, start, write_log
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True)
+LAW = examples(60)
 
 
 def tool_call(clock="10:00:02", **data):

@@ -3,16 +3,17 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sessionlog.events.tokens import MAX_COUNT
 from tests.analytics.week import DATA, check_golden, fold, usage, week_report
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
+from tests.profiles import examples
 from tests.sources.logs import answered, ended, go_start, start, write_log
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True)
+LAW = examples(60)
 
 
 # --- the week

@@ -11,18 +11,19 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.relativedelta import relativedelta
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.window import UsageWindow, describe_window, parse_usage_window
 from sessionlog.analytics.zones import day_key, local_time
 from sessionlog.errors import InvalidWindow
+from tests.profiles import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)  # a Saturday; 10:00 in Berlin
 HOUR = 3600 * 10**9
-LAW = settings(max_examples=150, deadline=None, derandomize=True)
+LAW = examples(150)
 
 instants = st.integers(min_value=-(10**18), max_value=4 * 10**18)  # 1938 to 2096
 zones = st.sampled_from([UTC, BERLIN, NEW_YORK, ZoneInfo("Asia/Kolkata"), ZoneInfo("Australia/Lord_Howe")])

@@ -6,12 +6,13 @@ import sys
 
 import pytest
 import typer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.cli import hot, main
 from sessionlog.cli.app import build_app
 from sessionlog.cli.options import COMMANDS
+from tests.profiles import examples
 
 HEAVY = {"typer", "pydantic", "rich", "dateutil", "orjson", "dataclasses", "typing"}
 
@@ -97,7 +98,7 @@ def parse(argv):
         return hot.parse(argv)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@examples(250)
 @given(well_formed())
 def test_what_is_well_formed_is_read_as_typer_reads_it(typers, argv):
     """Every setting has typer's value, and nothing of this kind is declined."""
@@ -106,7 +107,7 @@ def test_what_is_well_formed_is_read_as_typer_reads_it(typers, argv):
     assert parse(argv) == expected
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@examples(500)
 @given(messy())
 def test_what_is_odd_is_read_as_typer_reads_it_or_declined(typers, argv):
     """What the short way takes is never different, and what typer refuses it never takes."""

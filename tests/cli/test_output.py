@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.cli.app import COMMANDS
@@ -19,6 +19,7 @@ from sessionlog.errors import (
     MissingExtra,
     NotRecorded,
 )
+from tests.profiles import examples
 
 OF_NO_PATH = {"demo", "pricing", "sources", "sql", "ledger", "archive", "budget", "mcp", "watch", "diff", "chat"}
 """Commands that are about this machine, about two logs, or about what is not said yet."""
@@ -140,7 +141,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@examples(120)
 @given(VALUES)
 def test_json_is_written_as_the_standard_library_writes_it(value):
     """To the byte, but for DEL, which terminals may act on."""

@@ -3,10 +3,11 @@
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.cli.plain_toml import read_plain
+from tests.profiles import examples
 
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
 
@@ -35,7 +36,7 @@ LINES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@examples(1500)
 @given(LINES)
 def test_what_is_read_is_what_toml_means(lines):
     """Everything else is left to it, its mistakes among them."""

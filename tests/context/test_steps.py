@@ -6,11 +6,12 @@ import os
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, read_duration, save_csv, to_csv, utc_time
 from sessionlog.render.escape import csv_cell
+from tests.profiles import examples
 
 STEP = StepRecord(
     session_id="s", turn_id=3, step_number=12, tool_names=("read", "grep"), input_tokens=100, output_tokens=7,
@@ -45,7 +46,7 @@ def test_no_steps_have_a_heading():
     assert rows([]) == [list(COLUMNS)]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.text(max_size=20), st.lists(st.text(max_size=8), max_size=3), st.text(max_size=20))
 def test_texts_of_a_log_are_harmless(session, names, time):
     """Cells are what the one escape for CSV makes of them: no formula, no control; quoting keeps them apart."""

@@ -10,11 +10,12 @@ from time import process_time
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context import tokenizers, tokens
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
+from tests.profiles import examples
 
 ENGLISH = (
     "The session is the log: every request, every answer and every tool call is one line of a file, and whatever "
@@ -84,7 +85,7 @@ def test_an_empty_text_has_no_tokens():
 
 
 @given(st.text(alphabet=st.characters(), min_size=1, max_size=300))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 def test_any_text_has_tokens(text):
     """One character is at least one token, of whatever kind, surrogates included; no more tokens than characters."""
     assert 1 <= count_tokens(text) <= len(text)

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.usage import SessionUsage, TurnUsage, read_counts, sum_turns, usage_to_dict
 from sessionlog.events.tokens import TokenUsage
+from tests.profiles import examples
 
 
 class _Model:
@@ -211,7 +212,7 @@ _NAMES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.dictionaries(_NAMES, _JSON))
 def test_whatever_is_given_the_cache_is_a_part_of_the_prompt(usage):
     """No usage raises, no number is negative, and no more is cached than there is."""

@@ -5,11 +5,12 @@ import sys
 from importlib.resources import files
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context import windows
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window, get_model_context_window
+from tests.profiles import examples
 
 NAMES = [
     row.split("\t")[0]
@@ -173,7 +174,7 @@ def test_every_name_of_the_table_is_found(seller):
 
 
 @given(st.text(), st.text(max_size=20))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 def test_any_text_has_an_answer(model, provider):
     """A window is a positive number, or None."""
     window = find_context_window(model, provider)

@@ -4,7 +4,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.agent import Agent
@@ -17,6 +17,7 @@ from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.pieces import ToolCalled
 from sessionlog.errors import AgentError
 from tests.conversation.scripted import Scripted, calls, log_in, reply
+from tests.profiles import examples
 
 SETTINGS = ConversationSettings(
     max_conversation_tokens=90, truncation_keep_recent=3, retry_attempts=2, retry_initial_s=0, retry_jitter_s=0
@@ -78,7 +79,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40)
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=7))
 def test_log_store_and_session_agree(steps):
     """After every step: messages, tokens and state, and what a resumed session knows."""
@@ -101,7 +102,7 @@ def test_log_store_and_session_agree(steps):
         session.close()
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@examples(20)
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4))
 def test_the_log_knows_how_the_last_turn_ended(steps):
     """As the session does."""

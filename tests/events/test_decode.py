@@ -5,7 +5,7 @@ import time
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -15,8 +15,9 @@ from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import EventStream
 from sessionlog.testing import event_strategy
+from tests.profiles import examples
 
-FAST = settings(max_examples=200, deadline=None, derandomize=True)
+FAST = examples(200)
 TS = "2026-11-21T10:00:00.000000Z"
 
 
@@ -310,7 +311,7 @@ def test_every_byte_of_a_line_is_accounted_for(pieces):
     assert rest.replace(b"\xef\xbb\xbf", b"").strip() == b""
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(events=st.lists(event_strategy(), min_size=1, max_size=4), cut=st.integers(1, 10_000))
 def test_whole_events_survive_beside_a_torn_one(events, cut):
     """Wherever a line was torn, what stands before it on the line is read."""

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.decode import decode_line
 from sessionlog.events.encode import encode_event, encode_object, shorten
 from sessionlog.testing import event_strategy
+from tests.profiles import examples
 
-FAST = settings(max_examples=200, deadline=None, derandomize=True)
+FAST = examples(200)
 
 
 class Hostile:

@@ -5,13 +5,14 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.money import NANO, Money, read_usd, usd
+from tests.profiles import examples
 
 HUGE = pytest.param(10**5000, id="huge")  # too long for Python to spell in decimal
-FAST = settings(max_examples=100, deadline=None, derandomize=True)
+FAST = examples(100)
 AMOUNTS = st.none() | st.integers(0, 10**18)
 SUMS = st.builds(Money, known_nano=AMOUNTS, unknown=st.integers(0, 1000))
 

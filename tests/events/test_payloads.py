@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.envelope import Event
@@ -19,6 +19,7 @@ from sessionlog.events.payloads import (
     ToolCall,
 )
 from sessionlog.events.tokens import TokenUsage
+from tests.profiles import examples
 
 CLASSES = sorted({*PAYLOADS.values(), RoutingStickyState, RoutingUtilizationState}, key=lambda cls: cls.__name__)
 JSON = st.recursive(
@@ -56,7 +57,7 @@ def good_data(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@examples(25)
 @given(data=st.data())
 def test_known_and_unknown_fields_survive(cls, data):
     """Reading an object and writing it back changes nothing, fields of other versions included."""
@@ -65,7 +66,7 @@ def test_known_and_unknown_fields_survive(cls, data):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@examples(25)
 @given(data=st.data())
 def test_wrong_types_are_read_without_raising(cls, data):
     """Whatever stands in a field, the others are read."""

@@ -5,14 +5,15 @@ import time
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.redact import FAILED, apply_hook, redact_line, redact_text
 from sessionlog.events.secrets import find_spans, may_hold_secret
 from sessionlog.events.secrets.rules import NAMED, RULES
+from tests.profiles import examples
 
-FAST = settings(max_examples=150, deadline=None, derandomize=True)
+FAST = examples(150)
 BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC+/=="
 SECRETS = {
     "api-key-sk": ["sk-" + "a1B2" * 6, "sk-proj-" + "a_1-" * 10, "sk-ant-api03-" + "x" * 30],

@@ -4,12 +4,13 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.times import SECOND, format_time, parse_time
+from tests.profiles import examples
 
-FAST = settings(max_examples=200, deadline=None, derandomize=True)
+FAST = examples(200)
 NOON = 1_795_262_400 * SECOND  # 2026-11-21T12:00:00Z
 INSTANTS = st.datetimes(datetime(1700, 1, 1), datetime(2261, 12, 31, 23, 59, 59, 999_999))
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)

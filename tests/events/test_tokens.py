@@ -5,14 +5,15 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import MAX_COUNT, TokenUsage, read_count
 from sessionlog.events.usage import read_usage
+from tests.profiles import examples
 
 HUGE = pytest.param(10**5000, id="huge")  # too long for Python to spell in decimal
-FAST = settings(max_examples=100, deadline=None, derandomize=True)
+FAST = examples(100)
 COUNTS = st.integers(0, MAX_COUNT)
 CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 USAGES = st.builds(TokenUsage, **dict.fromkeys(CLASSES, COUNTS))

@@ -3,14 +3,15 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
 from sessionlog.sources.record import CopyRank, ToolUse
 from tests.ledger.entries import NOON, book_of, record, scan_of, session
+from tests.profiles import examples
 
-LAW = settings(max_examples=80, deadline=None, derandomize=True)
+LAW = examples(80)
 COLUMNS = """SELECT r.key, s.session, r.time_ns, r.copy_rank, r.input, r.output, r.cost_nano, r.latency_ms, r.requests,
     r.failed, r.active_ms, l.model, l.quality, l.project, l.branch, l.agent
     FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id"""

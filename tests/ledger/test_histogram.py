@@ -4,13 +4,14 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.histogram import percentile
 from sessionlog.ledger.rows import bucket_of
+from tests.profiles import examples
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 LATENCIES = st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=60)
 SHARES = st.floats(0, 1)
 

@@ -34,6 +34,7 @@ from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LONG_AGO, LittleHome
 from tests.ledger.little_logs import KINDS, PATHS, SIDE_FILE, agent_of
 from tests.ledger.little_reports import counted, everything, of_ledger, of_scan, unpacked
+from tests.profiles import STORIES
 
 DEARER = PriceBook(load_price_list(), parse_own_prices({"acme/*": {"input": 3, "output": 9}}))
 HEAD = scanning.PRINT
@@ -370,7 +371,7 @@ def run(examples, steps):
     """Run the machine; a failure prints its story."""
     chosen = settings(
         report_multiple_bugs=False, phases=PHASES,
-        max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True,
+        max_examples=examples, stateful_step_count=steps,
         suppress_health_check=list(HealthCheck), database=None,
     )  # fmt: skip
     run_state_machine_as_test(Homes, settings=chosen)
@@ -378,11 +379,11 @@ def run(examples, steps):
 
 def test_p23_the_ledger_equals_a_full_scan():
     """Whatever happens to logs between two looks, the ledger says what a scan of all of them says."""
-    run(40, 25)
+    run(*STORIES["quick"])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_p23_the_ledger_equals_a_full_scan_in_every_story():
     """The same for 2,000 longer stories."""
-    run(2000, 50)
+    run(*STORIES["slow"])

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.usage import aggregate_usage
@@ -12,6 +12,7 @@ from sessionlog.ledger.rows import bucket_of
 from sessionlog.ledger.schema import QUARTER_NS
 from tests.ledger.entries import book_of, record, session
 from tests.ledger.little_home import LittleHome
+from tests.profiles import examples
 
 QUARTER = 1_795_176_000 * 10**9 // QUARTER_NS * QUARTER_NS
 FARTHEST = 2**63 - 1
@@ -76,7 +77,7 @@ def of_records(book, start, end):
     return {name: tuple(values) for name, values in found.items()}
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.lists(st.lists(told, max_size=4), min_size=1, max_size=3), bounds, bounds)
 def test_any_window_is_the_sum_of_its_records(sessions, start, end):
     """Half open, at any nanosecond, with either end open, turned round, or beyond what a database can hold."""

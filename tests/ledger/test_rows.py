@@ -2,7 +2,7 @@
 
 import pickle
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
@@ -13,6 +13,7 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import Problems, ToolUse
 from tests.ledger.entries import NOON, record, session
+from tests.profiles import examples
 
 PRICES = PriceBook.load()
 
@@ -112,7 +113,7 @@ def test_a_scan_can_be_sent():
     assert pickle.loads(pickle.dumps(scan)) == scan
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.text(st.characters(categories=("L", "N", "P", "S", "Z", "C")), max_size=20), st.binary(max_size=80))
 def test_a_number_fits_where_it_is_kept(name, seed):
     """Any name, half characters too, is a number of 64 bits, and always the same one."""

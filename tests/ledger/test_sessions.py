@@ -2,14 +2,15 @@
 
 from itertools import permutations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.sessions import merge_sessions
 from sessionlog.sources.record import UNKNOWN
 from tests.ledger.entries import NOON, book_of, record, session
+from tests.profiles import examples
 
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = examples(100)
 TIMES = st.sampled_from([None, NOON, NOON + 1, NOON + 2])
 TOLD = st.fixed_dictionaries(
     {

@@ -6,7 +6,7 @@ import stat
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import NotRecorded, Problem
@@ -15,6 +15,7 @@ from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import read_events
 from sessionlog.testing import FixedClock, MemorySink, event_strategy
 from tests.logger.log_files import content_of, lines, writer
+from tests.profiles import examples
 
 FULL = OSError(28, "No space left on device")
 
@@ -133,7 +134,7 @@ def test_stamps(tmp_path):
     assert [line["ts"] for line in lines(logger)[1:]] == instants
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(instants=st.lists(st.integers(0, 4 * 10**18), min_size=1, max_size=8))
 def test_stamps_agree_with_the_clock(instants):
     """Whatever the clock says, the stamp reads back as it, to the microsecond."""
@@ -146,7 +147,7 @@ def test_stamps_agree_with_the_clock(instants):
     assert [event.time_ns for event in log.events[1:]] == [instant // 1000 * 1000 for instant in instants]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@examples(80)
 @given(event=event_strategy(types=["vendor.thing", "tool.call", "progress"]))
 def test_an_event_made_elsewhere_keeps_what_it_is(event):
     """It keeps type, ts, payload, unknown keys and a foreign session id; seq is ours."""

@@ -5,12 +5,13 @@ import re
 import tempfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import InvalidSessionId
 from sessionlog.logger.ids import check_session_id, new_session_id
 from sessionlog.logger.session_logger import SessionLogger
+from tests.profiles import examples
 
 ALPHABET = st.sampled_from("aZ09._-/\\:*\0\n é..~%$ \u202e")
 WORDS = st.sampled_from(["..", "con", "NUL", "COM1", "lpt9", ".jsonl", ".JSONL.gz", ".zst", "s-1", "/", "a"])
@@ -100,7 +101,7 @@ def test_a_long_refused_id_is_shown_shortly():
     assert len(str(caught.value)) < 300
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(session_id=st.text(ALPHABET, max_size=12) | st.text(max_size=8) | st.lists(WORDS, max_size=4).map("".join))
 def test_p12_an_accepted_id_stays_in_its_folder(session_id):
     """Every id is refused, or names a file directly inside the folder, under its own name."""

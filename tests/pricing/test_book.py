@@ -4,13 +4,14 @@ import re
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import InvalidPrices
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing import ModelPricing, PriceBook
 from sessionlog.pricing import book as book_module
+from tests.profiles import examples
 
 MILLION = TokenUsage(input=10**6, output=10**6)
 OWN = {"input": 0.1, "output": 0.4, "cache_read": 0.01}
@@ -163,7 +164,7 @@ def test_the_memory_is_bounded(monkeypatch):
     assert len(book._listings) <= 10
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(
     st.sampled_from(["", "openai", "openrouter", "aws", "unknown"]) | st.text(max_size=40),
     st.sampled_from(["gpt-5", "o3", "", "us.anthropic."]) | st.text(max_size=60),

@@ -3,13 +3,14 @@
 import importlib.metadata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.pricing.lookup import find_listing, find_provider
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.provider_names import GATEWAY, PROVIDER_ALIASES, is_local, normal_name
 from sessionlog.pricing.spellings import has_tag, is_bedrock_name
+from tests.profiles import examples
 
 LOCAL = [
     "vllm",
@@ -194,7 +195,7 @@ def test_a_resold_model_is_marked():
     assert not find_listing(load_price_list(), "anthropic", "claude-sonnet-4-5").resold
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_odd_names_never_raise(provider, model):
     """Any text is a name, if an unknown one."""

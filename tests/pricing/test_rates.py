@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.rates import build_rates, price_at, thresholds
 from sessionlog.pricing.schedule import spans_of_day
+from tests.profiles import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CONTEXTS = (
@@ -203,7 +204,7 @@ def test_a_cost_beyond_all_reason_is_unknown():
     assert cost_of({"output": "600"}, output=2**53) is None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(usages(), usages(), st.sampled_from(["0", "0.1", "3.75", "0.041666666666666664"]))
 def test_untiered_prices_add(one, other, price):
     """Without tiers the cost of a sum is the sum of the costs, up to the roundings to nano-dollars."""
@@ -211,7 +212,7 @@ def test_untiered_prices_add(one, other, price):
     assert abs(rates.cost(one + other) - rates.cost(one) - rates.cost(other)) <= 1
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(usages(), st.sampled_from(["input", "output", "cache_read", "cache_write"]), st.integers(0, 10**9))
 def test_more_tokens_never_cost_less(usage, name, more):
     """Cost is monotone in every class of tokens, across a tier too."""

@@ -1,10 +1,11 @@
 """Spellings take decoration off names, and nothing else."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.pricing.spellings import has_tag, is_bedrock_name, spellings
+from tests.profiles import examples
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_tags_and_bedrock_names_are_told_apart(name, bedrock, tag):
     assert has_tag(name) is tag
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(
     st.lists(
         st.sampled_from(["us.", "anthropic.", "models/", "a", "-20250929", "@1", "[1m]", "-latest", ":0"]), max_size=40

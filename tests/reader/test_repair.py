@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sessionlog import files
@@ -18,6 +18,7 @@ from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import read_events
+from tests.profiles import examples
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 SAMPLES = sorted((Path(__file__).parents[2] / "testdata" / "reader").glob("*.jsonl"))
@@ -121,7 +122,7 @@ def test_every_lesson_can_be_repaired(sample, tmp_path):
 PIECES = [line(1), line(2, {"a": [{"type": "text"}]}), line(3)[:-1], line(4)[:40], b"\n", b"\r\n", b"{\n", b"}\n", b'  "type": "x"\n', b"\x00" * 5, b"\xef\xbb\xbf", b"\xff", b'{"seq":5,', line(6, "x" * TOO_LONG), b"[1]\n", b'{"a":1}\n']  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@examples(120)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=10))
 def test_p16_repair_loses_no_byte_and_no_event(pieces):
     """Whatever a log is made of: same events, no damage left, all damaged bytes saved, nothing to do twice."""

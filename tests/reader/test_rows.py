@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.reader.rows import Rows
+from tests.profiles import examples
 from tests.sources.homes import _pack
 
 LONG_AGO = 1_700_000_000
@@ -175,7 +176,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(PIECES, max_size=12), st.data())
 @pytest.mark.parametrize("suffix", PACKINGS)
 def test_going_on_anywhere_gives_what_one_pass_gives(tmp_path_factory, suffix, pieces, data):

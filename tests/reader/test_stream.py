@@ -11,7 +11,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
@@ -20,10 +20,11 @@ from sessionlog.events.envelope import Event
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import YOUNG_NS, EventStream, is_young, read_events
 from sessionlog.testing import FixedClock, event_strategy
+from tests.profiles import examples
 
 CORPUS = sorted((Path(__file__).parents[2] / "testdata" / "reader").glob("*.jsonl"))
 OLD = 1_700_000_000
-FAST = settings(max_examples=150, deadline=None, derandomize=True)
+FAST = examples(150)
 
 
 def line(seq, data=None):
@@ -280,7 +281,7 @@ def test_every_byte_is_accounted_for(pieces):
     assert rest.replace(b"\xef\xbb\xbf", b"").strip() == b""
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(events=st.lists(event_strategy(), max_size=6))
 def test_a_log_of_ours_is_read_whole(events):
     """What was written is read, in file order, without damage."""

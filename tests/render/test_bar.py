@@ -1,11 +1,12 @@
 """A bar is as long as its rate, and never lies at its ends."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.bar import BAR_CELLS, bar
+from tests.profiles import examples
 
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = examples(100)
 
 
 def test_a_bar_is_empty_or_full_only_when_it_is_so():

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -20,6 +20,7 @@ from sessionlog.sources.record import Limit
 from tests.analytics.week import check_golden
 from tests.analytics.workday import HOUR, MINUTE, PRESENT, PRESENT_NS, day_of_blocks, day_of_limits, fold_hours
 from tests.ledger.entries import NOON, record, session
+from tests.profiles import examples
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -257,7 +258,7 @@ BLOCKS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@examples(80)
 @given(st.lists(BLOCKS, min_size=1, max_size=4), st.integers(60, 200))
 def test_no_line_of_the_table_is_longer_than_the_terminal(blocks, width):
     """A block keeps its tokens and its cost at any width."""

@@ -5,12 +5,13 @@ import sys
 
 import pytest
 import rich.cells
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.cells import _ONE_CELL, cell_len, chop, cut_to
+from tests.profiles import examples
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 TEXTS = st.text(
     st.one_of(st.sampled_from("ab –…✔名前é\u0301\u200d❤\ufe0f👩"), st.characters(exclude_categories=("C",))),
     max_size=30,

@@ -9,7 +9,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -21,6 +21,7 @@ from sessionlog.render.context import CSV_COLUMNS, model_name, render_context, r
 from sessionlog.render.line import settle
 from tests.analytics.week import NOW
 from tests.ledger.entries import NOON
+from tests.profiles import examples
 
 DATA = Path(__file__).parents[2] / "testdata" / "context"
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
@@ -172,7 +173,7 @@ def test_csv_has_one_row_per_part():
     assert sum(int(row[2]) for row in rows) == REPORT.total_tokens
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.lists(st.integers(0, 10**7), min_size=6, max_size=6), st.integers(50, 200), st.none() | st.integers(1, 10**7))
 def test_no_line_is_wider_than_the_terminal(sizes, width, window):
     """And every part that there is has a cell of the bar, as long as there are enough."""

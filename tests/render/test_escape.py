@@ -7,13 +7,14 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sessionlog.render import escape
+from tests.profiles import examples
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 
 # Texts rich in what must not pass: every Unicode character, and often the dangerous ones.
 DANGEROUS = "\x00\x07\x08\t\n\x0b\x0c\r\x1b\x7f\x80\x9b\x9d\xad\u061c\u200b\u200d\u200e\u2028\u202e\u2066\u2069\ufeff"

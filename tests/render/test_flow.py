@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.cells import cell_len
 from sessionlog.render.flow import Flow
+from tests.profiles import examples
 from tests.security.vt import findings
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202e\x9b31m\r\b"
@@ -73,7 +74,7 @@ def test_wide_characters_take_two_cells():
     st.lists(st.integers(0, 150), max_size=12),
     st.sampled_from([24, 31, 80]),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_how_a_text_is_cut_makes_no_difference(text, cuts, width):
     """Its pieces come as they like; the screen is the same, no row is too long, and nothing visible is lost."""
     places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})

@@ -5,15 +5,16 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
 from sessionlog.render.cells import cell_len
 from sessionlog.render.console import make_console, print_line
 from sessionlog.render.line import Line, settle
+from tests.profiles import examples
 
-LAW = settings(max_examples=300, deadline=None, derandomize=True)
+LAW = examples(300)
 PARTS = st.lists(
     st.tuples(st.text(st.sampled_from("ab c   –名é"), max_size=12), st.sampled_from(["", "note", "failed"])), max_size=6
 )

@@ -4,12 +4,13 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, rate, size, usd
+from tests.profiles import examples
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 
 counts = st.one_of(
     st.integers(-(10**20), 10**20),

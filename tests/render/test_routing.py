@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.console import make_console
 from sessionlog.render.routing import LISTED, bucket_words, render_routing_csv, render_routing_quality
+from tests.profiles import examples
 
 DATA = Path(__file__).parents[2] / "testdata" / "routing"
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = examples(100)
 
 
 def shown(scan, width=80):

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -17,6 +17,7 @@ from sessionlog.render.sessions import MARKS, render_sessions, render_sessions_c
 from sessionlog.sources.find import matching
 from tests.analytics.week import NOW, check_golden, week_sessions
 from tests.ledger.entries import NOON, SECOND
+from tests.profiles import examples
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -311,7 +312,7 @@ SUMMARIES = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(SUMMARIES, min_size=1, max_size=4), st.integers(40, 200), st.booleans())
 def test_no_session_takes_more_than_a_line(sessions, width, tree):
     """Every session is one line that fits, whatever it is called; nothing of it acts on the terminal."""

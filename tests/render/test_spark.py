@@ -1,9 +1,10 @@
 """A row of numbers as a row of bars."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.spark import spark
+from tests.profiles import examples
 
 
 def test_the_highest_is_full_and_nothing_is_lowest():
@@ -23,7 +24,7 @@ def test_nothing_to_draw_is_empty():
     assert spark([], 10) == spark([1], 0) == ""
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=50), st.integers(1, 60))
 def test_it_fits(values, cells):
     """One cell a value, or as many as there are."""

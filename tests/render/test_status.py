@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -21,6 +21,7 @@ from sessionlog.sources.record import Limit
 from tests.analytics.status.statuses import rules
 from tests.analytics.week import check_golden
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
+from tests.profiles import examples
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 NOW_NS = NOON + HOUR
@@ -313,7 +314,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.dictionaries(st.sampled_from([*TOLD]), ANYTHING, max_size=6))
 def test_whatever_is_told_gives_one_harmless_line(told):
     """No error, no second line, no command to the terminal."""
@@ -326,7 +327,7 @@ def test_whatever_is_told_gives_one_harmless_line(told):
 # --- names and numbers
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.text(max_size=50) | st.just(EVIL), st.sampled_from([40, 80, 160]))
 def test_hostile_names_are_harmless_and_fit(name, width):
     """Wherever a name of a log is shown."""
@@ -342,7 +343,7 @@ def test_hostile_names_are_harmless_and_fit(name, width):
     assert max(map(cell_len, text.splitlines())) <= max(width, 60)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@examples(500)
 @given(st.floats(0, 1e9) | st.integers(0, 10**12).map(lambda nano: nano / 1e9), st.floats(0, 1000))
 def test_the_lines_numbers_are_those_of_the_tables(amount, share):
     """Only the way to them is shorter."""

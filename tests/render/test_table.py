@@ -1,13 +1,14 @@
 """A table fits: the least useful columns go first, texts are cut last, and it says what it hid."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sessionlog.render.table import GAP, Cell, Column, fit_table
+from tests.profiles import examples
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 
 NAME = Column(title="NAME", name="name", right=False, least=8)
 COUNT = Column(title="COUNT", name="count", rank=1)

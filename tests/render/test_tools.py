@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -18,6 +18,7 @@ from sessionlog.render.tools import render_tools, render_tools_csv, render_tools
 from tests.analytics.week import check_golden
 from tests.analytics.workday import PRESENT, call, day_of_calls, fold_calls, open_call
 from tests.ledger.entries import session
+from tests.profiles import examples
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -193,7 +194,7 @@ ROWS = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@examples(80)
 @given(st.lists(ROWS, min_size=1, max_size=4), st.integers(40, 200))
 def test_no_line_of_the_table_is_longer_than_the_terminal(rows, width):
     """Whatever the names and numbers are."""

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -20,6 +20,7 @@ from sessionlog.render.numbers import duration, human_count, percent, rate, usd
 from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
 from tests.analytics.week import NOW, check_golden, week_report
 from tests.ledger.entries import NOON, book_of, record, session
+from tests.profiles import examples
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -254,7 +255,7 @@ ROWS = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(ROWS, min_size=1, max_size=4), st.integers(40, 200))
 def test_no_line_of_the_table_is_longer_than_the_terminal(rows, width):
     """Whatever the names and numbers are; a row keeps its cost at any width."""

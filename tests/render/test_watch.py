@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -25,6 +25,7 @@ from sessionlog.render.watch_tables import short_id
 from sessionlog.sources.record import Limit
 from tests.analytics.week import check_golden
 from tests.ledger.entries import NOON, SECOND
+from tests.profiles import examples
 
 MINUTE = 60 * SECOND
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\n=cmd()|[x](y)\u202e"
@@ -144,7 +145,7 @@ def test_nothing_is_running():
     ]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.integers(0, 40), st.integers(60, 200), st.integers(6, 60), st.booleans())
 def test_it_fits_every_screen(sessions, width, height, quiet):
     """Neither wider nor higher; whoever has no row is counted."""
@@ -157,7 +158,7 @@ def test_it_fits_every_screen(sessions, width, height, quiet):
     assert rows + more == sessions or height < 16
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.sampled_from([80, 100, 120, 160]), st.integers(0, 10**13), st.none() | st.integers(0, 10**14), st.booleans())
 def test_columns_are_those_of_the_width(width, tokens, cost, known):
     """They neither come nor go with the numbers in them."""
@@ -212,7 +213,7 @@ def test_ids_are_told_apart_by_their_ends():
 HOSTILE = st.text(max_size=40) | st.just(EVIL)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(HOSTILE, HOSTILE, st.sampled_from([80, 160]), st.sampled_from([None, 24]))
 def test_hostile_names(name, other, width, height):
     """They are text, whatever they are."""

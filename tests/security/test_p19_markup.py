@@ -9,7 +9,15 @@ from tests.security.commands import command_lines, run, run_on_tty
 from tests.security.fragments import MARKUP
 from tests.security.hostile import everywhere
 
-CODES = ("[bold]x[/bold]", "[/nope]", "[link=https://evil.example]a[/link]", ":smile:", "[@click=app.quit]x", "\\[x]", "[red")
+CODES = (
+    "[bold]x[/bold]",
+    "[/nope]",
+    "[link=https://evil.example]a[/link]",
+    ":smile:",
+    "[@click=app.quit]x",
+    "\\[x]",
+    "[red",
+)
 SHOWN_BY = ("usage", "sessions", "tools", "replay", "diff", "context", "blocks")
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 

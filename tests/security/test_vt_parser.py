@@ -4,10 +4,11 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.escape import terminal
+from tests.profiles import examples
 from tests.security.fragments import TERMINAL
 from tests.security.vt import OURS, findings
 
@@ -85,7 +86,7 @@ def test_a_tab_is_a_matter_of_the_caller():
     assert findings(b"a\tb", tab=True) == []
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.text(st.characters(categories=("Cc", "Cf", "Cs", "Zl", "Zp")), min_size=1))
 def test_escaping_leaves_nothing_for_the_checker(text):
     """For texts made of controls and format characters only, two independent lists agree."""

@@ -2,12 +2,13 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.codex.rows import advance, read_vector, tokens_of
+from tests.profiles import examples
 
 count = st.integers(0, 10**9)
 vectors = st.tuples(count, count, count, count, count)
@@ -24,7 +25,7 @@ def plus(a, b):
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.lists(vectors, min_size=1, max_size=20), st.lists(st.integers(0, 3), min_size=20, max_size=20))
 def test_the_uses_add_up_to_the_last_total(shares, repeats):
     """However often a total is repeated, and whichever rows are lost, nothing is counted twice or not at all."""
@@ -84,7 +85,7 @@ def test_what_is_no_counter_says_so():
         assert read_vector(raw(value))[1]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(vectors)
 def test_classes_are_disjoint(vector):
     """Input, cache reads and writes are the prompt, never more; reasoning is never more than the output."""

@@ -1,14 +1,15 @@
 """The Go dialect: which input includes cached tokens, and when a cost of 0 is none."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.fizeau_dialect import cost_is_recorded, normalise_usage
+from tests.profiles import examples
 from tests.sources.logs import answered, ended, go_start, one_record, scanned
 
-LAW = settings(max_examples=200, deadline=None, derandomize=True)
+LAW = examples(200)
 COUNTS = st.integers(0, 1000)
 USAGES = st.builds(TokenUsage, input=COUNTS, output=COUNTS, cache_read=COUNTS, cache_write=COUNTS)
 

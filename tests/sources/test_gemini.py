@@ -5,12 +5,13 @@ import os
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
 from sessionlog.sources.gemini import SOURCE
 from sessionlog.sources.values import read_time
+from tests.profiles import examples
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "gemini")
 MAIN = "home/.gemini/tmp/api/chats/session-2026-05-17T11-07-8f0c2e1a.jsonl"
@@ -369,7 +370,7 @@ _FIELDS = st.sampled_from(
 
 
 @given(kind=st.sampled_from(("user", "gemini", "error", "info", None)), fields=st.dictionaries(_FIELDS, _JSON))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_rows_of_any_shape_never_raise(growing, kind, fields):
     """Null, lists and texts where objects belong are read, or passed over."""
     path = chat(growing, {**fields, "type": kind}, {"$set": {"messages": [{**fields, "type": kind}]}})

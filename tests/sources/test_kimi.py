@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -12,6 +12,7 @@ from sessionlog.events.times import epoch_ns
 from sessionlog.sources.kimi import SOURCE, Row, State, steps
 from sessionlog.sources.steps import At, Session
 from sessionlog.sources.typed import Typed
+from tests.profiles import examples
 from tests.sources.homes import build_home, environment
 
 
@@ -231,7 +232,7 @@ _KEYS = ("user_input", "type", "function", "return_value", "token_usage", "event
 
 
 @given(kind=_TYPES, fields=st.dictionaries(st.sampled_from(_KEYS), _JSON))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_rows_of_any_shape_never_raise(kind, fields):
     """Null, lists and texts where objects belong give steps, or none."""
     for row in ({**fields, "type": kind}, {"timestamp": 1.5, "message": {"type": kind, "payload": fields}}):

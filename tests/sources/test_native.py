@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
@@ -21,6 +21,7 @@ from sessionlog.reader.stream import read_events
 from sessionlog.sources import native
 from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, holds_events, session_id_of
 from sessionlog.sources.protocol import Log
+from tests.profiles import examples
 from tests.sources.logs import (
     answered,
     as_line,
@@ -337,7 +338,7 @@ def as_sums(session):
     }
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(LINES, max_size=12).map(lambda lines: [as_line(start()), *lines]))
 def test_a_scan_equals_a_naive_fold_over_all_events(lines):
     """Whatever the events, their spelling and the torn lines before them: the lean scan finds the same sums and damage."""

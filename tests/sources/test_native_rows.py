@@ -4,11 +4,12 @@ import json
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.sources import native
 from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE
+from tests.profiles import examples
 from tests.sources.logs import LONG_AGO, answered, asked, ended, event, progress, start
 
 HALVES = [0.1, 1e-12, 123.456789012, 999_999.999999999, 7.5e-9, 3.05e-8, 3.15e-8]
@@ -148,7 +149,7 @@ LINES = st.one_of(
 
 
 @pytest.mark.parametrize("max_line", [300, MAX_SCAN_LINE])
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(lines=st.lists(LINES, max_size=14))
 def test_both_ways_give_the_same(path, max_line, lines):
     """Records, tools, times, damage and where the reading ended, for any lines."""

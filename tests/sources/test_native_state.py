@@ -7,13 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Resume
 from sessionlog.sources.record import Problems
+from tests.profiles import examples
 from tests.sources.logs import LONG_AGO, answered, as_line, asked, ended, event, go_start, progress, start
 from tests.sources.test_native_rows import LINES, SPELLINGS
 
@@ -148,7 +149,7 @@ TURNS = st.one_of(
 STARTS = st.builds(start, CLOCKS, provider=st.just("p"), model=NAMES, metadata=METADATA, prompt=NAMES)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(
     turns=st.lists(TURNS, max_size=14),
     begun=STARTS,
@@ -161,7 +162,7 @@ def test_sessions_go_on(growing, turns, begun, late, spell):
     goes_on_everywhere(growing, b"".join(map(SPELLINGS[spell], items)))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@examples(30)
 @given(lines=st.lists(LINES, max_size=10), begun=st.sampled_from([start(), start(model="m"), go_start()]))
 def test_damaged_sessions_go_on(growing, lines, begun):
     """Torn, glued, spread over lines or no JSON at all; with numbers that are none."""

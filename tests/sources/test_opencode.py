@@ -6,7 +6,7 @@ import random
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
@@ -19,6 +19,7 @@ from sessionlog.sources.opencode import SOURCE, State, steps
 from sessionlog.sources.opencode_rows import Message, Part, Row, SessionFacts
 from sessionlog.sources.steps import Prompt, Response
 from sessionlog.sources.typed import Typed
+from tests.profiles import examples
 from tests.sources.homes import build_home, cases_of, environment
 
 DATA = ".local/share/opencode"
@@ -326,7 +327,7 @@ JSON = st.recursive(
     st.lists(st.dictionaries(st.sampled_from(Part.__struct_fields__), JSON), max_size=3),
     st.dictionaries(st.sampled_from(Message.__struct_fields__), JSON),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_is_stored_means_something(role, parts, data):
     """No JSON raises."""
     assert list(steps(rows_of(*parts, **{**data, "role": role}), State()))

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -14,6 +14,7 @@ from sessionlog.render.replay.fold import fold_replay
 from sessionlog.sources.otel import SOURCE
 from sessionlog.sources.otel.exported import read_attributes, read_instant, spans_of
 from sessionlog.sources.record import CopyRank
+from tests.profiles import examples
 from tests.sources.homes import CASES, LONG_AGO, build_home
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -331,7 +332,7 @@ LOGGED = (
     fields=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=3),
     odd=st.dictionaries(st.sampled_from(ATTRIBUTES), JSON),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_odd_shapes_never_raise(tmp_path_factory, fields, odd):
     """Any JSON in the place of any field."""
     row = span(1, gen_ai__usage__input_tokens=1)
@@ -350,7 +351,7 @@ def test_odd_shapes_never_raise(tmp_path_factory, fields, odd):
                            "codex.conversation_starts", "codex.api_request"]),
     odd=st.dictionaries(st.sampled_from(LOGGED), JSON | st.sampled_from(["1", "x", "response.completed"])),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_odd_log_records_never_raise(tmp_path_factory, event, odd):
     """Any JSON in the place of any attribute."""
     record = {"body": event, "attributes": odd}

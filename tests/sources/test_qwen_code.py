@@ -5,7 +5,7 @@ import os
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -14,6 +14,7 @@ from sessionlog.sources.qwen_code import SOURCE, Row, State, steps
 from sessionlog.sources.record import CopyRank
 from sessionlog.sources.steps import At, Response, Session
 from sessionlog.sources.typed import Typed
+from tests.profiles import examples
 
 CASES = os.path.join(os.path.dirname(__file__), "..", "..", "testdata", "sources", "qwen-code")
 SESSION = "11111111-0000-4000-8000-000000000001"
@@ -114,7 +115,7 @@ def test_total_tells_where_thoughts_are(thoughts, total, output):
     assert (response.quality, response.tokens.issues) == ("exact", ())
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(prompt=st.integers(0, 999), cached=st.integers(0, 999), answer=st.integers(1, 999), thoughts=st.integers(0, 999))
 def test_classes_sum_to_the_total(prompt, cached, answer, thoughts):
     """Wherever the thoughts were counted, the classes sum to the total that was reported."""
@@ -341,7 +342,7 @@ _NAMES = st.sampled_from(("qwen-code.api_response", "qwen-code.api_error", "qwen
     fields=st.dictionaries(_FIELDS, _JSON),
     event=st.dictionaries(st.sampled_from(("prompt_id", "duration_ms", "error", "input_token_count")), _JSON),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_rows_of_any_shape_never_raise(kind, name, fields, event):
     """Null, lists and texts where objects belong give steps, or none."""
     steps_of({**fields, "type": kind})

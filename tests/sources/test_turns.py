@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -13,6 +13,7 @@ from sessionlog.sources import native
 from sessionlog.sources.contents import first_words
 from sessionlog.sources.registry import load_source
 from tests.bench import agent_homes, corpus
+from tests.profiles import examples
 from tests.sources.homes import all_cases, build_home
 
 TESTDATA = Path(__file__).parents[2] / "testdata"
@@ -249,7 +250,7 @@ def requests_in(talk):
 
 
 @given(TALK, st.booleans(), st.booleans(), st.integers(0, 14))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@examples(80)
 def test_whatever_is_said_is_counted_by_one_rule(tmp_path_factory, talk, packed, ascii_only, cut):
     """By a scan, by one that stopped and went on, and by what reading it gives; a message may be spelled in any way."""
     path = tmp_path_factory.getbasetemp() / "talk.jsonl"

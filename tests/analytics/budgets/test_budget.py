@@ -1,13 +1,14 @@
 """Budgets that agents ask: what is known decides, what is reserved counts, and what is too much is no."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.budgets.budget import Budget
 from sessionlog.errors import InvalidQuery, InvalidSettings
 from tests.analytics.budgets.budget_world import CONFIG, World
 from tests.ledger.entries import SECOND
+from tests.profiles import examples
 
 # --- what is left
 
@@ -230,7 +231,7 @@ _STEPS = st.lists(
 
 
 @given(steps=_STEPS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@examples(25)
 def test_agents_that_keep_to_what_they_asked_for_never_spend_more(tmp_path_factory, steps):
     """Whoever asks, answers and gives back, in whatever order: what is used never exceeds the budget."""
     world = World(tmp_path_factory.mktemp("world"))

@@ -4,12 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.budgets.rules import EXAMPLE, parse_budget, parse_budgets, parse_each_budget
 from sessionlog.errors import InvalidSettings
 from sessionlog.settings import load_settings
+from tests.profiles import examples
 
 HOUR = 3600 * 10**9
 DAILY = {"usd": 20, "period": "day"}
@@ -156,7 +157,7 @@ def test_budgets_that_limit_the_same_have_one_key():
 
 
 @given(stop=st.floats(0.1, 1000), warn=st.floats(0.1, 1000) | st.none())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 def test_a_warning_comes_before_the_stop(stop, warn):
     """Whatever is configured: else it is refused."""
     levels = {"stop": stop} | ({} if warn is None else {"warn": warn})

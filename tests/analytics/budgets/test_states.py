@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.budgets.clock import ClockReading
@@ -18,6 +18,7 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import local_time, resolve_zone
 from sessionlog.errors import InvalidWindow
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
+from tests.profiles import examples
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -106,7 +107,7 @@ _SESSIONS = st.lists(st.tuples(st.sampled_from(["native", "codex"]), st.lists(_R
     minutes=st.integers(1, 600),
     unit=st.sampled_from(["usd", "tokens", "requests"]),
 )
-@settings(max_examples=120, deadline=None, derandomize=True)
+@examples(120)
 def test_use_is_what_usage_reports(sessions, filters, minutes, unit):
     """For the same window and filters, to the nanodollar."""
     book = book_of(
@@ -141,7 +142,7 @@ def test_use_is_what_usage_reports(sessions, filters, minutes, unit):
     zone=st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC"]),
     period=st.sampled_from(["hour", "day", "week", "month"]),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_periods_are_the_calendars(hours, zone, period):
     """They hold the present, begin and end at round local times, and the next one begins where one ends."""
     now_ns, whose = NOON + hours * HOUR + 1234 * SECOND, resolve_zone(zone)

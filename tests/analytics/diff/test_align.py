@@ -1,10 +1,11 @@
 """Which messages are the same, and which stand in the place of another; fast whatever is compared."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
 from sessionlog.analytics.diff.said import make_said, numbered
+from tests.profiles import examples
 
 ROLES = {"u": "user", "a": "assistant", "t": "tool"}
 WORD = st.builds(str.__add__, st.sampled_from("uat"), st.sampled_from("xyz"))
@@ -47,7 +48,7 @@ def test_an_answer_of_another_turn_is_another_answer():
     ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(st.lists(WORD, max_size=12), st.lists(WORD, max_size=12))
 def test_nothing_is_lost_and_order_stays(left, right):
     """Each message once, on its side, in its order; a common beginning or end is the same."""
@@ -64,7 +65,7 @@ def test_nothing_is_lost_and_order_stays(left, right):
         assert found[-1].kind == "same"
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(st.lists(WORD, max_size=12))
 def test_a_talk_is_the_same_as_itself(words):
     """Whatever repeats in it."""

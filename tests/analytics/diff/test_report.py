@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
@@ -15,6 +15,7 @@ from tests.analytics.diff.talks import CALM, as_events, tell
 from tests.analytics.diff.test_transcript import TALKS
 from tests.analytics.week import NOW
 from tests.ledger.entries import PRICES
+from tests.profiles import examples
 from tests.sources.logs import start, write_log
 
 DATA = Path(__file__).parents[3] / "testdata"
@@ -48,7 +49,7 @@ def of_talks(left, right, sources=("native", "native")):
     return SessionDiff(left=sides[0], right=sides[1], pairs=pairs)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(TALKS, st.booleans())
 def test_a_session_is_equal_to_itself_under_other_ids_and_times(talk, whole):
     """However its log spells it."""
@@ -58,7 +59,7 @@ def test_a_session_is_equal_to_itself_under_other_ids_and_times(talk, whole):
     assert found.to_dict()["divergence"] is None
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(TALKS, TALKS)
 def test_the_sides_can_be_exchanged(left, right):
     """Whether they are equal, where they part, and what is common do not depend on the order."""

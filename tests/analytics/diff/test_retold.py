@@ -4,7 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog import SessionLogger, read_events
@@ -13,6 +13,7 @@ from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log import recorder
 from tests.analytics.diff.test_report import diff
+from tests.profiles import examples
 
 TIGHT = ConversationSettings(max_conversation_tokens=100, truncation_keep_recent=2)
 
@@ -74,7 +75,7 @@ class Talk:
 STEPS = st.lists(st.sampled_from(["run", "run", "again", "undo", "clear", "add", "fork", "resume"]), max_size=9)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(STEPS, st.sampled_from([None, TIGHT]), st.sampled_from([recorder.LONG, 300]))
 def test_what_is_told_again_is_said_once(tmp_path_factory, steps, budget, long):
     """Whatever a session, a fork or a resumed one went through; only what was taken back is no part of it."""

@@ -1,12 +1,13 @@
 """A transcript: all that was said, once, whatever the requests of a log repeat."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.transcript import fold_transcript
 from sessionlog.errors import Problem
 from tests.analytics.diff.talks import CALM, as_events, tell
+from tests.profiles import examples
 from tests.sources.logs import answered, asked, event, start
 
 WORDS = st.sampled_from(["go on", "yes", "look at it", "a longer text\nof two lines"])
@@ -36,7 +37,7 @@ def meant(talk):
     return said
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(TALKS, st.booleans(), st.booleans())
 def test_a_talk_is_the_same_however_its_log_tells_it(talk, whole, beside):
     """Requests that hold everything, or only what is new; results as events, or in the next request."""

@@ -1,9 +1,10 @@
 """Which words differ."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.words import compare_words
+from tests.profiles import examples
 
 
 def marked(left, right):
@@ -41,7 +42,7 @@ def test_long_texts_are_compared_at_their_ends():
     assert [differs for _, differs in found[0]] == [False, True, False]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.text("ab ,\n", max_size=40), st.text("ab ,\n", max_size=40))
 def test_no_word_is_lost(left, right):
     """The pieces are the texts; without the marked ones they say the same."""

@@ -5,7 +5,7 @@ import time
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.answer import Status, choose_session, nothing_known
@@ -14,6 +14,7 @@ from sessionlog.analytics.status.reader import session_status
 from sessionlog.errors import AmbiguousSession
 from tests.analytics.status.statuses import HOUR, MINUTE, MODEL, NOW, alone, limited, status, word, write
 from tests.ledger.entries import NOON, book_of, record, session
+from tests.profiles import examples
 
 
 def nulls(value, place=""):
@@ -235,7 +236,7 @@ ROW = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=6), min_size=1, max_size=4))
 def test_totals_are_the_sums_over_records(sessions):
     """Of one session, of all, of today and of the last turn; tokens are the classes' sum."""

@@ -1,6 +1,6 @@
 """What is left: providers' windows and budgets of one's own, in one shape."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.budgets import stamp
@@ -9,6 +9,7 @@ from sessionlog.events.times import format_time
 from sessionlog.sources.protocol import LogScan
 from tests.analytics.status.statuses import HOUR, NOW, limited, own, status, word
 from tests.ledger.entries import NOON, book_of, record, scan_of, session
+from tests.profiles import examples
 
 
 def test_a_providers_windows_are_in_percent_and_say_who_says_so():
@@ -134,7 +135,7 @@ def test_when_a_window_starts_anew_is_not_made_up():
     assert later["usage"]["budgets"]["hourly"]["used"] is None
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.integers(-(2**62), 2**63 - 1))
 def test_times_are_written_as_everywhere(time_ns):
     """The short way to write one is the same way."""

@@ -4,10 +4,11 @@ import json
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.json_reader import read_json
+from tests.profiles import examples
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
@@ -15,7 +16,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(JSON, st.sampled_from(["", " ", "\n", "x", "]", ","]))
 def test_json_is_read_as_the_whole_library_reads_it(value, more):
     """And what is none is a ValueError."""

@@ -2,7 +2,7 @@
 
 from datetime import UTC
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.selection import Selection
@@ -12,6 +12,7 @@ from sessionlog.analytics.watch.watched import Pace, window_start
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.ledger.schema import RUNNING_NS
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
+from tests.profiles import examples
 
 RECORDS = st.builds(
     lambda seconds, tokens, cost, failed: record(
@@ -24,7 +25,7 @@ SESSIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40)
 @given(SESSIONS, st.integers(0, 59))
 def test_sums_are_those_of_usage_whatever_was_used_when(drawn, second):
     """And the steps add up; who is running is who has not ended and was heard of in ten minutes."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context import (
@@ -21,6 +21,7 @@ from sessionlog.context.xray import xray
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.stream import read_events
 from tests.context.talks import answer, ask, call, result, tool_loop, user
+from tests.profiles import examples
 
 STORY = Path(__file__).parents[3] / "testdata" / "replay" / "story.jsonl"
 MODEL = "gpt-4o"
@@ -182,7 +183,7 @@ _TALK = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(_TALK)
 def test_the_parts_are_the_whole(talk):
     """Every token is in one part, in history or in the current turn; and what fits in the window is a suffix."""

@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.snapshots.messages import read_message, read_messages
 from sessionlog.context.snapshots.spelling import decoded, text_of
 from tests.context.talks import ask, call, user
+from tests.profiles import examples
 
 
 def parts(message):
@@ -199,7 +200,7 @@ _JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(_JSON)
 def test_no_shape_raises(value):
     """Whatever a log holds is read into parts with a kind and a text."""

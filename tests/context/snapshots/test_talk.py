@@ -1,10 +1,11 @@
 """A conversation is put together from requests that hold all of it, or only what is new."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.snapshots.messages import read_message
 from sessionlog.context.snapshots.talk import Talk
+from tests.profiles import examples
 
 _WORDS = st.sampled_from("abc")
 _MESSAGES = st.lists(
@@ -23,7 +24,7 @@ def fresh(messages):
     return [part.text for message in behind if message.is_prompt for part in message.parts]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(_MOVES)
 def test_a_talk_is_what_was_said_last(moves):
     """After each request its messages behind those it does not repeat, and the prompts that no answer has followed."""

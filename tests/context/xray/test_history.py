@@ -3,7 +3,7 @@
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.xray import history
@@ -11,6 +11,7 @@ from sessionlog.context.xray.history import fold_history
 from sessionlog.context.xray.pieces import total
 from sessionlog.errors import Problem
 from tests.context.xray.sized import _letters, answer, ask, event, ran, result, said, start, system, user  # noqa: F401
+from tests.profiles import examples
 
 pytestmark = pytest.mark.usefixtures("_letters")
 READ = ("c1", "read", {"path": "a.py"})
@@ -223,7 +224,7 @@ JSON = st.recursive(
 TYPES = st.sampled_from(["session.start", "llm.request", "llm.response", "tool.call", "compaction.end", "odd"])
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(st.tuples(TYPES, st.dictionaries(KEYS, JSON, max_size=6)), max_size=8), st.booleans())
 def test_odd_data_never_raises(events, own):
     """Whatever stands in a log, there is a window or there is none."""

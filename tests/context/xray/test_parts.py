@@ -1,7 +1,7 @@
 """Parts: which piece belongs where, and how estimates are made to fit what the provider counted."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.xray.parts import (
@@ -19,6 +19,7 @@ from sessionlog.context.xray.parts import (
     sort_pieces,
 )
 from sessionlog.context.xray.pieces import Piece
+from tests.profiles import examples
 
 
 def piece(role, kind="text", tokens=1, **fields):
@@ -112,7 +113,7 @@ def test_shares_are_of_the_whole():
     assert share_out([Part(kind="turn", name="x", tokens=0, count=1)])[0].share == 0
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.lists(st.integers(0, 10**6), max_size=20), st.integers(0, 10**7), st.booleans())
 def test_pieces_sum_to_the_total(sizes, size, is_whole):
     """Always, with what is lacking. None is negative."""
@@ -121,7 +122,7 @@ def test_pieces_sum_to_the_total(sizes, size, is_whole):
     assert all(one >= 0 for one in [*made, missing])
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=20), st.integers(0, 10**9))
 def test_shares_are_less_than_one_off(sizes, whole):
     """And their sum is exact."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context.xray.report import LARGEST, SCHEMA, xray
@@ -14,6 +14,7 @@ from sessionlog.sources.discover import find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
 from tests.context.xray.sized import answer, ask, event, ran, result, said, start, system, user
+from tests.profiles import examples
 from tests.sources.homes import all_cases, build_home, cases_of
 
 DATA = Path(__file__).parents[3] / "testdata"
@@ -240,7 +241,7 @@ EVENTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(EVENTS, max_size=12), st.sampled_from(["native", "claude-code"]))
 def test_parts_sum_to_the_total(tmp_path_factory, events, source):
     """For any session, read as our own or as another agent's, at every request."""

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.conversation import Conversation
@@ -16,6 +16,7 @@ from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.events.tokens import TokenUsage
 from tests.conversation.history.histories import any_history, asks, result, weigh
+from tests.profiles import examples
 
 START_NS = 1_777_629_600_000_001_000
 SMALL = ConversationSettings(max_conversation_tokens=100, truncation_keep_recent=0)
@@ -116,7 +117,7 @@ def test_clearing_counts_from_nothing():
 
 
 @given(any_history, st.lists(st.sampled_from(["pop", "cut", "replace", "clear", "add"]), max_size=12))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 def test_the_sums_are_those_of_the_history(history, script):
     """After any work. Weakness of seed 001: message_count was that of before a truncation."""
     one = conversation()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
@@ -15,6 +15,7 @@ from sessionlog.conversation.log.remember import remember_log
 from sessionlog.conversation.stores.json_text import from_json, to_json
 from sessionlog.errors import InvalidHistory
 from tests.conversation.log.logs import record
+from tests.profiles import examples
 
 
 class Colour(StrEnum):
@@ -69,7 +70,7 @@ ANY = st.recursive(
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=4)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(TEXTS, ANY, ANY)
 def test_live_is_log_is_store(tmp_path_factory, text, arguments, more):
     """Whatever a program or a model gave."""

@@ -1,12 +1,13 @@
 """What a valid history is, what is wrong with another, and the nearest valid one."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import check_history, is_valid, last_turn, open_calls, repaired
 from sessionlog.errors import InvalidHistory
 from tests.conversation.history.histories import ASSISTANT, SYSTEM, USER, any_history, asks, result, valid_history
+from tests.profiles import examples
 
 GROUP = [asks("a", "b"), result("b"), result("a")]
 
@@ -63,7 +64,7 @@ def test_one_call_object_asked_for_twice_is_two_calls():
 
 
 @given(any_history)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 def test_what_is_repaired_is_valid(history):
     """Every message of a person and of the system is still there, and there is no more to repair."""
     left = repaired(history)
@@ -75,7 +76,7 @@ def test_what_is_repaired_is_valid(history):
 
 
 @given(valid_history)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 def test_a_valid_history_is_left_alone(history):
     """What the tests draw as valid is what the rules say."""
     assert is_valid(history)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.history.saved import (
@@ -15,10 +15,11 @@ from sessionlog.conversation.history.saved import (
 )
 from sessionlog.errors import InvalidHistory, MissingField
 from tests.conversation.history.histories import saved_message
+from tests.profiles import examples
 
 
 @given(saved_message)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_every_message_comes_back(message):
     """Through JSON text, with and without its nulls."""
     for nulls in (False, True):

@@ -1,11 +1,12 @@
 """A summary is a message that takes no more than its room."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.summary import fitting, is_summary
 from tests.conversation.history.histories import weigh
+from tests.profiles import examples
 
 
 def test_only_a_truncation_makes_summaries():
@@ -17,7 +18,7 @@ def test_only_a_truncation_makes_summaries():
 
 
 @given(st.text(min_size=1, max_size=60), st.integers(-3, 70))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 def test_as_much_of_it_as_fits_is_kept(text, room):
     """A beginning with an ellipsis; where not even one letter fits, nothing."""
     made, warning = fitting(text, room, weigh)

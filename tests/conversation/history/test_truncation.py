@@ -7,7 +7,7 @@ import copy
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.message import Message
@@ -17,6 +17,7 @@ from sessionlog.conversation.history.summary import is_summary
 from sessionlog.conversation.history.truncation import Truncation, truncate
 from sessionlog.errors import InvalidHistory
 from tests.conversation.history.histories import any_history, asks, result, valid_history, weigh
+from tests.profiles import examples
 
 
 def user(tokens):
@@ -351,7 +352,7 @@ def check_laws(history, left, again):
 
 
 @given(valid_history, _settings, _strategies)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 def test_a_valid_history_stays_valid(history, fields, strategy):
     """The newest turn and the recent messages stay whole, system messages too; a second time nothing goes."""
     left = cut(history, **fields, **strategy)
@@ -364,7 +365,7 @@ def test_a_valid_history_stays_valid(history, fields, strategy):
 
 
 @given(any_history, _settings, _strategies)
-@settings(max_examples=400, deadline=None, derandomize=True)
+@examples(400)
 def test_any_history_that_is_cut_becomes_valid(history, fields, strategy):
     """Whatever was wrong with it; a second time nothing goes."""
     left = cut(history, **fields, **strategy)

@@ -1,11 +1,12 @@
 """cut: what a truncation does to a history, as a value."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.log.cut import apply_cut, cut_of
+from tests.profiles import examples
 
 A, B, C, D = (Message.user(text) for text in "abcd")
 
@@ -25,7 +26,7 @@ def test_the_same_message_twice():
     assert cut_of([A, B, A], [B, A]) == ([(0, 1)], [])
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.lists(st.sampled_from([A, B, C, D])), st.lists(st.sampled_from([A, B, C, D, Message.user("e")])))
 def test_applying_a_cut_gives_what_it_was_made_of(before, after):
     """Whatever was done to the history, also where its order was changed."""

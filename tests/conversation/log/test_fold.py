@@ -3,7 +3,7 @@
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.message import Message, ToolRequest
@@ -15,8 +15,9 @@ from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import MemorySink
 from tests.conversation.log.scripts import SCRIPTS, Player
+from tests.profiles import examples
 
-LAW = settings(max_examples=150, deadline=None, derandomize=True)
+LAW = examples(150)
 WORDS = st.sampled_from(
     ["messages", "content", "role", "tool_calls", "error", "usage", "tokens", "output", "input", "prompt", "id", "tool",
      "status", "partial", "message", "dropped", "added", "count", "reason", "state", "earlier_messages", "system",
@@ -85,7 +86,7 @@ def test_memory_is_bounded_by_the_history(tmp_path):
     assert peak < 2_000_000
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(st.tuples(st.sampled_from(sorted(KNOWN_TYPES)), st.dictionaries(WORDS, JSON, max_size=5) | JSON)))
 def test_no_payload_breaks_the_fold(rows):
     """Whatever stands in a log: either it is folded, or refused by its place."""

@@ -5,7 +5,7 @@ import os
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.log.recorder import Recorder
@@ -16,6 +16,7 @@ from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import MemorySink
 from tests.conversation.log.logs import ANSWER, HALF, USER, lines, record, rewrite, turn
 from tests.conversation.log.scripts import SCRIPTS, Player
+from tests.profiles import examples
 
 
 def test_a_session_with_all_that_is_known_of_it(folder, read):
@@ -41,7 +42,7 @@ def test_names_that_are_none(folder, read):
         read("s-")
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40)
 @given(SCRIPTS)
 def test_a_log_that_is_cut_anywhere_gives_what_the_session_was(tmp_path_factory, script):
     """Whichever byte was the last to be written: the session as it was after the last whole event."""

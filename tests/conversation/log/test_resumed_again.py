@@ -1,7 +1,7 @@
 """What a resumed session says of its history holds for the log it stands in, also where reading left something out."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.reader import session_status
@@ -13,6 +13,7 @@ from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.logger.session_logger import SessionLogger
 from tests.conversation.log.logs import record
+from tests.profiles import examples
 
 CALLS = [ToolRequest("c", "read", {}), ToolRequest("d", "read", {})]
 MESSAGES = st.sampled_from([
@@ -51,7 +52,7 @@ def changed(step, recorder, history):
     return history
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.lists(MESSAGES, max_size=6), STEPS, st.booleans())
 def test_live_is_log_after_every_step(tmp_path_factory, said, steps, by_request):
     """Whatever was left out of a history when it was read: after each step, the log gives what the session holds."""

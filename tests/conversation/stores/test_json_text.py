@@ -5,11 +5,12 @@ from collections import OrderedDict
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.stores.json_text import DEEPEST, from_json, to_json
 from sessionlog.errors import InvalidHistory
+from tests.profiles import examples
 
 TEXTS = st.text(st.characters(codec=None), max_size=8)
 VALUES = st.recursive(
@@ -27,7 +28,7 @@ def nested(levels):
 
 
 @given(st.dictionaries(TEXTS, VALUES, max_size=4))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_what_goes_in_comes_out(data):
     """Any JSON, half characters included, as one line of UTF-8."""
     text = to_json("s", data)

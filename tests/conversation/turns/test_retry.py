@@ -4,11 +4,12 @@ from email.message import Message as Headers
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.turns.retry import Attempts, is_transient, retry_after
+from tests.profiles import examples
 
 NOW = 1_800_000_000.0
 
@@ -165,7 +166,7 @@ def test_the_time_that_is_asked_for_is_kept_up_to_the_longest_pause():
     assert trying.failed(Failure(429, {"retry-after": "700"})) == 30.0
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(
     initial=st.floats(0, 100),
     most=st.floats(0, 100),

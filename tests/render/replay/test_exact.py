@@ -2,11 +2,12 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.decode import decode_line
 from sessionlog.render.replay.exact import Digits, compact_json, exact
+from tests.profiles import examples
 
 
 def logged(text):
@@ -41,7 +42,7 @@ def test_deep_values_end():
     assert "…" in compact_json(value)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
@@ -22,6 +22,7 @@ from sessionlog.render.replay.blocks import (
     Routed,
     Said,
 )
+from tests.profiles import examples
 
 
 def event(kind, data=None, ts="2026-11-21T10:00:00Z", **extra):
@@ -311,7 +312,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(st.tuples(st.sampled_from(sorted(KNOWN_TYPES)), st.dictionaries(WORDS, JSON, max_size=5) | JSON)))
 def test_no_payload_breaks_the_fold(rows):
     """Whatever a log holds where, every event is folded and the session has an end."""

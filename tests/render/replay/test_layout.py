@@ -2,13 +2,14 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.envelope import Event
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out
 from sessionlog.render.replay.view import Limits, View
+from tests.profiles import examples
 
 TERMINAL = View(width=80, exact=False)
 PLAIN = View()
@@ -158,7 +159,7 @@ ROWS = st.sampled_from(sorted(FIELDS)).flatmap(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(ROWS, max_size=6))
 def test_p18_nothing_in_a_log_can_act_on_a_terminal(rows):
     """Plain, wrapped or coloured: no character that acts, and no sequence but colours of our own."""

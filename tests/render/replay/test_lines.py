@@ -1,7 +1,7 @@
 """The forms of a replay's lines: what fits, what is cut, and what is said about it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -9,6 +9,7 @@ from sessionlog.render.escape import terminal
 from sessionlog.render.replay.lines import Span, body, cells, clipped, head, packed, rule, shorten, span, told, words
 from sessionlog.render.replay.view import Limit, View
 from sessionlog.render.replay.wrap import wrap
+from tests.profiles import examples
 
 WIDE = View(width=40, exact=False)
 PLAIN = View()
@@ -37,7 +38,7 @@ def test_a_text_is_cut_at_characters_and_says_how_much_is_left(value, limit, sho
     assert shorten(value, limit) == (shown, left_out)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(
     st.text(alphabet=st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Mn", "Me"])), st.integers(8, 60)
 )
@@ -107,7 +108,7 @@ def test_tables_are_not_wrapped_as_prose():
     assert len(text(body(wide, "word " * 30, Limit(), indent=2))) == 2
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.text())
 def test_spans_hold_nothing_that_acts(value):
     """Whatever a log says, a span of it is harmless, on one line."""

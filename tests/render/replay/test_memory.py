@@ -1,11 +1,12 @@
 """What is new in a request, remembered by digest and within bounds."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.render.replay import memory
 from sessionlog.render.replay.memory import Memory
 from sessionlog.render.replay.messages import reply_keys, said_keys
+from tests.profiles import examples
 
 MESSAGES = st.lists(
     st.builds(
@@ -17,7 +18,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(MESSAGES, MESSAGES)
 def test_what_goes_on_is_new_and_nothing_else(history, more):
     """A history that goes on has exactly its continuation as news, however often words are repeated."""
@@ -28,7 +29,7 @@ def test_what_goes_on_is_new_and_nothing_else(history, more):
     assert news.left_out == 0
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(MESSAGES, st.data())
 def test_a_part_of_a_history_brings_no_news(history, data):
     """Messages left out are counted, those kept are not shown again."""
@@ -70,7 +71,7 @@ def test_memory_is_bounded(monkeypatch):
     assert len(known._histories) <= memory._HISTORIES
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(MESSAGES, MESSAGES, MESSAGES)
 def test_a_whole_request_behind_those_that_go_on_brings_no_news(history, more, last):
     """What was told piece by piece, or inherited, is known when a request tells all of it again."""

@@ -2,11 +2,12 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.envelope import Event
 from sessionlog.render.replay.normal import event_json
+from tests.profiles import examples
 
 
 def line(data, **extra):
@@ -32,7 +33,7 @@ def test_what_json_cannot_hold_is_still_a_line():
     assert json.loads(line({"a": {1, 2}}))["data"]["a"] == [1, 2]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.text())
 def test_a_line_is_ascii_without_controls(text):
     """Whoever prints it to a terminal is safe, and reads back what was logged."""

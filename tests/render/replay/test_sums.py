@@ -1,11 +1,12 @@
 """Sums of a replay add like numbers, and keep what is known apart from what is not."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay.blocks import Cost
 from sessionlog.render.replay.sums import Sums
+from tests.profiles import examples
 
 NUMBERS = st.integers(0, 10**12)
 USAGES = st.builds(TokenUsage, input=NUMBERS, output=NUMBERS)
@@ -19,7 +20,7 @@ SUMS = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(SUMS, SUMS, SUMS)
 def test_sums_add_in_any_order(one, two, three):
     """Associative, commutative, with an empty element."""
@@ -28,7 +29,7 @@ def test_sums_add_in_any_order(one, two, three):
     assert one + Sums() == one
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(SUMS, SUMS, NUMBERS)
 def test_an_end_never_takes_money_away(responses, rest, nano):
     """Whatever it reports, what the responses recorded stays."""

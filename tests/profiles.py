@@ -1,0 +1,28 @@
+"""How many examples hypothesis tries: few and always the same in the quick tier, 10,000 random ones in the slow tier.
+
+`pytest -m slow` loads the profile `slow`, and then tries the laws of `LAWS_OF_BOTH_TIERS`, too. All laws are tried with
+it by `pytest -m hypothesis --hypothesis-profile slow`. A failure prints its seed: `--hypothesis-seed` repeats it.
+"""
+
+from hypothesis import settings
+
+QUICK, SLOW = 200, 10_000
+STORIES = {"quick": (50, 30), "slow": (2_000, 50)}
+"""Tier → stories of a state machine, and steps of each."""
+
+LAWS_OF_BOTH_TIERS = (
+    "tests/events/test_encode.py",  # what is written is read; encoding never raises
+    "tests/reader/test_stream.py",  # reading never raises, and every byte is accounted for
+    "tests/render/test_escape.py",  # nothing that acts on a terminal passes
+    "tests/ledger/test_histogram.py",  # sums do not depend on their order
+    "tests/conversation/history/test_truncation.py",  # a valid history stays valid
+)
+
+settings.register_profile("quick", max_examples=QUICK, derandomize=True, deadline=None)
+settings.register_profile("slow", max_examples=SLOW, derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("quick")
+
+
+def examples(quick: int = QUICK) -> settings:
+    """Settings of a law that is tried `quick` times in the quick tier, and with that share of the profile in others."""
+    return settings(max_examples=round(quick * settings.default.max_examples / QUICK))
