@@ -1,5 +1,6 @@
 """What all tests share: interrupts, which a shell turns off for what it starts in the background, and the tiers."""
 
+import random
 import signal
 
 import pytest
@@ -13,10 +14,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # children would inherit 
 _MINUTES = 15 * 60
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin of hypothesis, which reads these options
 def pytest_configure(config):
-    """The slow tier tries many random examples, unless another profile is asked for."""
-    if config.getoption("markexpr") == "slow" and not config.getoption("--hypothesis-profile"):
-        settings.load_profile("slow")
+    """The slow tier tries many random examples, unless another profile is asked for, from a seed that is known."""
+    if config.option.markexpr == "slow" and not config.option.hypothesis_profile:
+        config.option.hypothesis_profile = "slow"
+    if config.option.hypothesis_profile == "slow" and not config.option.hypothesis_seed:
+        config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Hypothesis itself does not always print how a failure can be repeated."""
+    if config.option.hypothesis_seed and terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"the same examples again: --hypothesis-seed={config.option.hypothesis_seed}")
 
 
 @pytest.hookimpl(tryfirst=True)

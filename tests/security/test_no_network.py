@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,33 @@ def test_p26_the_watch_sees_what_it_looks_for(tmp_path):
     subprocess.run([sys.executable, "-c", script, str(report)], check=True, timeout=60)
     code, touched = json.loads(report.read_text())
     assert (code, [event for event, _ in touched]) == (1, ["socket.getaddrinfo"])
+
+
+def _own_network():
+    """The command that starts a program in a network of its own, in which not even the loopback is up; or none."""
+    for command in (["unshare", "-n"], ["unshare", "-rn"]):
+        with suppress(OSError):
+            if subprocess.run([*command, "true"], capture_output=True, timeout=10).returncode == 0:
+                return command
+    return []
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_p26_every_command_works_without_a_network(tmp_path, arguments):
+    """In a network namespace that has no device: the kernel's word instead of Python's, for what C code might do."""
+    command = _own_network()
+    if not command:
+        pytest.skip("a network namespace needs root, or user namespaces")
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "LANG": "C.UTF-8",
+    }
+    ended = {}
+    for name, around in (("with", []), ("without", command)):
+        run = subprocess.run([*around, sys.executable, "-m", "sessionlog", *arguments], env=env, cwd=tmp_path,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)  # fmt: skip
+        ended[name] = run.returncode
+        assert "Traceback" not in run.stderr
+    assert ended["without"] == ended["with"]
