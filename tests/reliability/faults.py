@@ -23,6 +23,10 @@ CAUSES = (
 )  # fmt: skip
 MODES = ("once", "persistent", "recover")
 _EVENTS = 6
+_TORN = (
+    b'{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-21T10:00:00.000000Z","data":{"v":1}}\n'
+    b'{"session_id":"s","seq":1,"type":"tool.call","ts":"2026-11-21T10:0'
+)
 _RECOVERS_AT = 4  # in mode `recover` the fault goes away before this event
 
 
@@ -86,10 +90,10 @@ def _sync_nothing() -> None:
     return None
 
 
-def all_faults(folder: Path, durability: str) -> Iterator[Fault]:
+def all_faults(folder: Path, durability: str, *, torn: bool = False) -> Iterator[Fault]:
     """Every fault that the scenario can meet."""
     count = Fuse(None)
-    run_scenario(folder, count, durability)
+    run_scenario(folder, count, durability, torn=torn)
     for call, times in count.calls.items():
         for nth in range(1, times + 1):
             for cause in CAUSES:
@@ -99,9 +103,15 @@ def all_faults(folder: Path, durability: str) -> Iterator[Fault]:
                     yield Fault(call=call, nth=nth, cause=cause, mode=mode)
 
 
-def run_scenario(folder: Path, fuse: Fuse, durability: str) -> list[str]:
-    """Emit some events under a fault, one more without it, close, and judge."""
+def run_scenario(folder: Path, fuse: Fuse, durability: str, *, torn: bool = False) -> list[str]:
+    """Emit some events under a fault, one more without it, close, and judge.
+
+    With `torn` the log is there already, and a killed writer has left half a line at its end.
+    """
     before = _descriptors()
+    if torn:
+        (folder / "new").mkdir(mode=0o700)
+        (folder / "new" / "s.jsonl").write_bytes(_TORN)
     acknowledged: list[int] = []
     with watched(fuse):
         log = SessionLogger(folder / "new", "s", durability=durability, work_dir="/w", notify=lambda text: None)  # type: ignore[arg-type]

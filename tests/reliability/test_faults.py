@@ -7,9 +7,9 @@ import pytest
 from tests.reliability.faults import Fuse, all_faults, run_scenario
 
 
-def _findings(folder, faults, durability):
+def _findings(folder, faults, durability, **how):
     for fault in faults:
-        for finding in run_scenario(folder, Fuse(fault), durability):
+        for finding in run_scenario(folder, Fuse(fault), durability, **how):
             yield f"{fault}: {finding}"
 
 
@@ -20,6 +20,17 @@ def test_p01_no_fault_loses_an_acknowledged_event(memory, durability):
     print(f"{len(faults)} faults")
     assert len(faults) > 2_000
     assert list(itertools.islice(_findings(memory, faults, durability), 20)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_p01_no_fault_at_a_torn_log_loses_an_acknowledged_event(memory, durability):
+    """The same where the log was torn before: what heals it may fail as well."""
+    faults = list(all_faults(memory, durability, torn=True))
+    print(f"{len(faults)} faults")
+    assert len(faults) > 2_000
+    assert list(itertools.islice(_findings(memory, faults, durability, torn=True), 20)) == []
 
 
 def test_the_scenario_is_sound(memory):

@@ -43,7 +43,7 @@ def test_p02_acknowledged_events_survive_sigkill(folders, seed, writers, cycles)
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("writers", "cycles"), [(1, 10_000), (3, 3_000)])
+@pytest.mark.parametrize(("writers", "cycles"), [(1, 10_000), (3, 5_000)])
 def test_p02_acknowledged_events_survive_thousands_of_sigkills(folders, seed, writers, cycles):
     """The same for a night, and by then some lines must have been torn, or the harness does not hit."""
     tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)

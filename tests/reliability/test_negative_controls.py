@@ -15,11 +15,16 @@ import pytest
 from sessionlog import files
 from sessionlog.logger.log_file import LogFile
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.render import escape
 from tests.reliability.children import in_child
 from tests.reliability.kill import run_kills
 from tests.reliability.oracle import check_recorded, check_whole, read_log
 from tests.reliability.power import check_state, crash_states, record
 from tests.reliability.seam import Double, watched
+from tests.reliability.test_log_machine import run as run_stories
+from tests.security.commands import run
+from tests.security.hostile import EVIL, everywhere
+from tests.security.vt import findings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -165,6 +170,37 @@ def kill_in_the_first_line(folder):
     return [*check_recorded(read, [0], [0]), *([] if started else ["no session.start"])]
 
 
+def tell_stories(folder):
+    """Two writers, and whatever may happen to their log."""
+    try:
+        run_stories(300, 30)
+    except (AssertionError, ExceptionGroup) as error:
+        return [str(error)]
+    return []
+
+
+def show_a_hostile_log(folder):
+    """A log that speaks to the terminal, in every field."""
+    path = folder / "hostile.jsonl"
+    path.write_bytes(everywhere(EVIL, key=EVIL))
+    found = [
+        sequence for command in ("replay", "usage") for sequence in findings(run(command, str(path)).out, tab=True)
+    ]
+    path.unlink()
+    return found
+
+
+def look_at_modes(folder):
+    """Where the umask takes nothing away."""
+
+    def work():
+        os.umask(0)
+        open_logger(folder / "new").emit("tool.call", {})
+        return [str(path) for path in (folder / "new", folder / "new" / "s.jsonl") if path.stat().st_mode & 0o077]
+
+    return in_child(work)
+
+
 def no_lock(patch):
     """Everybody believes to hold the lock."""
     patch.setattr(files, "fcntl", SimpleNamespace(flock=lambda fd, how: None))
@@ -211,6 +247,23 @@ def no_identity(patch):
     patch.setattr(files, "_is_still", lambda fd, identity: True)
 
 
+def no_escape(patch):
+    """Whatever a log says goes to the terminal."""
+    patch.setattr(escape, "_visible", lambda match: match[0])
+
+
+def no_private_mode(patch):
+    """Files and folders get what the umask leaves."""
+    wide = {"open": 0o666, "mkdir": 0o777}
+
+    def widened(name, real, args, kwargs):
+        return real(
+            *[wide[name] if arg in {0o600, 0o700} and index else arg for index, arg in enumerate(args)], **kwargs
+        )
+
+    patch.setattr(files, "os", Double(os, tuple(wide), widened))
+
+
 def no_look_at_the_start(patch):
     """A file that is not empty is believed to have begun."""
     real = LogFile.open
@@ -230,6 +283,10 @@ def no_look_at_the_start(patch):
         (no_deletion_check, delete_the_file),
         (no_identity, close_a_hosts_file),
         (no_look_at_the_start, kill_in_the_first_line),
+        (no_last_byte, tell_stories),
+        (no_deletion_check, tell_stories),
+        (no_escape, show_a_hostile_log),
+        (no_private_mode, look_at_modes),
     ],
     ids=lambda function: function.__name__,
 )
@@ -240,6 +297,6 @@ def test_without_it_the_check_fails(tmp_path, monkeypatch, remove, check):
     assert check(tmp_path / "with") == []
     with monkeypatch.context() as patch:
         remove(patch)
-        findings = check(tmp_path / "without")
-    print(*findings[:3], sep="\n")
-    assert findings
+        found = check(tmp_path / "without")
+    print(*found[:3], sep="\n")
+    assert found
