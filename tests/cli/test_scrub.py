@@ -27,7 +27,7 @@ def test_logs_without_secrets_exit_0(cli, logs):
     assert cli("scrub", logs) == (0, "3 files: no secret\n", "")
 
 
-def test_a_secret_is_named_by_kind_and_place(cli, logs, leaky):
+def test_p17_a_secret_is_named_by_kind_and_place(cli, logs, leaky):
     """Exit code 1, what it is, how many, where, and the next step; not the secret."""
     ran = cli("scrub", logs)
     assert (ran.code, ran.err) == (1, "")

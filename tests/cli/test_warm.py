@@ -296,6 +296,7 @@ def test_without_news_the_report_is_that_of_a_scan(warmed, cli, words):
     assert cli("usage", *words) == cli("usage", *words, "--no-ledger")
 
 
+@pytest.mark.usefixtures("home")  # where nobody has a ledger
 def test_a_question_without_a_warm_way_is_declined():
     """There is none but usage's now."""
     for command in set(COMMANDS) - {"usage"}:

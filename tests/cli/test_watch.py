@@ -228,7 +228,7 @@ def test_a_live_screen(terminal, sessions):
     log.llm_response("ok", model="claude-opus-4-5", usage={"input": 100, "output": 10})
     shown = terminal("--interval", "0.2")
     first = shown.wait_for("s-live")
-    assert first.startswith("\x1b[?1049h")
+    assert "\x1b[?1049h" in first  # on a busy machine the bar of the first scan is before it
     assert "SOURCE" not in first
     log.tool_call("make-it-so", {}, output="done")
     shown.wait_for("make-it-so")

@@ -126,7 +126,7 @@ ENCODINGS = {
 
 
 @pytest.mark.parametrize(("frame", "secret"), ENCODINGS.values(), ids=ENCODINGS.keys())
-def test_a_secret_is_found_in_every_spelling(frame, secret):
+def test_p17_a_secret_is_found_in_every_spelling(frame, secret):
     """Also in JSON inside of JSON inside of JSON."""
     text = frame.format(secret)
     for value in (text, json.dumps({"a": text}), json.dumps({"a": json.dumps({"b": text})})):
@@ -155,7 +155,7 @@ def test_a_sentence_of_ours_quotes_no_secret():
 
 @pytest.mark.parametrize(("name", "secret"), ALL, ids=IDS)
 @pytest.mark.parametrize("surrounding", SURROUNDINGS.values(), ids=SURROUNDINGS.keys())
-def test_every_shape_is_removed(name, secret, surrounding):
+def test_p17_every_shape_is_removed(name, secret, surrounding):
     """Wherever it stands in a string, the secret is gone and its surroundings are whole."""
     text = surrounding.format(secret)
     clean = redacted({"data": text})
@@ -167,7 +167,7 @@ def test_every_shape_is_removed(name, secret, surrounding):
 
 
 @pytest.mark.parametrize(("name", "secret"), ALL, ids=IDS)
-def test_every_shape_is_removed_at_any_depth(name, secret):
+def test_p17_every_shape_is_removed_at_any_depth(name, secret):
     """In keys, in lists, deep down, and in JSON inside of text inside of JSON."""
     for value in (
         {secret: 1},
@@ -209,7 +209,7 @@ def test_old_logs_are_searched_by_name(name, secret):
         "café",
     ],
 )
-def test_ordinary_text_stays(text):
+def test_p17_ordinary_text_stays(text):
     """Words that look a little like a secret are not touched."""
     line = orjson.dumps({"data": text})
     assert redact_line(line) == line
@@ -318,7 +318,7 @@ ADVERSARIAL = {
 
 
 @pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
-def test_a_megabyte_of_adversarial_text_costs_milliseconds(text):
+def test_p17_a_megabyte_of_adversarial_text_costs_milliseconds(text):
     """The search is linear: the bound is generous, and a quadratic search would take hours."""
     started = time.perf_counter()
     redact_line(text)
@@ -332,12 +332,12 @@ def test_a_hook_gets_every_string():
 
 
 @pytest.mark.parametrize("answer", [None, 5, b"bytes", ["x"]], ids=repr)
-def test_a_hook_that_returns_rubbish_fails_closed(answer):
+def test_p17_a_hook_that_returns_rubbish_fails_closed(answer):
     """What is not a string cannot be trusted to be clean."""
     assert apply_hook(lambda text: answer, {"a": "secret"}) == {FAILED: FAILED}
 
 
-def test_a_hook_that_raises_fails_closed():
+def test_p17_a_hook_that_raises_fails_closed():
     """The text on which it failed is gone, the rest stays."""
 
     def hook(text):

@@ -83,7 +83,7 @@ def run_together(home, folder, processes, rounds):
     ("processes", "rounds"),
     [(4, 12), pytest.param(8, 200, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
 )
-def test_every_answer_is_a_state_that_was(home, tmp_path, processes, rounds):
+def test_p23_every_answer_is_a_state_that_was(home, tmp_path, processes, rounds):
     """Nothing is counted twice or lost meanwhile: while logs only grow so do the numbers, and the last are exact."""
     for seen in run_together(home, tmp_path, processes, rounds):
         assert seen

@@ -100,7 +100,7 @@ def kill_syncs(home, count, seed):
     assert of_ledger(home, PRICES, live=True) == of_scan(home, PRICES)
 
 
-def test_a_killed_sync_leaves_true_numbers(home):
+def test_p23_a_killed_sync_leaves_true_numbers(home):
     """Ten kills; every number that is seen is the one before or the one after."""
     kill_syncs(home, 10, seed=1)
 
@@ -108,7 +108,7 @@ def test_a_killed_sync_leaves_true_numbers(home):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(5))
-def test_many_killed_syncs_leave_true_numbers(home, seed):
+def test_p23_many_killed_syncs_leave_true_numbers(home, seed):
     """A hundred, and twenty at a time with one history."""
     kill_syncs(home, 20, seed=100 + seed)
 

@@ -377,6 +377,7 @@ def run(examples, steps):
     run_state_machine_as_test(Homes, settings=chosen)
 
 
+@pytest.mark.timeout(600)
 def test_p23_the_ledger_equals_a_full_scan():
     """Whatever happens to logs between two looks, the ledger says what a scan of all of them says."""
     run(*STORIES["quick"])

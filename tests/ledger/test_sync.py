@@ -464,7 +464,7 @@ def rewritten_in_the_middle(home, path, old, new):
 
 
 @pytest.mark.parametrize("change", [rewritten, made_anew, rewritten_in_the_middle])
-def test_a_log_that_was_rewritten_is_read_again(home, change):
+def test_p23_a_log_that_was_rewritten_is_read_again(home, change):
     """Whatever it looks like, the ledger says what a scan of the logs says."""
     home.append(CLAUDE, [("answer", number, 7) for number in range(2, 60)])
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
@@ -477,10 +477,10 @@ def test_a_log_that_was_rewritten_is_read_again(home, change):
 def test_a_long_log_is_known_by_blocks_of_it(home, monkeypatch):
     """Beyond 16 MiB: here beyond 4 KiB, so that every fourth kilobyte of this one is looked at."""
     monkeypatch.setattr("sessionlog.ledger.scanning._SUMMED_WHOLE", 4096)
-    test_a_log_that_was_rewritten_is_read_again(home, rewritten_in_the_middle)
+    test_p23_a_log_that_was_rewritten_is_read_again(home, rewritten_in_the_middle)
 
 
-def test_a_log_that_is_back_and_cannot_be_read_counts_as_it_was_read(home):
+def test_p23_a_log_that_is_back_and_cannot_be_read_counts_as_it_was_read(home):
     """It was elsewhere for a while, and what is known of it did not count then."""
     there = of_ledger(home, PRICES)
     of_ledger(home, PRICES, env=home.env | {"CLAUDE_CONFIG_DIR": str(home.folder / "none")})

@@ -22,7 +22,7 @@ def streamed(text, size, field="content"):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 21, 34])
 @pytest.mark.parametrize("field", ["content", "reasoning_content", "tool_call_args"])
-def test_a_token_is_taken_out_of_every_piece(size, field):
+def test_p17_a_token_is_taken_out_of_every_piece(size, field):
     """At most its public prefix, and one more letter, stays; the text around it is whole."""
     said = streamed(f"The key is {TOKEN}, keep it.", size, field)
     assert "a1" not in said
@@ -90,7 +90,7 @@ def test_an_acknowledged_delta_is_in_the_file_at_once(tmp_path):
     assert json.loads((tmp_path / "s.jsonl").read_bytes().splitlines()[-1])["data"]["content"] == "and the key ghp_"
 
 
-def test_our_own_words_hold_no_secret(tmp_path, monkeypatch):
+def test_p17_our_own_words_hold_no_secret(tmp_path, monkeypatch):
     """An exception may quote what it could not write: the notice, last_error and NotRecorded do not."""
     said = []
     log = SessionLogger(tmp_path, "s", work_dir="/w", notify=said.append)

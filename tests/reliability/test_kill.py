@@ -74,6 +74,7 @@ def test_p02_a_real_process_keeps_its_word(tmp_path, seed):
         before += len(read)
 
 
+@pytest.mark.timeout(600)
 def test_p02_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """Repair, archive and sync are killed as well: nothing is lost or doubled, and the ledger says what the log says."""
     tally = run_kills(folders, cycles=60, writers=2, seed=seed, actors=("repair", "sync", "archive"))

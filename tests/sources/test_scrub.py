@@ -38,7 +38,7 @@ def test_findings_name_line_and_place(log):
     assert found.counts == {"github-token": 2}
 
 
-def test_copies_have_no_secret_and_originals_stay(log, tmp_path):
+def test_p17_copies_have_no_secret_and_originals_stay(log, tmp_path):
     """Byte for byte but for what was found; private; a second search finds nothing."""
     before, status = log.read_bytes(), os.stat(log)
     [found] = scrub_logs([str(log.parent)], {}, copies=str(tmp_path / "clean"))
