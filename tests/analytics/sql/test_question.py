@@ -6,8 +6,8 @@ import os
 import sqlite3
 import threading
 import time
-from types import SimpleNamespace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
