@@ -4,7 +4,8 @@ import os
 import random
 import string
 
-from sessionlog.errors import InvalidSessionId
+from sessionlog.conversation.stores.file import FileStore
+from sessionlog.errors import InvalidSessionId, SessionNotSaved
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import read_events
 
@@ -38,3 +39,30 @@ def test_p12_no_id_leaves_the_folder(memory, seed):
     assert set(os.listdir(folder)) == accepted
     assert [path.name for path in memory.rglob("*") if path.is_file() and path.parent != folder] == []
     assert len({name.casefold() for name in accepted}) == len(accepted)
+
+
+def test_p12_no_id_leaves_a_store(memory, seed):
+    """A store of files saves, loads and deletes under an id in its folder, or refuses it."""
+    chance = random.Random(seed)
+    outside = FileStore(memory / "outer")
+    outside.save("outside", {"messages": ["not yours"]})
+    store = FileStore(memory / "outer" / "sessions")
+    pieces = (*PIECES, "..", "/", "../outside", "outside", ".json")
+    accepted = 0
+    for _ in range(2_000):
+        session_id = "".join(chance.choice(pieces) for _ in range(chance.randint(0, 4)))
+        try:
+            assert store.load(session_id) is None
+            store.save(session_id, {"messages": []})
+        except (InvalidSessionId, SessionNotSaved):
+            continue
+        accepted += 1
+        assert os.path.isfile(memory / "outer" / "sessions" / f"{session_id}.json")
+        assert store.delete(session_id)
+    assert accepted > 50
+    assert outside.load("outside") == {"messages": ["not yours"]}
+    assert sorted(name for name in os.listdir(memory / "outer") if not name.startswith(".")) == [
+        "outside.json",
+        "sessions",
+    ]
+    assert os.listdir(memory) == ["outer"]
