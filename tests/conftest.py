@@ -4,7 +4,6 @@ import random
 import signal
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
 
 from tests.profiles import LAWS_OF_BOTH_TIERS
 
@@ -32,10 +31,10 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Some laws are of both tiers; ten thousand examples take longer than a quick test may."""
-    if settings.get_current_profile_name() == "quick":
+    if config.option.hypothesis_profile != "slow":
         return
     for item in items:
-        if is_hypothesis_test(getattr(item, "obj", None)):
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.timeout(_MINUTES))
             if item.nodeid.startswith(LAWS_OF_BOTH_TIERS):
                 item.add_marker(pytest.mark.slow)
