@@ -89,7 +89,7 @@ LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**400), 10**400), st.floats(), st.text(), st.binary(max_size=20),
     st.text(st.characters(categories=("Cs", "Cc", "Cf")), max_size=5), st.complex_numbers(), st.decimals(), st.dates(),
     st.datetimes(timezones=st.none() | st.just(dt.UTC)), st.uuids(), st.builds(Raising, RAISED),
-    st.builds(orjson.Fragment, st.sampled_from((b'{"a":1}', b"not json", b'1}\n{"forged":1', b"\xff", b""))),
+    st.sampled_from((b'{"a":1}', b"not json", b'1}\n{"forged":1', b"\xff", b"")).map(orjson.Fragment),
     st.sampled_from((
         Colour.RED, OddText("odd"), object(), print, type, ..., NotImplemented, pathlib.Path("/x\n"), uuid.UUID(int=1),
         decimal.Decimal("NaN"), range(10**9), memoryview(b"x"), "\ud800", "a\nb", "\u2028", "x" * 70_000, 2**64, -(2**63) - 1,
