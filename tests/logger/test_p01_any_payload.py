@@ -123,7 +123,7 @@ def log(request, tmp_path_factory):
         yield log
 
 
-@examples(200)
+@examples(70)  # for each of the three loggers
 @given(data=TREES, type_=st.text(max_size=8) | LEAVES)
 def test_p01_any_object_is_one_line_or_is_counted(log, data, type_):
     """What cannot be stored is described; what is written is one event more, and nothing but that."""
