@@ -15,6 +15,7 @@ from typing import BinaryIO
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.files.replace import replace_log
 from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
@@ -76,7 +77,7 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
         quarantine = f"{path}.quarantine"
         files.append_private(quarantine, _quarantined(file, spans))
         try:
-            files.replace_log(target, _kept(file, spans, end), file, end)
+            replace_log(target, _kept(file, spans, end), file, end)
         except BlockingIOError as error:
             raise LogNotReadable(f"{path}: {_LOCKED}") from error
     length = sum(after - start for start, after in spans)
