@@ -155,7 +155,7 @@ class AppendFile:
                 self.fd = os.open(name, flags, 0o600, dir_fd=self._folder)
             else:
                 self.fd = os.open(os.path.join(directory, name), flags, 0o600)
-            self.size = _check_log(self.fd, name, self._own(self.fd))
+            self.size = check_log(self.fd, name, self._own(self.fd))
         except BaseException:
             self.close()
             raise
@@ -198,7 +198,7 @@ class AppendFile:
             self.whole = size + len(line)
             if locked:
                 self.unlocked_until = 0.0
-            elif fcntl is not None and not os.fstat(fd).st_nlink:
+            elif fcntl is not None and (not os.fstat(fd).st_nlink or (changed >= 0 and self._is_unlinked())):
                 raise _replaced_meanwhile(line)
         finally:
             if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
@@ -245,9 +245,10 @@ class AppendFile:
             self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
 
     def _is_unlinked(self) -> bool:
-        """Whether the name was deleted while the file has another one, a hard link.
+        """Whether the name was deleted while the file has another one, a hard link (a repair makes one).
 
-        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened.
+        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened. Where it does
+        not say so, the folder of a repair does.
         """
         try:
             status = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
@@ -260,7 +261,12 @@ class AppendFile:
         try:
             return os.readlink(f"/proc/self/fd/{self.fd}").endswith(" (deleted)")
         except OSError:
+            pass
+        try:
+            os.stat(work_folder(self._name), dir_fd=self._folder)
+        except OSError:
             return False
+        return True
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
@@ -324,7 +330,12 @@ def check_owner(status: os.stat_result, name: str) -> None:
         raise PermissionError(f"{name} belongs to user {status.st_uid}")
 
 
-def _check_log(fd: int, name: str, status: os.stat_result) -> int:
+def check_log(fd: int, name: str, status: os.stat_result) -> int:
+    """Return the length of an open log.
+
+    Raises:
+        OSError: It is not a regular file, or belongs to another user.
+    """
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{name} is not a regular file")
     check_owner(status, name)
@@ -395,6 +406,12 @@ def sync_directory(path: str) -> None:
                 raise
         finally:
             close(fd)
+
+
+def work_folder(path: str) -> str:
+    """Return the folder beside a log in which its replacement is made."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.repair")
 
 
 def make_private(path: str) -> None:

@@ -17,7 +17,7 @@ from sessionlog.files import replace
 
 CALLS = (
     "open", "fstat", "lseek", "write", "pread", "ftruncate", "fdatasync", "fsync", "mkdir", "stat", "chmod", "fchmod",
-    "dup", "close",
+    "dup", "close", "link", "replace", "unlink", "rmdir", "listdir",
 )  # fmt: skip
 
 Watch = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
