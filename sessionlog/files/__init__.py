@@ -56,7 +56,7 @@ def open_flags(base: int, *names: str) -> int:
 
 def make_directories(path: str) -> list[str]:
     """Make a folder and its missing parents, each 0700 whatever the umask; return the folders that got an entry."""
-    if os.path.isdir(path):
+    if is_directory(path):
         return []
     parent = os.path.dirname(path)
     changed = make_directories(parent) if parent != path else []
@@ -165,6 +165,11 @@ class AppendFile:
         status = os.fstat(fd)
         self._owned[fd] = status.st_dev, status.st_ino
         return status
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """(device, inode) of the file."""
+        return self._owned[self.fd]
 
     def append(self, line: bytes) -> None:
         """Append whole lines in one write.
@@ -535,6 +540,19 @@ def identity_of(path: str) -> tuple[int, int] | None:
     """Return (device, inode) of the file at a path; None if there is none."""
     status = stat_path(path)
     return None if status is None else (status.st_dev, status.st_ino)
+
+
+def is_directory(path: str) -> bool:
+    """Whether a path names a folder."""
+    status = stat_path(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder, none if it cannot be read."""
+    with suppress(OSError):
+        return os.listdir(folder)
+    return []
 
 
 def stat_open(file: BinaryIO) -> os.stat_result:

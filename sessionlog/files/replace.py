@@ -65,7 +65,7 @@ def finish_replacing(path: str) -> int | None:
         BlockingIOError: A writer does not give the log's lock back, or another process is replacing the log.
         OSError: The lines cannot be read or written; what is left stays for the next time.
     """
-    if not os.path.isdir(files.work_folder(path)):
+    if not files.is_directory(files.work_folder(path)):
         return None
     with _working_on(path) as folder:
         left = _replaced_files(folder)
