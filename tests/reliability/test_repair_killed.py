@@ -216,7 +216,7 @@ def test_a_writer_that_was_killed_in_its_line(memory):
     judge(path, writer)
 
 
-@pytest.mark.parametrize("step", [23, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("step", [47, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
 def test_the_next_repair_is_killed_as_well(memory, step):
     """Killed where the log was replaced, the next one killed anywhere: the third finds what both have left."""
     calls = calls_of_a_repair(memory / "0")
