@@ -169,9 +169,16 @@ def test_stopped_at_each_call(memory, how):
     assert stopped
 
 
+def no_proc(path, **options):
+    """As on a system that does not name open files."""
+    raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+
+
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_line_that_is_written_late(memory, monkeypatch, killed):
+@pytest.mark.parametrize("readlink", [os.readlink, no_proc])
+def test_a_line_that_is_written_late(memory, monkeypatch, killed, readlink):
     """The writer looked at the log before it was replaced, and writes when the repair is further, or was killed."""
+    monkeypatch.setattr(files.os, "readlink", readlink)
     write, done = os.write, []
     for after in range(1, NEVER):
         path, writer = start(memory / str(after))
