@@ -10,7 +10,6 @@ import errno
 import os
 import re
 from collections.abc import Callable
-from contextlib import suppress
 
 from sessionlog import files
 
@@ -62,10 +61,8 @@ class LogFile:
 
     def is_empty(self) -> bool:
         """Whether the session has no event yet, from us or anybody else."""
-        try:
-            return os.path.getsize(self.path) == 0
-        except OSError:
-            return True
+        status = files.stat_path(self.path)
+        return status is None or status.st_size == 0
 
     def end_of_others(self) -> int:
         """Where the last bytes end that are somebody else's, as far as is known; 0 without any. It costs one stat.
@@ -79,9 +76,9 @@ class LogFile:
             return self._others
         return status.st_size if status.st_size > self._end else self._others
 
-    def _know(self, status: os.stat_result, size: int) -> None:
+    def _know(self, identity: tuple[int, int] | None, size: int) -> None:
         """The file that was opened: what stood in it is others', unless we have written it and let go of it since."""
-        before, self._identity = self._identity, (status.st_dev, status.st_ino)
+        before, self._identity = self._identity, identity
         if before in {None, self._identity} and self._end is not None and size > self._end:
             self._others = size
 
@@ -99,9 +96,9 @@ class LogFile:
             OSError: The folder or the file cannot be had.
         """
         changed = [self._directory]
-        if not os.path.isdir(self._directory):
+        if not files.is_directory(self._directory):
             changed += files.make_directories(self._directory)
-        if not self._alone and not os.path.exists(self.path):
+        if not self._alone and files.stat_path(self.path) is None:
             twin = _case_twin(self._directory, self._name)
             if twin is not None:
                 raise FileExistsError(f"{self._name} differs from {twin} in case only")
@@ -119,7 +116,7 @@ class LogFile:
             raise
         self._next_seq = seq
         self._open = file
-        self._know(os.fstat(file.fd), file.size)
+        self._know(file.identity, file.size)
         return new, seq
 
     def append(self, lines: bytes) -> None:
@@ -217,6 +214,4 @@ def _look_at_tail(fd: int, size: int) -> tuple[bool, int]:
 def _case_twin(directory: str, name: str) -> str | None:
     """Return an entry that differs from `name` in case only: on some file systems they are one file."""
     folded = name.casefold()
-    with suppress(OSError):
-        return next((entry for entry in os.listdir(directory) if entry.casefold() == folded and entry != name), None)
-    return None
+    return next((entry for entry in files.list_names(directory) if entry.casefold() == folded and entry != name), None)

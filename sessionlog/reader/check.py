@@ -16,6 +16,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.times import parse_time
+from sessionlog.files.replace import find_stopped
 from sessionlog.reader.payload_flaws import field_flaws, number_flaws, override_flaw
 from sessionlog.reader.repair import is_repairable
 from sessionlog.reader.stream import MAX_LINE, read_events
@@ -84,6 +85,10 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
         damage.append(Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail))
         counts["unreadable"] += 1
         damaged += 1
+    for problem in _look_beside(path):
+        damage.append(problem)
+        counts[problem.kind] += 1
+        damaged, repairable = damaged + 1, repairable + 1
     for problem in _look_at_mode(path):
         notes.append(problem)
         counts[problem.kind] += 1
@@ -136,6 +141,13 @@ class _Audit:
 
     def _note(self, kind: str, detail: str, severity: Severity = "info") -> Problem:
         return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity=severity)
+
+
+def _look_beside(path: str) -> Iterator[Problem]:
+    link = find_stopped(files.real_path(path))
+    if link is not None:
+        detail = f"a repair was stopped before it had copied the last lines from {link}; the next repair does it"
+        yield Problem(path=path, line=0, offset=0, kind="stopped_repair", detail=detail)
 
 
 def _look_at_mode(path: str) -> Iterator[Problem]:

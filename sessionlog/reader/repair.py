@@ -1,26 +1,28 @@
 """repair: take damaged bytes out of a log, after they have been saved.
 
 The order is the promise: the bad bytes go to `<name>.quarantine` and are synced there before the log is rewritten, and
-the log is replaced whole or not at all. Whole events are kept byte for byte.
+the log is replaced whole or not at all. Whole events are kept byte for byte. A repair that was stopped on its way is
+finished by the next one.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.files.replace import LOCKED, finish_replacing, replace_log
 from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
 _PACKED = (".gz", ".zst")
 _PIECE = 1 << 20
-_LOCKED = "another process holds its lock; try again when the session has ended"
 _NUMBER = re.compile(rb'"seq"\s*:', re.IGNORECASE)
 
 
@@ -33,12 +35,15 @@ class Repair:
         quarantine: Where the bytes went; None when nothing was damaged.
         pieces: Damaged pieces taken out.
         length: Their bytes.
+        recovered: Lines taken over from a file that an earlier repair had replaced before it was stopped; None if no
+            repair was stopped.
     """
 
     path: str
     quarantine: str | None
     pieces: int
     length: int
+    recovered: int | None = None
 
 
 def is_repairable(problem: Problem) -> bool:
@@ -54,15 +59,26 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
     Raises:
         LogNotReadable: The log is compressed, holds no event at all (a file named by mistake), or a writer is in the
             middle of its last line.
-        OSError: The quarantine or the new file could not be written; the log is as it was.
+        OSError: The quarantine or the new file could not be written, and the log is as it was; or it was replaced, but
+            what was written meanwhile must be taken over by the next repair.
     """
     path = os.fspath(path)
     if path.endswith(_PACKED):
         raise LogNotReadable(f"{path}: compressed logs are not repaired; unpack it first")
     target = files.real_path(path)
+    try:
+        recovered = finish_replacing(target)
+        done = _take_out(path, target, max_line)
+    except BlockingIOError as error:
+        raise LogNotReadable(f"{path}: {error.strerror}") from error
+    return replace(done, recovered=recovered)
+
+
+def _take_out(path: str, target: str, max_line: int) -> Repair:
+    """Take the damaged pieces out of the log `target`, which the caller has named `path`."""
     with files.open_log(path) as file:
         if not files.lock(file.fileno()):
-            raise LogNotReadable(f"{path}: {_LOCKED}")
+            raise BlockingIOError(errno.EAGAIN, LOCKED)
         end = _end(file)
         files.unlock(file.fileno())  # writers go on while the log is looked through and copied
         spans, events = _survey(target, max_line)
@@ -75,10 +91,7 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
             return Repair(path=path, quarantine=None, pieces=0, length=0)
         quarantine = f"{path}.quarantine"
         files.append_private(quarantine, _quarantined(file, spans))
-        try:
-            files.replace_log(target, _kept(file, spans, end), file, end)
-        except BlockingIOError as error:
-            raise LogNotReadable(f"{path}: {_LOCKED}") from error
+        replace_log(target, _kept(file, spans, end), file, end)
     length = sum(after - start for start, after in spans)
     return Repair(path=path, quarantine=quarantine, pieces=len(spans), length=length)
 

@@ -58,15 +58,19 @@ def render_repair(path: str, repair: Repair | str) -> str:
     """Return one line about a repair, or about why there was none."""
     if isinstance(repair, str):
         return terminal(f"✘ {path}: not repaired: {repair}") + "\n"
-    if repair.quarantine is None:
-        return terminal(f"· {path}: nothing to repair") + "\n"
-    moved = f"{counted(repair.pieces, 'piece')} ({counted(repair.length, 'byte')})"
-    return terminal(f"✔ {path}: {moved} moved to {repair.quarantine}") + "\n"
+    done = []
+    if repair.recovered is not None:
+        done.append(f"a stopped repair was finished, {counted(repair.recovered, 'line')} taken over")
+    if repair.quarantine is not None:
+        moved = f"{counted(repair.pieces, 'piece')} ({counted(repair.length, 'byte')})"
+        done.append(f"{moved} moved to {repair.quarantine}")
+    return terminal(f"✔ {path}: {'; '.join(done)}" if done else f"· {path}: nothing to repair") + "\n"
 
 
 def is_left(result: FileCheck, repair: Repair | str | None) -> bool:
     """Whether a log is damaged, and still is after its repair, if there was one."""
-    return result.damaged > (repair.pieces if isinstance(repair, Repair) else 0)
+    mended = repair.pieces + (repair.recovered is not None) if isinstance(repair, Repair) else 0
+    return result.damaged > mended
 
 
 def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | str] | None = None) -> dict[str, Any]:
@@ -93,7 +97,8 @@ def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | 
 def _repair_object(path: str, repair: Repair | str) -> dict[str, Any]:
     if isinstance(repair, str):
         return {"path": path, "error": repair}
-    return {"path": path, "quarantine": repair.quarantine, "pieces": repair.pieces, "bytes": repair.length}
+    shown = {"path": path, "quarantine": repair.quarantine, "pieces": repair.pieces, "bytes": repair.length}
+    return shown if repair.recovered is None else {**shown, "recovered": repair.recovered}
 
 
 def _object(problem: Problem) -> dict[str, Any]:

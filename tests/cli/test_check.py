@@ -45,6 +45,24 @@ def test_a_repair_leaves_a_report_beside_json(cli, damaged):
     assert cli("check", damaged, "--repair", "--json").json["repairs"] == []
 
 
+def test_a_stopped_repair_is_found_and_finished(cli, logs):
+    """Its replaced file has a line that the log lacks: exit code 1 until the next repair has taken it over."""
+    path = logs / "s-failed.jsonl"
+    content = path.read_bytes()
+    left = logs / ".s-failed.jsonl.repair"
+    left.mkdir()
+    (left / f"replaced-{len(content)}").write_bytes(content + content.replace(b"s-failed", b"late"))
+    ran = cli("check", logs)
+    assert ran.code == 1
+    assert f"✘ {path} stopped_repair: a repair was stopped before it had copied the last lines from {left}/" in ran.out
+    late = content.count(b"\n")
+    assert cli("check", logs, "--repair", "--json").json["repairs"] == [
+        {"path": str(path), "quarantine": None, "pieces": 0, "bytes": 0, "recovered": late}
+    ]
+    assert not left.exists()
+    assert path.read_bytes().replace(b"\n\n", b"\n") == content + content.replace(b"s-failed", b"late")
+
+
 def test_a_repair_that_fails_is_in_the_json(cli, damaged, monkeypatch):
     """With its reason, and the log counts as damaged."""
 

@@ -158,7 +158,8 @@ def test_p16_the_quarantine_comes_first(tmp_path, monkeypatch):
     sync, rename = os.fsync, os.replace
 
     def fsync(fd):
-        steps.append(("sync", os.fstat(fd).st_size))
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            steps.append(("sync", os.fstat(fd).st_size))
         sync(fd)
 
     def replace(source, target):

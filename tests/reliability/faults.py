@@ -8,7 +8,8 @@ glued, no descriptor is left open, and the log tells of what was lost as soon as
 import errno
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ CAUSES = (
     "ENAMETOOLONG", "EFBIG", "EINTR", "EAGAIN", "ENOLCK", "ESTALE", "ENODEV", "EBADF", "short", "MemoryError",
 )  # fmt: skip
 MODES = ("once", "persistent", "recover")
+Seam = Callable[[Any], AbstractContextManager[Any]]
+"""Puts a fuse between the scenario and the system: a `Fuse`, or what has its `fault` and `armed`."""
 _EVENTS = 6
 _TORN = (
     b'{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-21T10:00:00.000000Z","data":{"v":1}}\n'
@@ -103,7 +106,9 @@ def all_faults(folder: Path, durability: str, *, torn: bool = False) -> Iterator
                     yield Fault(call=call, nth=nth, cause=cause, mode=mode)
 
 
-def run_scenario(folder: Path, fuse: Fuse, durability: str, *, torn: bool = False) -> list[str]:
+def run_scenario(
+    folder: Path, fuse: Any, durability: str, seam: Seam = watched, *, torn: bool = False
+) -> list[str]:
     """Emit some events under a fault, one more without it, close, and judge.
 
     With `torn` the log is there already, and a killed writer has left half a line at its end.
@@ -113,7 +118,7 @@ def run_scenario(folder: Path, fuse: Fuse, durability: str, *, torn: bool = Fals
         (folder / "new").mkdir(mode=0o700)
         (folder / "new" / "s.jsonl").write_bytes(_TORN)
     acknowledged: list[int] = []
-    with watched(fuse):
+    with seam(fuse):
         log = SessionLogger(folder / "new", "s", durability=durability, work_dir="/w", notify=lambda text: None)  # type: ignore[arg-type]
         for n in range(_EVENTS):
             if fuse.fault is not None and fuse.fault.mode == "recover" and n == _RECOVERS_AT:

@@ -3,24 +3,33 @@
 A file system may lose, truncate, zero or fill with rubbish whatever has not been synced; what has been synced stays.
 So a crash state is the synced part and then any prefix of the rest, in which blocks of 512 bytes may be zeroed or
 scrambled. Every such state must read back what was promised, and must go on to be a log.
+
+    python -m tests.reliability.power --states 2000000 --seed 7
 """
 
+import argparse
 import errno
 import os
 import random
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from sessionlog.logger import syncer
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.oracle import check_recorded, read_log
 from tests.reliability.seam import watched
 
 BLOCK = 512
+EVENTS = 24
+_STATES_OF_A_SESSION = 10_000
+_SYNC_SECONDS = 0.002  # of `interval`: so short that a session has several syncs
 _AFTER = 1_000_000  # the number of the event written after the power is back
 
 
@@ -135,3 +144,60 @@ def check_state(path: Path, left: bytes, promised: tuple[int, ...], events: int)
 
 def _missing(path: Path, promised: tuple[int, ...], events: int) -> list[str]:
     return check_recorded(read_log(path), [*range(events), _AFTER], promised)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has seen.
+
+    Attributes:
+        states: Crash states that were read, continued and judged.
+        sessions: Recorded sessions that they are of.
+        findings: What must not be.
+    """
+
+    states: int = 0
+    sessions: int = 0
+    findings: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.states} states of {self.sessions} sessions, {len(self.findings)} findings"
+
+
+def run_states(folder: Path, states: int, seed: int, minutes: float) -> Tally:
+    """Judge crash states of session after session, `fsync` and `interval` in turn, until there are enough."""
+    tally, until = Tally(), time.monotonic() + 60 * minutes
+    with patch.object(syncer, "SYNC_SECONDS", _SYNC_SECONDS):
+        while tally.states < states and not tally.findings and time.monotonic() < until:
+            durability = ("fsync", "interval")[tally.sessions % 2]
+            of_session = seed + tally.sessions
+            recorder = record(folder, durability, EVENTS, of_session)
+            tally.sessions += 1
+            for left, acknowledged, synced in crash_states(recorder, _STATES_OF_A_SESSION, of_session):
+                promised = acknowledged if durability == "fsync" else synced
+                found = check_state(folder / "s.jsonl", left, promised, EVENTS)
+                tally.findings += [f"session {of_session}, {durability}: {finding}" for finding in found]
+                tally.states += 1
+                if found or tally.states == states or time.monotonic() > until:
+                    break
+    return tally
+
+
+def main() -> None:
+    """Judge as many states as one likes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=2_000_000)
+    parser.add_argument("--minutes", type=float, default=60.0, help="the longest time that it may take")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+        tally = run_states(Path(folder), options.states, options.seed, options.minutes)
+    print(tally, *tally.findings, sep="\n")
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes")
+    raise SystemExit(1 if tally.findings else 0)
+
+
+if __name__ == "__main__":
+    main()

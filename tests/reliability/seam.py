@@ -1,4 +1,4 @@
-"""The seam to the operating system, held open: `files.os`, `files.fcntl` and `files.time` replaced by watched doubles.
+"""The seam to the operating system, held open: `os`, `fcntl` and `time` of `files` replaced by watched doubles.
 
 A `Watch` sees every call before and after it is made; it may raise instead, or shorten a write.
 """
@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from sessionlog import files
+from sessionlog.files import replace
 
 CALLS = (
     "open", "fstat", "lseek", "write", "pread", "ftruncate", "fdatasync", "fsync", "mkdir", "stat", "chmod", "fchmod",
-    "dup", "close",
+    "dup", "close", "link", "replace", "unlink", "rmdir", "listdir",
 )  # fmt: skip
 
 Watch = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
@@ -67,7 +68,8 @@ def watched(watch: Watch) -> Iterator[SleepingClock]:
     """Put the doubles in place; give the clock that counts the waiting."""
     clock = SleepingClock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "os", Double(os, CALLS, watch))
+        for module in (files, replace):
+            patch.setattr(module, "os", Double(os, CALLS, watch))
         patch.setattr(files, "fcntl", Double(fcntl, ("flock",), watch))
         patch.setattr(files, "time", clock)
         yield clock

@@ -15,7 +15,7 @@ from sessionlog.logger import syncer
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.children import in_child
 from tests.reliability.oracle import check_health, check_whole, read_log
-from tests.reliability.power import check_state, crash_states, record
+from tests.reliability.power import EVENTS, check_state, crash_states, record, run_states
 from tests.reliability.seam import watched
 
 
@@ -254,7 +254,7 @@ def test_sync_reaches_the_disk(tmp_path):
 def test_p03_power_loss_at_any_byte(memory, seed, monkeypatch, durability, count):
     """Cut anywhere behind the last sync, with blocks zeroed or scrambled: what was promised is read, and appended to."""
     monkeypatch.setattr(syncer, "SYNC_SECONDS", 0.002)
-    events, findings, most = 24, [], 0
+    events, findings, most = EVENTS, [], 0
     recorder = record(memory, durability, events, seed)
     for left, acknowledged, synced in crash_states(recorder, count, seed):
         promised = acknowledged if durability == "fsync" else synced
@@ -263,3 +263,9 @@ def test_p03_power_loss_at_any_byte(memory, seed, monkeypatch, durability, count
         most = max(most, len(promised))
     assert most > events / 4
     assert len(recorder.states[-1][2]) > events - 5
+
+
+def test_the_release_run_of_power_losses(memory, seed):
+    """It ends after as many states as were asked for, and says of how many sessions they are."""
+    tally = run_states(memory, 300, seed, minutes=5)
+    assert (tally.findings, tally.states, tally.sessions) == ([], 300, 1)

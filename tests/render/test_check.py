@@ -95,6 +95,10 @@ def test_logged_text_cannot_act():
     [
         ("the disk is full", "✘ s: not repaired: the disk is full\n"),
         (Repair(path="s", quarantine=None, pieces=0, length=0), "· s: nothing to repair\n"),
+        (
+            Repair(path="s", quarantine="q", pieces=1, length=2, recovered=1),
+            "✔ s: a stopped repair was finished, 1 line taken over; 1 piece (2 bytes) moved to q\n",
+        ),
         (Repair(path="s", quarantine="s.q", pieces=2, length=90), "✔ s: 2 pieces (90 bytes) moved to s.q\n"),
         (Repair(path="s", quarantine="s.q", pieces=1, length=1), "✔ s: 1 piece (1 byte) moved to s.q\n"),
     ],

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import Problem
+from sessionlog.files import work_folder
 from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.walk import walk_files
 from sessionlog.sources.check import check_foreign
@@ -17,7 +18,7 @@ from sessionlog.sources.discover import discover, find_logs, recognise
 from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources, choose_sources, load_source
-from tests.sources.homes import build_home, truth_of
+from tests.sources.homes import all_cases, build_home, environment, truth_of
 from tests.sources.logs import answered, start, write_log
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import POINT, installed, story, write_scroll
@@ -328,3 +329,17 @@ def test_a_source_that_fails_costs_only_its_own_log(tmp_path, monkeypatch):
         "source_failed native: ZeroDivisionError: oops"
     ]
     assert check_foreign(log).counts == {"source_failed": 1}
+
+
+@pytest.mark.parametrize("case", sorted({case.split("/")[0]: case for case in all_cases()}.values()))
+def test_what_a_killed_repair_leaves_is_no_log(tmp_path, case):
+    """Beside every agent's logs: an unfinished copy and a replaced file are taken for a log by no source."""
+    home = build_home(case, tmp_path)
+    before = list(discover(environment(case, home), all_sources()))
+    assert before
+    for item in before:
+        if os.path.isfile(item.path):
+            os.mkdir(work_folder(item.path))
+            for name in ("new", "replaced-5"):
+                shutil.copy(item.path, os.path.join(work_folder(item.path), name))
+    assert list(discover(environment(case, home), all_sources())) == before

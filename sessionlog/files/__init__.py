@@ -1,6 +1,6 @@
-"""THE seam to the operating system: the only module that opens, appends, locks, syncs, renames.
+"""THE seam to the operating system: only this folder opens, appends, locks, syncs, renames.
 
-Faults are injected here in tests (`files.os` and `files.fcntl` are replaced), and everything the promises say about
+Faults are injected here in tests (`os` and `fcntl` are replaced in its modules), and everything the promises say about
 files is kept here: regular files only, no symlink followed when writing, 0600 files in 0700 folders, one write(2) per
 line, an unfinished line never glued to the next one.
 """
@@ -30,7 +30,6 @@ except ImportError:  # no POSIX locks: appending works, several writers per file
 BUFFER = 1 << 20
 LOCK_SECONDS = 0.05
 UNLOCKED_SECONDS = 10.0
-_ROUNDS = 8
 _TRY_EXCLUSIVE: int = getattr(fcntl, "LOCK_EX", 0) | getattr(fcntl, "LOCK_NB", 0)
 _UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY")
@@ -48,8 +47,8 @@ class FileGoneError(OSError):
     lines = b""
 
 
-def _flags(base: int, *names: str) -> int:
-    """Add the flags that this platform has."""
+def open_flags(base: int, *names: str) -> int:
+    """Return the flags of `os.open`, with those of the names that this platform has."""
     for name in names:
         base |= getattr(os, name, 0)
     return base
@@ -57,7 +56,7 @@ def _flags(base: int, *names: str) -> int:
 
 def make_directories(path: str) -> list[str]:
     """Make a folder and its missing parents, each 0700 whatever the umask; return the folders that got an entry."""
-    if os.path.isdir(path):
+    if is_directory(path):
         return []
     parent = os.path.dirname(path)
     changed = make_directories(parent) if parent != path else []
@@ -77,7 +76,7 @@ class _Folder:
     __slots__ = ("__weakref__", "fd", "identity")
 
     def __init__(self, path: str) -> None:
-        self.fd = os.open(path, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
+        self.fd = os.open(path, open_flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
         self.identity: tuple[int, int] | None = None  # from here on it will be closed, whatever happens
         status = os.fstat(self.fd)
         self.identity = status.st_dev, status.st_ino
@@ -141,7 +140,7 @@ class AppendFile:
         Raises:
             OSError: It cannot be opened, is not a regular file, or belongs to somebody else.
         """
-        flags = _flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
+        flags = open_flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
         self.fd = self._folder = -1
         self._name = name
         self._shared: _Folder | None = None
@@ -156,7 +155,7 @@ class AppendFile:
                 self.fd = os.open(name, flags, 0o600, dir_fd=self._folder)
             else:
                 self.fd = os.open(os.path.join(directory, name), flags, 0o600)
-            self.size = _check_log(self.fd, name, self._own(self.fd))
+            self.size = check_log(self.fd, name, self._own(self.fd))
         except BaseException:
             self.close()
             raise
@@ -166,6 +165,11 @@ class AppendFile:
         status = os.fstat(fd)
         self._owned[fd] = status.st_dev, status.st_ino
         return status
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """(device, inode) of the file."""
+        return self._owned[self.fd]
 
     def append(self, line: bytes) -> None:
         """Append whole lines in one write.
@@ -199,7 +203,7 @@ class AppendFile:
             self.whole = size + len(line)
             if locked:
                 self.unlocked_until = 0.0
-            elif fcntl is not None and not os.fstat(fd).st_nlink:
+            elif fcntl is not None and (not os.fstat(fd).st_nlink or (changed >= 0 and self._is_unlinked())):
                 raise _replaced_meanwhile(line)
         finally:
             if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
@@ -246,9 +250,10 @@ class AppendFile:
             self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
 
     def _is_unlinked(self) -> bool:
-        """Whether the name was deleted while the file has another one, a hard link.
+        """Whether the name was deleted while the file has another one, a hard link (a repair makes one).
 
-        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened.
+        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened. Where it does
+        not say so, the folder of a repair does.
         """
         try:
             status = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
@@ -261,7 +266,12 @@ class AppendFile:
         try:
             return os.readlink(f"/proc/self/fd/{self.fd}").endswith(" (deleted)")
         except OSError:
+            pass
+        try:
+            os.stat(work_folder(self._name), dir_fd=self._folder)
+        except OSError:
             return False
+        return True
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
         """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
@@ -298,7 +308,7 @@ def _replaced_meanwhile(line: bytes) -> FileGoneError:
 def _holds(fd: int, lines: bytes) -> bool:
     """Whether a file has these lines, beginning with a line of it."""
     before, place = b"\n", 0
-    while piece := _read_at(fd, place, max(BUFFER, len(lines))):
+    while piece := read_at(fd, place, max(BUFFER, len(lines))):
         before = before[-len(lines) :] + piece
         if b"\n" + lines in before:
             return True
@@ -325,7 +335,12 @@ def check_owner(status: os.stat_result, name: str) -> None:
         raise PermissionError(f"{name} belongs to user {status.st_uid}")
 
 
-def _check_log(fd: int, name: str, status: os.stat_result) -> int:
+def check_log(fd: int, name: str, status: os.stat_result) -> int:
+    """Return the length of an open log.
+
+    Raises:
+        OSError: It is not a regular file, or belongs to another user.
+    """
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{name} is not a regular file")
     check_owner(status, name)
@@ -349,6 +364,11 @@ def lock(fd: int, seconds: float = LOCK_SECONDS) -> bool:
         else:
             return True
     return False
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of these bytes, in as many writes as the system asks for."""
+    _finish(fd, data, 0, 0, alone=False)
 
 
 def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> None:
@@ -383,7 +403,7 @@ def sync(fd: int) -> None:
 def sync_directory(path: str) -> None:
     """Push a folder's entries to the disk, so that a new file's name survives a power loss."""
     if hasattr(os, "O_DIRECTORY"):
-        fd = os.open(path, _flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
+        fd = os.open(path, open_flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
         try:
             os.fsync(fd)
         except OSError as error:
@@ -393,10 +413,16 @@ def sync_directory(path: str) -> None:
             close(fd)
 
 
+def work_folder(path: str) -> str:
+    """Return the folder beside a log in which its replacement is made."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.repair")
+
+
 def make_private(path: str) -> None:
     """Make an empty 0600 file, unless there is one."""
     with suppress(FileExistsError):
-        close(os.open(path, _flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL, "O_CLOEXEC"), 0o600))
+        close(os.open(path, open_flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL, "O_CLOEXEC"), 0o600))
 
 
 def duplicate(fd: int) -> int:
@@ -413,7 +439,7 @@ def close(fd: int) -> None:
 def read_tail(fd: int, size: int, count: int) -> bytes:
     """Return the last `count` bytes of an open file of `size` bytes."""
     start = max(0, size - count)
-    return _read_at(fd, start, size - start)
+    return read_at(fd, start, size - start)
 
 
 def end_of_lines(fd: int, size: int) -> int:
@@ -426,7 +452,8 @@ def end_of_lines(fd: int, size: int) -> int:
     return 0
 
 
-def _read_at(fd: int, start: int, count: int) -> bytes:
+def read_at(fd: int, start: int, count: int) -> bytes:
+    """Return up to `count` bytes of an open file from a place on."""
     if hasattr(os, "pread"):
         return os.pread(fd, count, start)
     os.lseek(fd, start, os.SEEK_SET)
@@ -435,82 +462,16 @@ def _read_at(fd: int, start: int, count: int) -> bytes:
 
 def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | None = None) -> None:
     """Write a file whole or not at all: same folder, synced, renamed over, folder synced."""
-    temporary = _write_beside(path, pieces, like)
+    temporary = write_beside(path, pieces, like)
     try:
         os.replace(temporary, path)
     except BaseException:
-        _remove(temporary)
+        remove_file(temporary)
         raise
     sync_directory(os.path.dirname(temporary))
 
 
-def replace_log(path: str, pieces: Iterable[bytes], old: BinaryIO, end: int) -> None:
-    """Replace a log by these pieces and by what `old`, the open log, has from `end` on; others may be writing to it.
-
-    Writers are kept waiting only while the last lines are copied. One that does not wait any longer writes to the old
-    file: what it wrote before it could know of the new one is taken over here, and later lines it repeats itself
-    (`FileGoneError.lines`).
-
-    Raises:
-        BlockingIOError: A writer does not give the log's lock back.
-        OSError: The new file cannot be written, or the log is another one by now; it is as it was.
-    """
-    temporary = _write_beside(path, pieces, os.fstat(old.fileno()))
-    try:
-        new = os.open(temporary, _flags(os.O_RDWR | os.O_APPEND, "O_CLOEXEC"))
-    except BaseException:
-        _remove(temporary)
-        raise
-    try:
-        lock(new)  # writers who open it find in it what they wrote before
-        _replace_locked(path, temporary, old.fileno(), new, end)
-    except BaseException:
-        _remove(temporary)
-        raise
-    finally:
-        close(new)
-    sync_directory(os.path.dirname(temporary))
-
-
-def _replace_locked(path: str, temporary: str, old: int, new: int, end: int) -> None:
-    if not lock(old):
-        raise BlockingIOError(errno.EAGAIN, "a writer holds the lock")
-    try:
-        status = os.stat(path)
-        if not _is_still(old, (status.st_dev, status.st_ino)) or status.st_size < end:
-            raise OSError(errno.ESTALE, "the log was changed meanwhile")
-        for _ in range(_ROUNDS):  # a sync takes so long that a writer may go on without the lock meanwhile
-            grown = _take_over(old, new, end)
-            if grown == end:
-                break
-            end = grown
-            os.fsync(new)
-        size = os.lseek(new, 0, 2)
-        os.replace(temporary, path)
-        late = b""
-        while piece := _read_at(old, end + len(late), BUFFER):
-            late += piece
-        others = _read_at(new, size, os.lseek(new, 0, 2) - size)
-        if late:
-            missing = [line for line in late.splitlines(keepends=True) if line not in others] if others else [late]
-            _finish(new, b"".join(missing), 0, 0, alone=False)
-            os.fsync(new)
-    finally:
-        unlock(old)
-
-
-def _take_over(old: int, new: int, end: int) -> int:
-    """Append the whole lines of the old file behind a place; return where they end."""
-    while piece := _read_at(old, end, BUFFER):
-        whole = piece[: piece.rfind(b"\n") + 1] if len(piece) < BUFFER else piece
-        if not whole:
-            break
-        _finish(new, whole, 0, 0, alone=False)
-        end += len(whole)
-    return end
-
-
-def _write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
+def write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
     """Write a synced file of another name into the same folder; return its path."""
     import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
 
@@ -525,12 +486,13 @@ def _write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | Non
             if like is not None and hasattr(os, "fchmod"):
                 os.fchmod(out.fileno(), like.st_mode & 0o777)
     except BaseException:
-        _remove(temporary)
+        remove_file(temporary)
         raise
     return temporary
 
 
-def _remove(path: str) -> None:
+def remove_file(path: str) -> None:
+    """Remove a file if that can be done."""
     with suppress(OSError):
         os.unlink(path)
 
@@ -580,6 +542,19 @@ def identity_of(path: str) -> tuple[int, int] | None:
     return None if status is None else (status.st_dev, status.st_ino)
 
 
+def is_directory(path: str) -> bool:
+    """Whether a path names a folder."""
+    status = stat_path(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder, none if it cannot be read."""
+    with suppress(OSError):
+        return os.listdir(folder)
+    return []
+
+
 def stat_open(file: BinaryIO) -> os.stat_result:
     """Return the state of an open file."""
     return os.fstat(file.fileno())
@@ -600,7 +575,7 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
 
     try:
         link = os.lstat(path)
-        fd = os.open(path, _flags(os.O_RDONLY, *_FLAGS))
+        fd = os.open(path, open_flags(os.O_RDONLY, *_FLAGS))
     except (OSError, ValueError) as error:
         raise LogNotReadable(f"{path}: {reason_of(error)}") from error
     status = os.fstat(fd)
