@@ -344,8 +344,8 @@ def _parser(name: str, make: Callable[[Path], Inputs], share: int) -> Target:
 def parser_targets() -> Sequence[Target]:
     """Return the targets of this module."""
     made: list[tuple[str, Any, int]] = [
-        ("reader", _reader, 200), ("window", _window, 60), ("ids", _ids, 40), ("settings", _settings, 40),
-        ("prices", _prices, 40), ("price-list", _price_list, 20), ("usage", _usage, 60), ("secrets", _secrets, 60),
+        ("reader", _reader, 60), ("window", _window, 100), ("ids", _ids, 80), ("settings", _settings, 40),
+        ("prices", _prices, 60), ("price-list", _price_list, 20), ("usage", _usage, 120), ("secrets", _secrets, 60),
         ("scrub", _scrub, 20),
     ]  # fmt: skip
     return [_parser(*one) for one in made]

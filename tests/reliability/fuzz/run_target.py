@@ -53,7 +53,7 @@ class Findings:
 def run_random(inputs: Inputs, findings: Findings, *, runs: int, seed: int, until: float | None = None) -> None:
     """Try the seeds, then random changes of them; `until` is the monotonic time at which to stop."""
     chance = random.Random(seed)
-    for data in inputs.seeds[:runs]:
+    for data in inputs.seeds[: runs // 2]:
         findings.try_one(inputs.check, data)
     while findings.runs < runs and (until is None or time.monotonic() < until):
         data = chance.choice(inputs.seeds)
