@@ -67,6 +67,45 @@ def test_lines_of_others_are_known_by_their_end(log):
     assert log.end_of_others() == last
 
 
+def test_a_file_that_was_opened_and_not_written_to(log):
+    """Opening says nothing of whose the lines are that come later."""
+    log.open()
+    log.append(LINE)
+    log.release()
+    log.open()
+    log.release()
+    assert log.end_of_others() == 0
+    end = write_elsewhere(log)
+    assert log.end_of_others() == end
+
+
+def test_the_logger_knows_it_too(tmp_path):
+    """A conversation asks its logger whether others have written."""
+    log = SessionLogger(tmp_path, "s", work_dir="/w")
+    assert log.emit("progress", {})
+    assert log.end_of_others() == 0
+    assert log.end_of_others() is not None
+    end = write_elsewhere(log)
+    assert log.end_of_others() == end
+
+
+def test_a_log_that_was_deleted_while_it_was_released_begins_anew(tmp_path, monkeypatch):
+    """After a loss the file is opened again; what is empty then gets a session.start."""
+    log = SessionLogger(tmp_path, "s", work_dir="/w", notify=lambda text: None)
+    assert log.emit("progress", {})
+
+    def fail(lines):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(log, "_append", fail)
+    assert not log.emit("progress", {})
+    os.unlink(log.path)
+    assert log.emit("progress", {})
+    with open(log.path, "rb") as file:
+        types = [line.partition(b'"type":"')[2].partition(b'"')[0] for line in file]
+    assert types == [b"session.start", b"log.gap", b"progress"]
+
+
 def test_a_file_that_took_its_place_has_no_lines_of_others(log):
     """What another file under that name holds is none of this session's, until it is opened."""
     log.open()
