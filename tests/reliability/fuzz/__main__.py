@@ -94,7 +94,9 @@ def _run_one(options: argparse.Namespace, *, is_guided: bool) -> int:
         findings = Findings(target.name, options.findings)
         inputs = target.make(Path(folder))
         if is_guided:
-            run_guided(inputs, findings, runs=options.runs, seed=options.seed, corpus=Path(corpus), seconds=options.seconds)
+            run_guided(
+                inputs, findings, runs=options.runs, seed=options.seed, corpus=Path(corpus), seconds=options.seconds
+            )
         else:
             run_random(inputs, findings, runs=options.runs, seed=options.seed)
             print(f"runs {findings.runs}")

@@ -62,7 +62,9 @@ def slots_of(source: Source, env: Mapping[str, str], home: Path) -> Iterator[Slo
 
 
 def _files(path: Path) -> Iterable[Path]:
-    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path] if path.is_file() else []
+    return (
+        sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path] if path.is_file() else []
+    )
 
 
 def _slot(slots: Sequence[Slot], data: bytes) -> Slot:
@@ -208,7 +210,9 @@ def _ledger(folder: Path) -> Inputs:
         for one in place.iterdir():
             one.unlink()
         for name, content in kept.items():
-            (place / name).write_bytes(_edited(content, data[1:]) if name == names[data[:1][0] % 4 if data else 0] else content)
+            (place / name).write_bytes(
+                _edited(content, data[1:]) if name == names[data[:1][0] % 4 if data else 0] else content
+            )
             (place / name).chmod(0o600)
         chosen = place / names[data[0] % 4 if data else 0]
         if not chosen.exists():
@@ -222,8 +226,12 @@ def _ledger(folder: Path) -> Inputs:
                 again = aggregate_usage(env=env, ledger=path, jobs=1).to_dict()["rows"]
                 demand(again == truth, "`verify` finds nothing, and the report is wrong")
 
-    spread = [bytes([number]) + (at * size // 16).to_bytes(4, "little") + b"\xff" for number in (0, 3) for at in range(16)]
-    return Inputs(check, [b"\x00", b"\x01" + b"7\x7f\x06\x82", b"\x02" + b"\xd9\xd5\x05\xf9 \xa1c\xd7", *spread], header=1)
+    spread = [
+        bytes([number]) + (at * size // 16).to_bytes(4, "little") + b"\xff" for number in (0, 3) for at in range(16)
+    ]
+    return Inputs(
+        check, [b"\x00", b"\x01" + b"7\x7f\x06\x82", b"\x02" + b"\xd9\xd5\x05\xf9 \xa1c\xd7", *spread], header=1
+    )
 
 
 def _edited(content: bytes, edits: bytes) -> bytes:

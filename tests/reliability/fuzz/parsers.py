@@ -80,7 +80,12 @@ def check_counts(usage: TokenUsage) -> None:
 def _reader(folder: Path) -> Inputs:
     """The first byte chooses: plain, gzip or zstd bytes; plain bytes that are packed first."""
     suffixes = (".jsonl", ".jsonl", ".jsonl", ".jsonl.gz", ".jsonl.zst")
-    logs = [*texts_of("testdata/replay", "*.jsonl"), *texts_of("testdata/reader", "*"), *hostile_logs().values(), *byte_logs().values()]
+    logs = [
+        *texts_of("testdata/replay", "*.jsonl"),
+        *texts_of("testdata/reader", "*"),
+        *hostile_logs().values(),
+        *byte_logs().values(),
+    ]
     small = [log for log in logs if len(log) <= 1 << 14]
     seeds = [b"\x00" + log for log in small]
     seeds += [b"\x03" + gzip.compress(log, mtime=0) for log in small[:20]]
@@ -137,7 +142,9 @@ def _window(folder: Path) -> Inputs:
         "2026/11/21 09:00", "999999999999999999mo", "0001-01-01..9999-12-31", "5 days ago", "20261121", "2026-02-30",
     )  # fmt: skip
     zones = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "local", "Europe", "../etc/passwd", "berlin", "Asia/Gaza")
-    seeds = [f"{since}|{until}|{zone}".encode() for since in texts for until, zone in (("", "UTC"), (texts[8], zones[1]))]
+    seeds = [
+        f"{since}|{until}|{zone}".encode() for since in texts for until, zone in (("", "UTC"), (texts[8], zones[1]))
+    ]
     seeds += [f"7d||{zone}".encode() for zone in zones]
 
     def check(data: bytes) -> None:
@@ -170,7 +177,20 @@ def _check_words(error: Exception) -> None:
 
 
 def _ids(folder: Path) -> Inputs:
-    texts = ("s-1", "20261121T100000Z-0a1b2c3d", "..", "a..b", "con", "COM1.txt", "a.jsonl", "é", "a/b", "a" * 129, ".a", "a.")
+    texts = (
+        "s-1",
+        "20261121T100000Z-0a1b2c3d",
+        "..",
+        "a..b",
+        "con",
+        "COM1.txt",
+        "a.jsonl",
+        "é",
+        "a/b",
+        "a" * 129,
+        ".a",
+        "a.",
+    )
     place = str(folder / "sessions")
 
     def check(data: bytes) -> None:
@@ -181,7 +201,9 @@ def _ids(folder: Path) -> Inputs:
             _check_words(error)
             return
         path = os.path.join(place, f"{name}.jsonl")
-        demand(os.path.dirname(os.path.normpath(path)) == place and name.isascii(), f"the id leaves its folder: {name!r}")
+        demand(
+            os.path.dirname(os.path.normpath(path)) == place and name.isascii(), f"the id leaves its folder: {name!r}"
+        )
 
     return Inputs(check, [text.encode() for text in texts])
 
@@ -208,7 +230,9 @@ def _settings(folder: Path) -> Inputs:
             _check_size(error)
             return
         info = book.explain("vllm", "qwen3-32b")
-        demand(info is None or info.pricing.input_per_mtok is None or info.pricing.input_per_mtok >= 0, "a negative price")
+        demand(
+            info is None or info.pricing.input_per_mtok is None or info.pricing.input_per_mtok >= 0, "a negative price"
+        )
 
     return Inputs(check, seeds)
 
@@ -276,7 +300,7 @@ def _usage(folder: Path) -> Inputs:
         usage, issues = read_usage(value)
         check_counts(usage)
         demand(all(type(issue) is str for issue in issues), f"issues: {issues!r}")
-        demand(usage.reasoning <= usage.output and usage.cache_write_1h <= usage.cache_write or issues or "input" in value,
+        demand((usage.reasoning <= usage.output and usage.cache_write_1h <= usage.cache_write) or issues or "input" in value,
                f"a part larger than its whole: {usage}")  # fmt: skip
         logged = loggable_usage(value)
         again, _ = read_usage(logged)

@@ -10,7 +10,9 @@ from tests.reliability.fuzz.parsers import parser_targets
 
 def all_targets() -> Sequence[Target]:
     """Return the targets that have something to try here."""
-    return [target for target in (*parser_targets(), *home_targets()) if not target.needs or os.environ.get(target.needs)]
+    return [
+        target for target in (*parser_targets(), *home_targets()) if not target.needs or os.environ.get(target.needs)
+    ]
 
 
 def target_named(name: str) -> Target:

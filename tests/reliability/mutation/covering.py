@@ -7,7 +7,6 @@ test reaches in a process of its own are not seen: `ALSO` names the tests that d
 import json
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -64,7 +64,9 @@ def _copy(into: Path) -> Path:
     return into
 
 
-def _start(folder: Path, baseline: Path, mutants: Sequence[Mutant], results: Path, limit: float) -> subprocess.Popen[bytes]:
+def _start(
+    folder: Path, baseline: Path, mutants: Sequence[Mutant], results: Path, limit: float
+) -> subprocess.Popen[bytes]:
     """Start a worker in a copy of the project."""
     root = _copy(folder / f"copy-{len(list(folder.iterdir()))}")
     compileall.compile_dir(root / "sessionlog", quiet=2)  # bytecode is not written below: that of a mutant would stay
@@ -74,7 +76,9 @@ def _start(folder: Path, baseline: Path, mutants: Sequence[Mutant], results: Pat
     todo.write_text(json.dumps(rows))
     env = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(root / "home")}
     words = [sys.executable, "-m", __spec__.name, "--worker", str(todo), "--baseline", str(baseline)]
-    return subprocess.Popen([*words, "--results", str(results), "--limit", str(limit)], cwd=root, env=env, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [*words, "--results", str(results), "--limit", str(limit)], cwd=root, env=env, stdout=subprocess.DEVNULL
+    )
 
 
 def _work(todo: Path, baseline: Path, results: Path, limit: float) -> int:
@@ -130,7 +134,9 @@ def main() -> int:
             if not baseline.exists():
                 _start(Path(folder), baseline, [], options.results, options.limit).wait()
             shares = [todo[number :: options.workers] for number in range(options.workers)]
-            running = [_start(Path(folder), baseline, share, options.results, options.limit) for share in shares if share]
+            running = [
+                _start(Path(folder), baseline, share, options.results, options.limit) for share in shares if share
+            ]
             for process in running:
                 process.wait()
     results = _read(options.results)

@@ -239,7 +239,7 @@ def replace_functions(path: str, codes: dict[tuple[str, int], CodeType]) -> None
 
 def _lines_that_feel(mutant: Mutant, source: bytes) -> range:
     """The lines whose tests may notice a mutant: its statement; of a module's or class's own value, all of them."""
-    if mutant.in_body or mutant.function and mutant.lines[1] > mutant.line:
+    if mutant.in_body or (mutant.function and mutant.lines[1] > mutant.line):
         return range(mutant.lines[0], mutant.lines[1] + 1)
     return range(1, source.count(b"\n") + 2)
 
