@@ -146,6 +146,7 @@ def test_a_folder_that_cannot_be_listed_is_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", scandir)
     [found] = check_logs([str(tmp_path)])
     assert (found.path, found.counts) == (str(tmp_path), {"unreadable": 1})
+    assert (found.damaged, found.repairable, found.events) == (1, 0, 0)
 
 
 def test_findings_are_kept_up_to_a_bound_and_counted_beyond(tmp_path, monkeypatch):

@@ -149,6 +149,15 @@ def test_truncation(log):
     assert log.follow(truncate, lambda: log.add(line(4))) == ["long " * 20, 2, ("info", "replaced"), 3, 4]
 
 
+def test_news_of_the_file_has_no_line(tmp_path):
+    """A truncation is about the file as a whole."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(line(1))
+    steps = [lambda: os.truncate(path, 0)]
+    _, news = follow(path, stop=lambda: not steps, sleep=lambda _: steps.pop()())
+    assert (news.kind, news.line, news.offset) == ("replaced", 0, 0)
+
+
 def test_truncation_in_the_middle_of_a_line(log):
     """The unfinished line that was cut away is named."""
     log.add(line(1) + line(2) + line(3)[:30])
