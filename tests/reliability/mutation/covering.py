@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 ALSO = {
-    "sessionlog/files.py": ("tests/reliability/", "tests/ledger/test_ledger_kill.py"),
+    "sessionlog/files": ("tests/reliability/", "tests/ledger/test_ledger_kill.py"),
     "sessionlog/logger/": ("tests/reliability/", "tests/logger/"),
     "sessionlog/reader/": ("tests/reader/", "tests/reliability/test_repair_living.py"),
     "sessionlog/ledger/": ("tests/ledger/",),

@@ -26,8 +26,16 @@ import pytest
 from tests.reliability.mutation.mutants import Mutant, find_mutants
 from tests.reliability.mutation.worker import LIMIT_SECONDS, TESTS, Worker
 
-MODULES = ("sessionlog/files.py", "sessionlog/logger", "sessionlog/reader", "sessionlog/ledger/sync.py",
-           "sessionlog/ledger/scanning.py")  # fmt: skip
+MODULES = (
+    "sessionlog/files.py",
+    "sessionlog/files",
+    "sessionlog/logger",
+    "sessionlog/reader",
+    "sessionlog/ledger/sync.py",
+    "sessionlog/ledger/scanning.py",
+)
+"""Files, and folders of files; what is not there is passed over."""
+
 _PARTS = ("sessionlog", "tests", "testdata", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
           "pyproject.toml")  # fmt: skip
 _ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +46,7 @@ def modules(root: Path) -> list[str]:
     found = []
     for name in MODULES:
         path = root / name
-        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found += sorted(path.glob("*.py")) if path.is_dir() else [path] if path.exists() else []
     return [str(path.relative_to(root)) for path in found]
 
 
