@@ -139,8 +139,7 @@ def main() -> int:
         todo = [mutant for mutant in chosen if mutant.path.startswith(options.only)]
         todo = [mutant for mutant in todo if known.get(mutant.key, {}).get("outcome", options.again) == options.again]
         with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-            if not baseline.exists():
-                _start(Path(folder), baseline, [], options.results, options.limit).wait()
+            _start(Path(folder), baseline, [], options.results, options.limit).wait()
             shares = [todo[number :: options.workers] for number in range(options.workers)]
             running = [
                 _start(Path(folder), baseline, share, options.results, options.limit) for share in shares if share

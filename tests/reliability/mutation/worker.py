@@ -58,8 +58,8 @@ class Worker:
     Args:
         root: The copy of the project that this process may change.
         modules: The modules that mutants may be of.
-        baseline: Where is kept what tests run; made if it is not there.
-        mutants: What to try.
+        baseline: Where is kept what tests run.
+        mutants: What to try; none to bring the baseline up to date.
         results: The file to which a line is added per mutant.
         limit_seconds: How long the tests of one mutant take together without it.
     """
@@ -91,9 +91,8 @@ class Worker:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         _adopt_orphans()
-        if not self._baseline.exists():
-            _in_fork(lambda: self._run_baseline(session))
         if not self._mutants:
+            _in_fork(lambda: self._run_baseline(session))
             return True
         covered = load(self._baseline)
         items = {item.nodeid: item for item in session.items}
@@ -112,9 +111,11 @@ class Worker:
         return True
 
     def _run_baseline(self, session: pytest.Session) -> None:
+        """Run each test that the baseline does not have yet."""
         tracer = LineTracer(self._root, self._modules)
-        covered = []
-        for item in session.items:
+        covered = load(self._baseline) if self._baseline.exists() else []
+        known = {test.test for test in covered}
+        for item in [item for item in session.items if item.nodeid not in known]:
             self._failed = ""
             began = time.monotonic()
             with tracer.tracing() as lines:
