@@ -137,7 +137,7 @@ def main() -> int:
     if not options.report:
         known = _read(options.results)
         todo = [mutant for mutant in chosen if mutant.path.startswith(options.only)]
-        todo = [mutant for mutant in todo if known.get(mutant.key, {}).get("outcome", options.again) == options.again]
+        todo = [mutant for mutant in todo if known.get(mutant.key, {}).get("outcome", "") == options.again]
         with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
             _start(Path(folder), baseline, [], options.results, options.limit).wait()
             shares = [todo[number :: options.workers] for number in range(options.workers)]
