@@ -3,6 +3,7 @@
 import gzip
 import os
 import time
+from zlib import crc32
 
 import pytest
 from msgspec.structs import replace
@@ -161,6 +162,18 @@ def test_a_packed_log_is_known_by_what_it_says(tmp_path):
         assert head_of(str(plain), end) == head_of(str(packed), end)
     with Ends(str(packed)) as ends:
         assert ends.before(10) == ""
+
+
+def test_the_checksum_is_of_every_byte_before_an_offset(tmp_path):
+    """Whether it is asked for at once or as a log grows, and in any order."""
+    content = bytes(range(256)) * 1024
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(content)
+    offsets = (len(content) // 2, len(content), len(content) - 1, 70_000)
+    expected = [f"{offset}:{crc32(content[:offset]):08x}" for offset in offsets]
+    with Ends(str(path)) as ends:
+        assert [ends.prefix(offset) for offset in offsets] == expected
+        assert ends.prefix(len(content) + 1) == ""
 
 
 def test_what_cannot_be_read_has_no_ends(tmp_path):

@@ -3,7 +3,7 @@
 import os
 import re
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from unittest.mock import patch
 
 import pytest
@@ -279,6 +279,22 @@ def test_a_scan_is_discarded_if_somebody_else_has_read_the_log_meanwhile(home):
 
     with patch.object(syncing, "BATCH", 0):
         answer = of_ledger(home, PRICES, scanner=scanner)
+    assert answer == of_scan(home, PRICES)
+
+
+def test_a_first_run_keeps_what_it_has_read_so_far(home):
+    """It is committed in batches: one that is broken off need not begin again."""
+    seen = []
+
+    def scanner(jobs, sources, prices):
+        for scan in scan_here(jobs, sources, prices):
+            yield scan
+            with closing(sqlite3.connect(home.ledger)) as connection:
+                seen.append(connection.execute("SELECT COUNT(*) FROM files").fetchone()[0])
+
+    with patch.object(syncing, "BATCH", 0):
+        answer = of_ledger(home, PRICES, scanner=scanner)
+    assert seen == list(range(1, len(seen) + 1))
     assert answer == of_scan(home, PRICES)
 
 
