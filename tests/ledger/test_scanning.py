@@ -1,5 +1,6 @@
 """Where a scan goes on, and how a log is known again."""
 
+import gc
 import gzip
 import os
 import time
@@ -44,6 +45,19 @@ def scan_job(job, source=None):
 def responses(scanned):
     """How many records a scan gave."""
     return sum(len(session.responses) for session in scanned.rows.sessions)
+
+
+def test_the_collector_is_as_it_was(home):
+    """A scan does without it, and the program that asked for the scan does not."""
+    assert gc.isenabled()
+    scan_job(job(home))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        scan_job(job(home))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_log_is_read_whole_at_first(home):
