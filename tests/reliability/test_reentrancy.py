@@ -289,6 +289,25 @@ def test_p06_an_event_at_the_last_frame_is_counted(tmp_path):
     assert len(read.of_type("tool.call")) == sum(answers)
 
 
+def test_a_child_forked_in_the_middle_of_an_emit_writes(tmp_path):
+    """The emit that it was forked from is its parent's; its own are not set aside for it."""
+    log = open_logger(tmp_path)
+    answers = []
+    assert log.emit("note", {})
+
+    def split():
+        answers.append(in_child(lambda: log.emit("progress", {"of": "the child"})))
+
+    assert log.emit("tool.call", {"output": Interrupting(split)})
+    assert answers == [True]
+    assert sorted(event.type for event in read_log(log.path).events) == [
+        "note",
+        "progress",
+        "session.start",
+        "tool.call",
+    ]
+
+
 def test_p06_what_waits_is_neither_lost_nor_written(tmp_path):
     """health() in the middle of an emit: the event that is being written and those set aside are deferred."""
     log = open_logger(tmp_path)
