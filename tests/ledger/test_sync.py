@@ -298,6 +298,28 @@ def test_a_first_run_keeps_what_it_has_read_so_far(home):
     assert answer == of_scan(home, PRICES)
 
 
+def test_only_a_whole_sync_says_when_it_was(home):
+    """Reports ask for that: what was committed on the way is not all."""
+
+    def said():
+        with closing(sqlite3.connect(home.ledger)) as connection:
+            return connection.execute("SELECT value FROM meta WHERE name = 'synced'").fetchall()
+
+    seen = []
+
+    def scanner(jobs, sources, prices):
+        for scan in scan_here(jobs, sources, prices):
+            yield scan
+            seen.append(said())
+
+    with patch.object(syncing, "BATCH", 0):
+        of_ledger(home, PRICES, scanner=scanner)
+    assert seen
+    assert not any(seen)
+    [(when,)] = said()
+    assert int(when) > 0
+
+
 def test_an_interrupted_sync_leaves_what_was_there(home):
     """Half of it never shows."""
     before = of_ledger(home, PRICES)
