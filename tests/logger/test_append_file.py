@@ -12,9 +12,8 @@ def test_a_descriptor_that_the_host_has_closed_is_left_alone(tmp_path):
     """Its number may be another file's by now."""
     file = AppendFile(str(tmp_path), "s.jsonl")
     number = file.fd
-    os.close(number)
     with open(os.devnull, "rb") as other:
-        os.dup2(other.fileno(), number)
+        os.dup2(other.fileno(), number)  # which closes the log
     file.close()
     os.close(number)  # it is still open
 
