@@ -241,6 +241,9 @@ def test_a_packing_that_ends_early_is_named_after_its_rows(tmp_path):
     assert len(found) > 10
     assert found[0][2]["n"] == 0
     assert found[-1][2] == "bad_compression"
+    with Rows(str(path)) as opened:
+        [*_, problem] = opened.all()
+    assert (problem.kind, problem.length) == ("bad_compression", 0)  # nobody knows how much is missing
 
 
 @pytest.mark.parametrize("make", [lambda p: None, Path.mkdir, os.mkfifo])
