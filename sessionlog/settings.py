@@ -87,7 +87,7 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
 
     try:
         config = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
     unknown = sorted(config.keys() - _TYPES.keys())
     if unknown:
@@ -110,7 +110,7 @@ def parse_prices(path: str, content: bytes) -> Mapping[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         table = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidSettings(f"{path}: neither TOML nor JSON ({error})") from error
     table = table.get("prices", table) if isinstance(table, dict) else table
     if not isinstance(table, dict):

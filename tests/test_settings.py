@@ -141,6 +141,7 @@ def test_a_tilde_is_the_home(env, tmp_path, monkeypatch):
     [
         ("this is not TOML", "not TOML"),
         (b"\xff", "not TOML"),
+        ("budgets = " + "[" * 5000, "not TOML"),
         ("sesion_dir = 'x'", "unknown key 'sesion_dir'; known are budgets, ledger, prices, session_dir, timezone"),
         ("session_dir = 5", "session_dir must be a string"),
         ("ledger = 5", "ledger must be a string"),
@@ -200,7 +201,15 @@ def test_a_file_of_prices(path, content):
 
 @pytest.mark.parametrize(
     ("path", "content"),
-    [("p.toml", b"[["), ("p.json", b"{"), ("p.json", b"[1]"), ("p.json", b"\xff"), ("p.toml", b"prices = 5")],
+    [
+        ("p.toml", b"[["),
+        ("p.json", b"{"),
+        ("p.json", b"[1]"),
+        ("p.json", b"\xff"),
+        ("p.toml", b"prices = 5"),
+        ("p.toml", b"prices = " + b"[" * 5000),
+        ("p.json", b"[" * 100_000),
+    ],
 )
 def test_a_file_of_prices_that_cannot_be_used(path, content):
     """The error names the file."""

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage, read_count
+from sessionlog.events.tokens import MAX_COUNT, TOKEN_CLASSES, TokenUsage, read_count
 
 _PROMPT = ("prompt_tokens", "promptTokens", "promptTokenCount", "prompt_token_count", "prompt_eval_count")
 _INPUT = ("input_tokens", *_PROMPT, "request_tokens", "inputTokens")
@@ -145,9 +145,9 @@ def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
     if not is_beside and (has_prompt or read + written <= given_input):
         given_input = max(0, given_input - read - written)
     thoughts = reader.count(_REASONING_BESIDE)
-    output = given_output + thoughts
+    output = min(MAX_COUNT, given_output + thoughts)
     return TokenUsage(
-        input=given_input + reader.count(_TOOL_PROMPT_BESIDE),
+        input=min(MAX_COUNT, given_input + reader.count(_TOOL_PROMPT_BESIDE)),
         output=output,
         cache_read=read,
         cache_write=written,

@@ -20,8 +20,9 @@ from functools import cache
 from pkgutil import get_data
 from typing import Any
 
-from msgspec import Raw, Struct, json
+from msgspec import DecodeError, Raw, Struct, json
 
+from sessionlog.errors import InvalidPrices
 from sessionlog.hashes import blake2b
 
 _GZIP = 31  # zlib's word for "a gzip header, any window"; the gzip module would cost an import
@@ -67,13 +68,23 @@ class _Content(Struct):
 
 
 def parse_price_list(content: bytes) -> PriceList:
-    """Parse the JSON of a price list."""
-    data = json.decode(content, type=_Content)
+    """Parse the JSON of a price list.
+
+    Raises:
+        InvalidPrices: It is no price list, or a part of it is missing.
+    """
+    try:
+        data = json.decode(content, type=_Content)
+        providers = {name: _Provider(entry) for name, entry in data.providers.items()}
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise InvalidPrices(f"the price list cannot be read: {error}") from error
+    except KeyError as error:
+        raise InvalidPrices(f"the price list cannot be read: a provider has no {error.args[0]}") from error
     return PriceList(
         source=data.source,
         date=data.retrieved_at,
         digest=blake2b(content, digest_size=32).hexdigest(),
-        providers={name: _Provider(entry) for name, entry in data.providers.items()},
+        providers=providers,
     )
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.tokens import MAX_COUNT, TokenUsage
 from sessionlog.events.usage import loggable_usage, read_usage
 
 
@@ -144,6 +144,15 @@ def test_what_is_not_known_is_named_and_logged_as_it_is(usage, counted, named):
         assert logged == usage.fields
     else:
         assert logged is usage
+
+
+@pytest.mark.parametrize("extra", ["toolUsePromptTokenCount", "thoughtsTokenCount"])
+def test_counts_that_are_too_large_together(extra):
+    """The largest count is the largest sum, too: what is logged can be read again."""
+    given = {"promptTokenCount": 9, "candidatesTokenCount": 4, extra: MAX_COUNT}
+    usage, issues = read_usage(given)
+    assert (max(usage.input, usage.output), issues) == (MAX_COUNT, ())
+    assert read_usage(loggable_usage(given)) == (usage, ())
 
 
 def test_native_names_stay_as_they_are_given():

@@ -51,6 +51,10 @@ def test_progress_tells_how_far_it_is(tmp_path):
     steps = []
     load_book([str(tmp_path)], PRICES, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(1, 3), (2, 3), (3, 3)]
+    (tmp_path / "d.json").write_text("{}")  # no log of anybody's counts as done
+    steps.clear()
+    load_book([str(tmp_path)], PRICES, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(2, 4), (3, 4), (4, 4)]
 
 
 def test_no_paths_give_an_empty_book():

@@ -1,8 +1,10 @@
 """Where a scan goes on, and how a log is known again."""
 
+import gc
 import gzip
 import os
 import time
+from zlib import crc32
 
 import pytest
 from msgspec.structs import replace
@@ -43,6 +45,19 @@ def scan_job(job, source=None):
 def responses(scanned):
     """How many records a scan gave."""
     return sum(len(session.responses) for session in scanned.rows.sessions)
+
+
+def test_the_collector_is_as_it_was(home):
+    """A scan does without it, and the program that asked for the scan does not."""
+    assert gc.isenabled()
+    scan_job(job(home))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        scan_job(job(home))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_log_is_read_whole_at_first(home):
@@ -161,6 +176,18 @@ def test_a_packed_log_is_known_by_what_it_says(tmp_path):
         assert head_of(str(plain), end) == head_of(str(packed), end)
     with Ends(str(packed)) as ends:
         assert ends.before(10) == ""
+
+
+def test_the_checksum_is_of_every_byte_before_an_offset(tmp_path):
+    """Whether it is asked for at once or as a log grows, and in any order."""
+    content = bytes(range(256)) * 1024
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(content)
+    offsets = (len(content) // 2, len(content), len(content) - 1, 70_000)
+    expected = [f"{offset}:{crc32(content[:offset]):08x}" for offset in offsets]
+    with Ends(str(path)) as ends:
+        assert [ends.prefix(offset) for offset in offsets] == expected
+        assert ends.prefix(len(content) + 1) == ""
 
 
 def test_what_cannot_be_read_has_no_ends(tmp_path):

@@ -3,7 +3,7 @@
 import os
 import re
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from unittest.mock import patch
 
 import pytest
@@ -280,6 +280,44 @@ def test_a_scan_is_discarded_if_somebody_else_has_read_the_log_meanwhile(home):
     with patch.object(syncing, "BATCH", 0):
         answer = of_ledger(home, PRICES, scanner=scanner)
     assert answer == of_scan(home, PRICES)
+
+
+def test_a_first_run_keeps_what_it_has_read_so_far(home):
+    """It is committed in batches: one that is broken off need not begin again."""
+    seen = []
+
+    def scanner(jobs, sources, prices):
+        for scan in scan_here(jobs, sources, prices):
+            yield scan
+            with closing(sqlite3.connect(home.ledger)) as connection:
+                seen.append(connection.execute("SELECT COUNT(*) FROM files").fetchone()[0])
+
+    with patch.object(syncing, "BATCH", 0):
+        answer = of_ledger(home, PRICES, scanner=scanner)
+    assert seen == list(range(1, len(seen) + 1))
+    assert answer == of_scan(home, PRICES)
+
+
+def test_only_a_whole_sync_says_when_it_was(home):
+    """Reports ask for that: what was committed on the way is not all."""
+
+    def said():
+        with closing(sqlite3.connect(home.ledger)) as connection:
+            return connection.execute("SELECT value FROM meta WHERE name = 'synced'").fetchall()
+
+    seen = []
+
+    def scanner(jobs, sources, prices):
+        for scan in scan_here(jobs, sources, prices):
+            yield scan
+            seen.append(said())
+
+    with patch.object(syncing, "BATCH", 0):
+        of_ledger(home, PRICES, scanner=scanner)
+    assert seen
+    assert not any(seen)
+    [(when,)] = said()
+    assert int(when) > 0
 
 
 def test_an_interrupted_sync_leaves_what_was_there(home):

@@ -54,6 +54,15 @@ def test_words_that_begin_like_tokens_stay(text):
         assert streamed(text, size) == text
 
 
+def test_a_whole_token_and_the_beginning_of_another():
+    """Both go, in one piece as in two, and what stands between them stays."""
+    sink = MemorySink(work_dir="/w")
+    sink.emit("llm.delta", {"content": f"{TOKEN} and ghp_x1"})
+    sink.emit("llm.delta", {"content": f"Y2{TOKEN[4:]} after"})
+    texts = [event.data["content"] for event in sink.events[1:]]
+    assert texts == ["[redacted] and [redacted]", "[redacted] after"]
+
+
 def test_answers_do_not_touch_each_other():
     """What one answer ended with is forgotten at the next; two tool calls are two streams."""
     sink = MemorySink(work_dir="/w")
@@ -78,6 +87,8 @@ def test_odd_deltas_are_written_as_they_are():
         sink.emit("llm.delta", data)
     sink.emit("llm.delta", {"content": f"{TOKEN[:20]}\ud800"})
     assert [event.data for event in sink.events[1:5]] == [{"content": 5}, {"content": ["x"]}, {"content": None}, {}]
+    sink.emit("llm.delta", ["no object"])
+    assert sink.events[-1].data == ["no object"]
     off = MemorySink(work_dir="/w", redact=False)
     off.emit("llm.delta", {"content": TOKEN})
     assert off.events[-1].data == {"content": TOKEN}

@@ -44,6 +44,13 @@ def test_without_stderr_nothing_is_said(monkeypatch):
     Notices().say("EIO", "text")
 
 
+def test_at_the_end_of_the_process_the_descriptor_is_written_to(monkeypatch, capfd):
+    """A thread that was stopped may hold the stream."""
+    monkeypatch.setattr(sys, "is_finalizing", lambda: True)
+    Notices().say("EIO", "text")
+    assert capfd.readouterr() == ("", "text\n")
+
+
 def test_a_closed_stderr_is_left_alone(monkeypatch):
     """An agent must not die of a notice."""
     closed = io.StringIO()

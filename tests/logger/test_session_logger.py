@@ -285,6 +285,20 @@ def test_p11_the_duration_is_monotonic(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM to catch")
+def test_a_second_exit_leaves_the_handler_alone():
+    """What the host has set after the block stays."""
+    before = signal.getsignal(signal.SIGTERM)
+    log = MemorySink(catch_sigterm=True)
+    try:
+        with log:
+            pass
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        log.__exit__(None, None, None)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_sigterm_ends_the_session_as_cancelled(log):
     """With catch_sigterm the signal leaves the block as SystemExit(143); afterwards the old handler is back."""
     before = signal.getsignal(signal.SIGTERM)

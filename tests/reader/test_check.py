@@ -98,13 +98,24 @@ def test_an_event_without_a_time_does_not_turn_the_clock(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "wide"), [(0o600, False), (0o400, False), (0o640, True), (0o604, True), (0o666, True)]
+    ("mode", "others"),
+    [
+        (0o600, None),
+        (0o400, None),
+        (0o640, "read"),
+        (0o604, "read"),
+        (0o620, "write"),
+        (0o602, "write"),
+        (0o666, "write"),
+        (0o610, "run"),
+        (0o601, "run"),
+    ],
 )
-def test_p14_permissions_wider_than_needed(mode, wide, tmp_path):
-    """A log that others can read is named with its mode."""
+def test_p14_permissions_wider_than_needed(mode, others, tmp_path):
+    """A log that others can use is named with its mode, and with the worst that they can do."""
     notes = check_log(log(tmp_path, line(1), mode=mode)).notes
-    assert [note.kind for note in notes] == (["wide_mode"] if wide else [])
-    assert not wide or f"{mode:04o}" in notes[0].detail
+    assert [note.kind for note in notes] == ([] if others is None else ["wide_mode"])
+    assert others is None or notes[0].detail == f"mode {mode:04o} lets others {others} it; ours are 0600"
 
 
 def test_a_file_that_cannot_be_read_is_damage(tmp_path):
@@ -112,6 +123,7 @@ def test_a_file_that_cannot_be_read_is_damage(tmp_path):
     found = check_log(str(tmp_path / "gone.jsonl"))
     assert [problem.kind for problem in found.damage] == ["unreadable"]
     assert found.damage[0].detail == "no such file or directory"
+    assert (found.damaged, found.events, found.counts) == (1, 0, {"unreadable": 1})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
@@ -134,6 +146,7 @@ def test_a_folder_that_cannot_be_listed_is_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", scandir)
     [found] = check_logs([str(tmp_path)])
     assert (found.path, found.counts) == (str(tmp_path), {"unreadable": 1})
+    assert (found.damaged, found.repairable, found.events) == (1, 0, 0)
 
 
 def test_findings_are_kept_up_to_a_bound_and_counted_beyond(tmp_path, monkeypatch):

@@ -100,6 +100,15 @@ def test_only_what_is_new_begins_with_a_whole_line(log):
     assert log.follow(lambda: log.add(whole[20:]), from_start=False) == [2]
 
 
+def test_what_is_new_has_its_place_in_the_file(tmp_path):
+    """Problems are found again by their offset, although reading began in the middle."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(line(1) + line(2))
+    steps = [lambda: path.write_bytes(line(1) + line(2) + b"x\n")]
+    [problem] = follow(path, from_start=False, stop=lambda: not steps, sleep=lambda _: steps.pop()())
+    assert problem.offset == len(line(1) + line(2))
+
+
 def test_only_what_is_new_behind_an_endless_line(log):
     """The beginning of a line is looked for only as far back as a line may be long."""
     log.add(line(1) + b"x" * 5000)
@@ -138,6 +147,15 @@ def test_p10_truncation(log):
         log.add(line(3))
 
     assert log.follow(truncate, lambda: log.add(line(4))) == ["long " * 20, 2, ("info", "replaced"), 3, 4]
+
+
+def test_news_of_the_file_has_no_line(tmp_path):
+    """A truncation is about the file as a whole."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(line(1))
+    steps = [lambda: os.truncate(path, 0)]
+    _, news = follow(path, stop=lambda: not steps, sleep=lambda _: steps.pop()())
+    assert (news.kind, news.line, news.offset) == ("replaced", 0, 0)
 
 
 def test_truncation_in_the_middle_of_a_line(log):

@@ -74,6 +74,13 @@ def test_odd_bytes_are_read_or_named(tmp_path, content, found):
     assert values(tmp_path, content) == found
 
 
+def test_what_is_no_object_has_the_place_of_its_line(tmp_path):
+    """Where it begins, and all of its bytes."""
+    with Rows(write(tmp_path, b'{"a":1}\n[1]\n')) as rows:
+        [_, problem] = rows.read()
+        assert (problem.kind, problem.line, problem.offset, problem.length) == ("not_object", 2, 8, 4)
+
+
 def test_damage_has_its_offset_within_the_line(tmp_path):
     """The bytes that were lost can be looked at."""
     assert items(write(tmp_path, b'{"a":1}\n{"b":2}oops\n{"c":3}\n')) == [
@@ -206,6 +213,14 @@ def test_an_offset_beyond_the_end_gives_nothing(tmp_path):
         assert items(write(tmp_path, b'{"a":1}\n', f"rows.jsonl{suffix}"), offset=500, line=9) == []
 
 
+@pytest.mark.parametrize("suffix", PACKINGS)
+def test_going_on_far_behind_the_beginning(tmp_path, suffix):
+    """More bytes go by than are read at a time."""
+    line = b'{"a":"' + b"x" * 1000 + b'"}\n'
+    path = write(tmp_path, line * 3000 + b'{"b":1}\n', f"rows.jsonl{suffix}")
+    assert items(path, offset=3000 * len(line), line=3000) == [(3001, 3000 * len(line), {"b": 1})]
+
+
 # --- packed logs
 
 
@@ -227,6 +242,9 @@ def test_a_packing_that_ends_early_is_named_after_its_rows(tmp_path):
     assert len(found) > 10
     assert found[0][2]["n"] == 0
     assert found[-1][2] == "bad_compression"
+    with Rows(str(path)) as opened:
+        [*_, problem] = opened.all()
+    assert (problem.kind, problem.length) == ("bad_compression", 0)  # nobody knows how much is missing
 
 
 @pytest.mark.parametrize("make", [lambda p: None, Path.mkdir, os.mkfifo])

@@ -228,6 +228,46 @@ def test_an_object_spread_too_wide_is_given_up():
     assert 300 < first.length < 320
 
 
+def test_an_object_that_ends_and_is_no_json_costs_itself_alone():
+    """What comes behind its last line is a line of its own."""
+    first = b'{\n  "type": oops,\n}\n'
+    items = stream_of(first + b"garbage\n" + line(2))
+    assert [(one.kind, one.line, one.offset, one.length) for one in problems_of(items)] == [
+        ("not_json", 1, 0, len(first)),
+        ("not_json", 4, len(first), len(b"garbage")),
+    ]
+    assert [event.seq for event in events_of(items)] == [2]
+
+
+@pytest.mark.parametrize(("more", "is_given_up"), [(0, False), (1, True)])
+def test_an_object_that_is_spread_may_be_as_long_as_a_line(more, is_given_up):
+    """Not a byte more."""
+    content = b'{\n  "type": "x",\n  "ts": "2026-11-21T10:00:00Z",\n'
+    items = stream_of(content + b"  " + b" " * more + b'"seq": 1\n}\n', max_line=len(content) + 11)
+    assert bool(problems_of(items)) == is_given_up
+
+
+@pytest.mark.parametrize(("length", "read"), [(199, 1), (200, 1), (201, 0), (202, 0)])
+def test_the_longest_line_in_two_pieces(length, read):
+    """The limit holds where a line was not whole when it was first read."""
+    content = line(1)[:-1]
+    content = content.replace(b"null", b'"' + b"x" * (length - len(content) + 2) + b'"') + b"\n"
+    stream = EventStream("log.jsonl", max_line=200)
+    items = [*stream.take(content[:50]), *stream.take(content[50:])]
+    assert len(events_of(items)) == read
+    assert [problem.kind for problem in problems_of(items)] == ["too_long"] * (1 - read)
+
+
+def test_whether_the_stream_is_between_lines():
+    """Only there may a caller decode lines itself: not behind a torn one, nor inside a spread-out object."""
+    stream = EventStream("log.jsonl", max_line=100)
+    assert stream.between
+    for piece, is_between in ((b"{\n", False), (b'"type": "x"\n', False), (b"}\n", True), (b'{"a"', False), (b":1}\n", True),
+                              (b"x" * 101, False), (b"\n", True)):  # fmt: skip
+        list(stream.take(piece))
+        assert stream.between == is_between, piece
+
+
 def test_lines_that_the_caller_has_decoded_are_counted():
     """Problems behind them have their place."""
     stream = EventStream("log.jsonl")

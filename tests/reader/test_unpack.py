@@ -128,6 +128,18 @@ def test_p09_a_bomb_is_not_unpacked(suffix, tmp_path, monkeypatch):
     assert "not a log" in items[-1].detail
 
 
+@pytest.mark.parametrize(("slack", "is_read"), [(0, True), (-1, False)])
+def test_the_limit_of_the_ratio(slack, is_read, tmp_path, monkeypatch):
+    """Of a log that unpacks to more than a certain size, exactly so many times its packed size is read."""
+    content = lines(1) * 500
+    packed = gzip.compress(content)
+    monkeypatch.setattr(unpack, "MAX_RATIO", len(content) / len(packed) + slack / len(packed))
+    for size, is_bomb in ((len(content), False), (len(content) - 1, not is_read)):
+        monkeypatch.setattr(unpack, "_RATIO_FROM", size)
+        items = read(tmp_path / f"{size}.jsonl.gz", packed)
+        assert (items[-1].__class__ is not Event) == is_bomb
+
+
 def test_the_absolute_limit(tmp_path, monkeypatch):
     """However well a log compresses, there is an end."""
     content = lines(200)

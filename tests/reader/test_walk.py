@@ -108,6 +108,17 @@ def test_p13_other_peoples_links_are_not_followed(folder):
     assert len(walked(folder)) == 8
 
 
+def test_a_problem_of_a_folder_has_no_line(folder, monkeypatch):
+    """It is about the folder as a whole."""
+
+    def scandir(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    [problem] = walk_logs([str(folder)])
+    assert (problem.path, problem.line, problem.offset, problem.kind) == (str(folder), 0, 0, "unreadable")
+
+
 def test_a_folder_that_cannot_be_listed_is_a_problem(folder, monkeypatch):
     """The others are walked all the same."""
     real = os.scandir

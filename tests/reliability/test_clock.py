@@ -41,3 +41,23 @@ def test_p11_durations_do_not_follow_the_clock(tmp_path):
         pass
     read = read_log(log.path)
     assert all(event.data["duration_ms"] >= 0 for event in read.events if event.type in ("tool.call", "session.end"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-62_135_596_801, "0001-01-01T00:00:00."),
+        (-62_135_596_800, "0001-01-01T00:00:00."),
+        (-62_135_596_799, "0001-01-01T00:00:01."),
+        (253_402_300_798, "9999-12-31T23:59:58."),
+        (253_402_300_799, "9999-12-31T23:59:59."),
+        (253_402_300_800, "9999-12-31T23:59:59."),
+    ],
+)
+def test_the_first_and_the_last_second_that_can_be_spelt(tmp_path, seconds, text):
+    """A second more is the same text, and no event is lost for it."""
+    log = SessionLogger(tmp_path, "s", work_dir="/w", clock=lambda: seconds * 10**9 + 1_000)
+    assert log.emit("progress", {})
+    log.close()
+    with open(log.path) as file:
+        assert all(f'"ts":"{text}000001Z"' in line for line in file)

@@ -108,6 +108,8 @@ def test_p07_a_stopped_holder_is_waited_for_once(tmp_path, stopped_holder):
         clock.slept += 11  # after ten seconds the lock is asked for again
         assert log.emit("tool.call", {"n": 50})
         assert clock.slept <= first + 11.06
+    with open(log.path, "rb") as file:
+        assert file.read().count(b"\n\n") == 50  # without the lock, no look at the last byte can be trusted
     read = read_log(log.path)
     assert check_whole(read) == []
     assert check_recorded(read, range(51), range(51)) == []

@@ -190,6 +190,15 @@ def test_p07_only_interval_has_a_thread(tmp_path, calls, durability, threads):
     wait_for(lambda: not sync_threads())
 
 
+def test_a_thread_without_work_waits(tmp_path, calls, soon):
+    """What was synced is not synced again and again."""
+    log = open_logger(tmp_path, "interval")
+    assert log.emit("x", {})
+    wait_for(lambda: "sync file" in calls.seen)
+    wait_for(lambda: not log._file._syncer._dirty.is_set())
+    log.close()
+
+
 def test_where_no_thread_can_be_had(tmp_path, calls, monkeypatch):
     """At a thread limit, or while the interpreter shuts down, interval syncs at once."""
 

@@ -289,6 +289,41 @@ def test_p06_an_event_at_the_last_frame_is_counted(tmp_path):
     assert len(read.of_type("tool.call")) == sum(answers)
 
 
+def test_a_child_forked_in_the_middle_of_an_emit_writes(tmp_path):
+    """The emit that it was forked from is its parent's; its own are not set aside for it."""
+    log = open_logger(tmp_path)
+    answers = []
+    assert log.emit("note", {})
+
+    def split():
+        answers.append(in_child(lambda: log.emit("progress", {"of": "the child"})))
+
+    assert log.emit("tool.call", {"output": Interrupting(split)})
+    assert answers == [True]
+    assert sorted(event.type for event in read_log(log.path).events) == [
+        "note",
+        "progress",
+        "session.start",
+        "tool.call",
+    ]
+
+
+def test_p06_what_waits_is_neither_lost_nor_written(tmp_path):
+    """health() in the middle of an emit: the event that is being written and those set aside are deferred."""
+    log = open_logger(tmp_path)
+    seen = []
+
+    def ask():
+        log.emit("progress", {"n": 1})
+        seen.append(log.health())
+
+    assert log.emit("tool.call", {"output": Interrupting(ask)})
+    [during] = seen
+    assert (during.emitted, during.written, during.dropped, during.deferred) == (2, 0, 0, 2)
+    after = log.health()
+    assert (after.emitted, after.written, after.dropped, after.deferred) == (2, 2, 0, 0)
+
+
 @pytest.mark.parametrize("tasks", [1_000])
 def test_p07_asyncio_tasks_emit_and_are_cancelled(tmp_path, seed, tasks):
     """A thousand tasks share a logger; a third is cancelled at any time; everything acknowledged is there."""
@@ -399,6 +434,7 @@ def test_p06_what_comes_while_a_stopped_thread_holds_the_lock_is_counted(tmp_pat
     held.wait()
     monkeypatch.setattr(type(log), "_is_finalizing", staticmethod(lambda: True))
     assert not log.emit("tool.call", {"n": 0})
-    assert log.health().dropped_by == {"shutdown": 1}
+    health = log.health()
+    assert (health.emitted, health.dropped, health.dropped_by) == (1, 1, {"shutdown": 1})
     log.close()
     done.set()

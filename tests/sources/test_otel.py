@@ -236,6 +236,17 @@ def test_an_object_that_is_cut_off_loses_only_itself(home, tmp_path):
     assert [p.kind for p in SOURCE.scan(str(path), None).problems.first] == ["not_json", "torn_tail"]
 
 
+def test_an_object_without_an_end_is_named_where_it_begins(tmp_path):
+    """The place is that of its first line, whether another object follows it or the file ends."""
+    begun = b'{\n  "traceId": "1",\n'
+    path = write(tmp_path, span(1), begun, span(2), begun)
+    content = Path(path).read_bytes()
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    first, last = SOURCE.scan(path, None).problems.first
+    assert (first.kind, first.line, content[first.offset :][: first.length]) == ("not_json", 2, begun)
+    assert (last.kind, last.line, content[last.offset :][: last.length]) == ("torn_tail", 5, begun)
+
+
 def test_a_call_has_its_responses_id_for_a_key(tmp_path):
     """An SDK's file and a gateway's name one response; a short id is a local server's counter."""
     [long, short] = (

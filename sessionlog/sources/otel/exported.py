@@ -9,7 +9,7 @@ typed (`{"key", "value": {"intValue": "5"}}`), Go's (`{"Key", "Value": {"Type", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -90,12 +90,12 @@ def read_spans(path: str) -> Iterator[Span | Problem]:
         MissingExtra: A .zst file without a decoder.
     """
     with Rows(path) as rows:
-        for chunk in _chunks(_lines(rows)):
+        for chunk in _chunks(_lines(rows), lambda: (rows.line, rows.start)):
             if isinstance(chunk, Problem):
                 yield chunk
             elif isinstance(chunk, _Torn):
                 yield Problem(
-                    path=path, line=rows.line, offset=rows.offset - chunk.size, length=chunk.size,
+                    path=path, line=chunk.line, offset=chunk.offset, length=chunk.size,
                     kind="torn_tail" if chunk.is_last else "not_json", detail=f"unfinished object, {chunk.size} bytes",
                     severity="info" if chunk.is_last and is_young(path) else "damage",
                 )  # fmt: skip
@@ -114,16 +114,21 @@ def _lines(rows: Rows) -> Iterator[bytes | Problem]:
 
 
 class _Torn(Struct):
-    """An object that is printed over many lines and has no end."""
+    """An object that is printed over many lines and has no end: where it begins, and its bytes."""
 
+    line: int
+    offset: int
     size: int
     is_last: bool
 
 
-def _chunks(lines: Iterable[bytes | Problem]) -> Iterator[bytes | Problem | _Torn]:
-    """Yield the objects of a file, whether they are on one line each or on many."""
+def _chunks(
+    lines: Iterable[bytes | Problem], place: Callable[[], tuple[int, int]] = lambda: (0, 0)
+) -> Iterator[bytes | Problem | _Torn]:
+    """Yield the objects of a file, whether they are on one line each or on many; `place` is the present line's."""
     pieces: list[bytes] = []
     size = 0
+    begin = 0, 0
     for line in lines:
         if isinstance(line, Problem):
             pieces = []
@@ -131,18 +136,20 @@ def _chunks(lines: Iterable[bytes | Problem]) -> Iterator[bytes | Problem | _Tor
             continue
         begins = line.startswith(_BEGINNINGS)
         if pieces and begins:
-            yield _Torn(size, is_last=False)
+            yield _Torn(*begin, size, is_last=False)
             pieces = []
         if not pieces and (not begins or _is_whole(line)):
             yield line
             continue
+        if not pieces:
+            begin = place()
         size = size + len(line) if pieces else len(line)
         pieces += [line] if size <= MAX_LINE else []
         if line.startswith(b"}"):
             yield b"".join(pieces)
             pieces = []
     if pieces:
-        yield _Torn(size, is_last=True)
+        yield _Torn(*begin, size, is_last=True)
 
 
 def _is_whole(line: bytes) -> bool:
