@@ -515,11 +515,10 @@ class _Driver(Struct, Generic[R], frozen=True):
         reached = self._basis(state)
         if resume is not None and reached != basis:
             return replace(self.scan(path, None), full_rescan=True)
-        sessions = fold.finish()
+        is_whole = resume is None
+        sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, is_whole))
         return LogScan(
-            sessions=tuple(
-                self._complete(one, state, fold.idle_ms(one.session_id), resume is None) for one in sessions
-            ),
+            sessions=sessions,
             problems=fold.findings.problems,
             limits=tuple(fold.limits.values()),
             resume=None if fold.is_provisional or reached is None else kept,
