@@ -24,7 +24,7 @@ from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems
 
 _INSERT_FILE = insert("files", FILE)
-_CACHE_KB = 32_768
+_CACHE_KB = 16_384
 
 
 class Book(ReadBook):

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
@@ -154,7 +155,7 @@ _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 26
-_LARGEST_DOCUMENT = 256 << 20
+_LARGEST_DOCUMENT = 64 << 20
 
 
 class NoState(Struct):
@@ -193,6 +194,10 @@ def read_object(path: str) -> Json:
 def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
     """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
     try:
+        if isinstance(value, str | bytes) and len(value) > LARGE:
+            flaw = too_large(value if isinstance(value, bytes) else value.encode("utf-8", "replace"))
+            if flaw:
+                return None, flaw
         return typed.decode(value), ""
     except (*MISFITS, TypeError):
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
@@ -210,9 +215,14 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     Raises:
         LogNotReadable: It cannot be opened.
     """
-    content = files.read_small(path, _LARGEST_DOCUMENT)
+    content = files.read_small(path, _LARGEST_DOCUMENT + 1)
     if content is None:
         raise LogNotReadable(f"{path}: no such file")
+    if len(content) > _LARGEST_DOCUMENT:
+        detail = f"a document of more than {_LARGEST_DOCUMENT >> 20} MiB is not read"
+        return Problem(path=path, kind="too_large", detail=detail)
+    if detail := too_large(content):
+        return Problem(path=path, kind="too_large", detail=detail, length=len(content))
     found = decode_object(_OBJECT, content)
     return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
 

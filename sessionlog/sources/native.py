@@ -25,6 +25,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
@@ -147,7 +148,7 @@ class _Reading:
         stream, readline, decode = self._stream, self._file.readline, _ROW.decode
         is_between = True
         while piece := readline(MAX_SCAN_LINE + 1):
-            if is_between and piece[-1] == _NEWLINE:
+            if is_between and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
                 try:
                     row = decode(piece)
                 except MISFITS:
