@@ -585,8 +585,7 @@ class UsageFold:
         if step.tokens is not None:
             for issue in step.tokens.issues:
                 self._bad_number(BadNumber(issue))
-        while self._open:
-            self._close(self._open.pop(next(iter(self._open))))
+        self.close_open()
         thread = self._thread(session)
         used = thread.used.get(step.scope, _NOTHING)
         rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
@@ -645,6 +644,31 @@ class UsageFold:
         _, line, offset = self._place()
         self.findings.note(Problem(path=self._path, line=line, offset=offset, kind="bad_number", detail=step.detail))
 
+    def drain(self) -> list[Record]:
+        """Return the records that were given since this was last asked, and forget them and all tool calls."""
+        if not self._records:
+            return []
+        records = [record for given in self._records.values() for record in given]
+        self._records, self._tools, self._held = {}, {}, 0
+        calls = self.session_now.calls
+        for key in list(calls)[:-_KEPT_CALLS] if len(calls) > _HELD else ():
+            del calls[key]
+        return records
+
+    def is_open(self, key: str) -> bool:
+        """Whether a response may get more rows; it has not been given yet."""
+        return any(one.record.key == key for one in self._open.values())
+
+    def close_open(self) -> None:
+        """Give all responses that are open."""
+        while self._open:
+            self._close(self._open.pop(next(iter(self._open))))
+
+    def facts(self) -> ScannedSession | None:
+        """Return what is known of the log's own session, else of the first one, up to now; without its records."""
+        session = self._sessions.get(self._own_id) or next(iter(self._sessions.values()), None)
+        return None if session is None else self._scanned(session, lambda scanned, _: scanned)
+
     def give_last_again(self) -> int:
         """Give the last response of an earlier scan once more; return how many records that are."""
         last = list(self._open.values())[-1:]
@@ -657,9 +681,7 @@ class UsageFold:
 
         `complete` is given each session, and the milliseconds that it was active after its last record.
         """
-        for done in self._open.values():
-            self._close(done)
-        self._open = {}
+        self.close_open()
         put: Sequence[SessionState] = ()
         if self._spool is not None and self._spool.has_sessions:
             own = self._spool.take_session(self._own_id, SessionState)
