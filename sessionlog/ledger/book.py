@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -175,9 +175,14 @@ class Book(ReadBook):
         first = (*self._found.first, *problems.first)
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
-    def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def _ask(
+        self,
+        sql: str,
+        parameters: dict[str, Any] | None = None,
+        make: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
         self.reconcile()
-        return super()._ask(sql, parameters)
+        return super()._ask(sql, parameters, make)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ nothing else, so it may be done again at any time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 from msgspec import Struct

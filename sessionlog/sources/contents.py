@@ -113,7 +113,13 @@ def measure(content: Content) -> int:
         part = parts.pop()
         if isinstance(part, str):
             is_plain = part.isascii() and not is_raw
-            size += len(part) if is_plain else len(orjson.dumps(part)) - 2 if is_raw else len(part.encode("utf-8", "replace"))
+            size += (
+                len(part)
+                if is_plain
+                else len(orjson.dumps(part)) - 2
+                if is_raw
+                else len(part.encode("utf-8", "replace"))
+            )
         elif isinstance(part, list):
             parts += [one.get("text", one.get("content")) for one in part if isinstance(one, Mapping)]
     return size

@@ -122,9 +122,11 @@ def codex_conversation(folder: Path, count: int) -> None:
 
     def lines() -> Iterator[str]:
         session = "0199a213-81c0-7800-8aa1-bbab2a035a53"
-        yield row(0, "session_meta", f'{{"id":"{session}","cwd":"/w","cli_version":"0.50.0","model_provider":"openai"}}')
+        yield row(
+            0, "session_meta", f'{{"id":"{session}","cwd":"/w","cli_version":"0.50.0","model_provider":"openai"}}'
+        )
         yield row(0, "turn_context", '{"cwd":"/w","model":"gpt-5"}')
-        for n in range(0, count // 3):
+        for n in range(count // 3):
             user, said = f"question {n}", f"answer {n}"
             total = {"input_tokens": 10 * (n + 1), "output_tokens": 5 * (n + 1), "total_tokens": 15 * (n + 1)}
             last = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
@@ -143,7 +145,7 @@ def _wrapped(content: Iterator[bytes]) -> Iterator[bytes]:
     """A request whose message holds something large, between two good lines."""
     yield f'{_start("s")}\n{{"session_id":"s","seq":1,"type":"llm.request","ts":"{_stamp(1)}","data":{{"x":'.encode()
     yield from content
-    yield f'}}}}\n{_native_response("s", 2)}\n'.encode()
+    yield f"}}}}\n{_native_response('s', 2)}\n".encode()
 
 
 def _put(path: Path, pieces: Iterator[bytes]) -> None:
@@ -190,7 +192,7 @@ def gz_bomb(folder: Path, size: int) -> None:
 
 def zstd_window(folder: Path, window_log: int) -> None:
     """A packed log with a large window."""
-    import backports.zstd as zstd
+    from backports import zstd
 
     folder.mkdir(parents=True, exist_ok=True)
     parameter = zstd.CompressionParameter
@@ -201,7 +203,7 @@ def zstd_window(folder: Path, window_log: int) -> None:
             file.write(f"{_native_response('s', seq)}\n".encode())
 
 
-def special_files(folder: Path, count: int) -> None:  # noqa: ARG001 - as for the others
+def special_files(folder: Path, count: int) -> None:
     """A pipe, and links to devices, beside a good log."""
     native_responses(folder, 3)
     os.mkfifo(folder / "pipe.jsonl")
@@ -371,7 +373,9 @@ def main() -> None:
                     if not name.startswith(begun):
                         continue
                     taken = run(_filled(command, folder), Path(home))
-                    is_over = taken.megabytes > BOUND_MB or taken.seconds > BOUND_SECONDS or taken.code not in (0, 1, 2, 3)
+                    is_over = (
+                        taken.megabytes > BOUND_MB or taken.seconds > BOUND_SECONDS or taken.code not in (0, 1, 2, 3)
+                    )
                     over += is_over
                     first = "" if taken.first is None else f"first byte after {taken.first:.2f} s"
                     mark = "OVER" if is_over else ""
