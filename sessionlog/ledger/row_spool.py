@@ -50,6 +50,10 @@ class RowSpool:
         for data in self._more:
             yield marshal.loads(data)  # noqa: S302 - as above
 
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._folder is not None and self._path:
             return _reopen, (self._path, self._size, self._more)

@@ -279,7 +279,7 @@ class UsageFold:
     def _put_aside(self) -> None:
         """Move what is complete into the spool; where that cannot be, it stays in memory."""
         waiting = {session.id: session.calls for session in self._sessions.values() if session.calls}
-        for session_id, calls in waiting.items():
+        for calls in waiting.values():
             for key in list(calls)[:-_KEPT_CALLS]:
                 del calls[key]
         batches: list[tuple[str, str, Sequence[Any]]] = [

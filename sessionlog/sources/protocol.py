@@ -41,8 +41,9 @@ class LogScan(Struct, frozen=True, kw_only=True):
     """What one pass over a log, or over what was appended to it, gives.
 
     Attributes:
-        sessions: A tuple, or for a large log a sequence that makes them anew each time. Usually one; a database or a resumed conversation holds several. After a resumed scan they hold the
-            new records only, and facts (start, status, prompt …) as of now.
+        sessions: Usually one; a database or a resumed conversation holds several. After a resumed scan they hold the
+            new records only, and facts (start, status, prompt …) as of now. A tuple, or for a large log a sequence that
+            makes them anew each time.
         problems: What is wrong with the log.
         limits: The latest word on each rate limit.
         resume: Where to go on; None = read it from the start next time (what it gave then is replaced).

@@ -128,6 +128,10 @@ class Spool:
         """Whether any session that was kept is marked."""
         return self._connection.execute("SELECT 1 FROM sessions WHERE is_marked LIMIT 1").fetchone() is not None
 
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):
+            self._connection.close()
+
     def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Write all of the rows or, where the disk is full, none."""
         self._connection.execute("BEGIN")

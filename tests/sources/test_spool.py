@@ -46,7 +46,7 @@ def reports(folder):
         (traps.native_conversation, 100),
         (traps.claude_sessions, 60),
         (traps.claude_conversation, 60),
-        (traps.codex_conversation, 60),
+        (traps.codex_conversation, 90),
     ],
 )
 def test_reports_are_the_same_with_little_room(tmp_path, little_room, make, count):
@@ -77,7 +77,7 @@ def test_what_ends_add_is_the_same_with_little_room(tmp_path, little_room):
     [session] = source.scan(str(tmp_path / "s.jsonl"), None).sessions
     assert len(session.records) == len(before.records) == len(list(session.records))
     assert list(session.records) == list(before.records)
-    assert sum(record.cost_nano or 0 for record in session.records) == 81 * 10**9
+    assert sum(record.cost_nano or 0 for record in session.records) == 80_500_000_000
 
 
 def test_a_spool_gives_back_what_was_put(tmp_path):
