@@ -38,6 +38,9 @@ BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
+_LONG = ("source", "head", "print", "prefix", "named", "checksum")
+_KNOWN = f"SELECT id, {', '.join(f'NULL AS {name}' if name in _LONG else name for name in FILE)} FROM files"  # noqa: S608 - names of the schema
+"""Of all logs what tells whether they have changed: the rest is looked up of those that have."""
 _INSERT = insert("files", ("id", *FILE))
 _AT = {name: index for index, name in enumerate(("id", *FILE))}
 _LOOKS = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
@@ -111,9 +114,9 @@ def sync(
     if places is None:
         listed = list(listed)
         stored = [(stored_path(item.path),) for item in listed]
-        rows = [row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)]
+        rows = (row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path))
     else:
-        rows = book.connection.execute(_FILE).fetchall()
+        rows = iter(book.connection.execute(_KNOWN))
     known = {path_of(row[_AT["path"]]): row for row in rows}
     plan = _Plan(book, known)
     for item in listed:
@@ -168,6 +171,8 @@ class _Plan:
             if row[_AT["missing"]]:
                 self.back.append(row[0])
             return
+        if row is not None:
+            row = self._book.connection.execute(f"{_FILE} WHERE id = ?", (row[0],)).fetchone()
         resume = None if row is None or identity is None else self._resume(row, item, identity)
         self.jobs.append(
             Job(
