@@ -27,7 +27,14 @@ BOUND_MB = 200
 BOUND_SECONDS = 10.0
 
 _DAY = "2026-11-20T"
+_CLAUDE = "claude/projects/p/s.jsonl"
+_CODEX = "codex/sessions/2026/11/20/rollout-2026-11-20T00-00-00-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl"
 _WRITES = 20_000
+_CAPPED = """
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
+runpy.run_module("sessionlog", run_name="__main__", alter_sys=True)
+"""
 
 
 def _stamp(number: int) -> str:
@@ -56,7 +63,7 @@ def _native_response(session: str, seq: int) -> str:
 def native_responses(folder: Path, count: int) -> None:
     """One log of many responses, 36 MB for 300,000."""
     lines = (_native_response("s", seq) for seq in range(1, count + 1))
-    _write(folder / "s.jsonl", chain([_start("s")], lines))
+    _write(folder / "native/s.jsonl", chain([_start("s")], lines))
 
 
 def native_conversation(folder: Path, count: int) -> None:
@@ -72,13 +79,13 @@ def native_conversation(folder: Path, count: int) -> None:
             yield _native_response("s", seq + 1)
             yield f'{head}"tool.call","ts":"{_stamp(seq + 2)}","data":{call}}}'
 
-    _write(folder / "s.jsonl", lines())
+    _write(folder / "native/s.jsonl", lines())
 
 
 def native_files(folder: Path, count: int) -> None:
     """As many logs as sessions."""
     for number in range(count):
-        place = folder / f"{number // 1000:03}"
+        place = folder / f"native/{number // 1000:03}"
         if number % 1000 == 0:
             place.mkdir(parents=True, exist_ok=True)
         name = f"s-{number:06}"
@@ -106,12 +113,12 @@ def _claude_turn(session: str, number: int) -> Iterator[str]:
 def claude_sessions(folder: Path, count: int) -> None:
     """One log with as many sessions as turns."""
     lines = (line for number in range(count) for line in _claude_turn(f"session-{number:06}", number))
-    _write(folder / "s.jsonl", lines)
+    _write(folder / _CLAUDE, lines)
 
 
 def claude_conversation(folder: Path, count: int) -> None:
     """One session of Claude Code of this many rows."""
-    _write(folder / "s.jsonl", (line for number in range(count // 2) for line in _claude_turn("s", number)))
+    _write(folder / _CLAUDE, (line for number in range(count // 2) for line in _claude_turn("s", number)))
 
 
 def codex_conversation(folder: Path, count: int) -> None:
@@ -138,7 +145,7 @@ def codex_conversation(folder: Path, count: int) -> None:
             )  # fmt: skip
             yield row(n, "event_msg", f'{{"type":"token_count","info":{info}}}')
 
-    _write(folder / "rollout-2026-11-20T00-00-00-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl", lines())
+    _write(folder / _CODEX, lines())
 
 
 def _wrapped(content: Iterator[bytes]) -> Iterator[bytes]:
@@ -158,33 +165,35 @@ def _put(path: Path, pieces: Iterator[bytes]) -> None:
 def long_line(folder: Path, size: int) -> None:
     """A line of so many bytes."""
     pieces = (b"x" * (1 << 20) for _ in range(size >> 20))
-    _put(folder / "s.jsonl", _wrapped(iter([b'"', *pieces, b'"'])))
+    _put(folder / "native/s.jsonl", _wrapped(iter([b'"', *pieces, b'"'])))
 
 
 def deep_line(folder: Path, size: int) -> None:
     """A line of many empty lists, which take 30 times their size in memory."""
     inside = b"[],[]," * (size // 6)
-    _put(folder / "s.jsonl", _wrapped(iter([b"[", inside, b"[]]"])))
+    _put(folder / "native/s.jsonl", _wrapped(iter([b"[", inside, b"[]]"])))
 
 
 def many_keys(folder: Path, count: int) -> None:
     """An object with so many keys."""
     inside = ",".join(f'"k{number}":{number}' for number in range(count))
-    _put(folder / "s.jsonl", _wrapped(iter([b"{", inside.encode(), b"}"])))
+    _put(folder / "native/s.jsonl", _wrapped(iter([b"{", inside.encode(), b"}"])))
 
 
 def sparse_file(folder: Path, size: int) -> None:
     """A file of nothing but a hole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "s.jsonl").open("wb") as file:
+    place = folder / "native"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "s.jsonl").open("wb") as file:
         file.write(f"{_start('s')}\n{_native_response('s', 1)}\n".encode())
         file.truncate(size)
 
 
 def gz_bomb(folder: Path, size: int) -> None:
     """A small packed file that unpacks to so many bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with gzip.open(folder / "s.jsonl.gz", "wb", compresslevel=9) as file:
+    place = folder / "native"
+    place.mkdir(parents=True, exist_ok=True)
+    with gzip.open(place / "s.jsonl.gz", "wb", compresslevel=9) as file:
         file.write(f"{_start('s')}\n{_native_response('s', 1)}\n".encode())
         for _ in range(size >> 20):
             file.write(b" " * (1 << 20))
@@ -194,10 +203,11 @@ def zstd_window(folder: Path, window_log: int) -> None:
     """A packed log with a large window."""
     from backports import zstd
 
-    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / "native"
+    place.mkdir(parents=True, exist_ok=True)
     parameter = zstd.CompressionParameter
     options = {parameter.window_log: window_log, parameter.enable_long_distance_matching: 1}
-    with zstd.ZstdFile(folder / "s.jsonl.zst", "wb", options=options) as file:
+    with zstd.ZstdFile(place / "s.jsonl.zst", "wb", options=options) as file:
         file.write(f"{_start('s')}\n".encode())
         for seq in range(1, 1_000_000):
             file.write(f"{_native_response('s', seq)}\n".encode())
@@ -206,14 +216,14 @@ def zstd_window(folder: Path, window_log: int) -> None:
 def special_files(folder: Path, count: int) -> None:
     """A pipe, and links to devices, beside a good log."""
     native_responses(folder, 3)
-    os.mkfifo(folder / "pipe.jsonl")
+    os.mkfifo(folder / "native/pipe.jsonl")
     for name, target in {"zero": "/dev/zero", "random": "/dev/urandom", "memory": "/proc/self/mem"}.items():
-        (folder / f"{name}.jsonl").symlink_to(target)
+        (folder / f"native/{name}.jsonl").symlink_to(target)
 
 
 def gemini_document(folder: Path, size: int) -> None:
     """A session of Gemini CLI, one JSON document of so many bytes: many small messages."""
-    place = folder / "chats"
+    place = folder / "home/.gemini/tmp/h/chats"
     message = {"id": "m", "timestamp": f"{_DAY}10:00:00.000Z", "type": "user", "content": "x"}
     one = json.dumps(message)
     head = f'{{"sessionId":"s","projectHash":"h","startTime":"{_DAY}10:00:00.000Z","messages":['
@@ -252,27 +262,28 @@ TRAPS = (
 )
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "usage": ("usage", "{logs}"),
+    "usage, first": ("usage",),
+    "usage, again": ("usage",),
     "usage --no-ledger": ("usage", "--no-ledger", "{logs}"),
-    "usage, again": ("usage", "{logs}"),
-    "usage --by session": ("usage", "--by", "session", "{logs}"),
-    "usage --json": ("usage", "--by", "session", "--json", "{logs}"),
-    "sessions": ("sessions", "{logs}"),
-    "sessions --json": ("sessions", "--json", "{logs}"),
-    "tools": ("tools", "{logs}"),
-    "blocks": ("blocks", "{logs}"),
-    "check": ("check", "{logs}"),
-    "routing-quality": ("routing-quality", "{logs}"),
+    "usage --by session": ("usage", "--by", "session"),
+    "usage --json": ("usage", "--by", "session", "--json"),
+    "sessions": ("sessions",),
+    "sessions --json": ("sessions", "--json"),
+    "tools": ("tools",),
+    "blocks": ("blocks",),
+    "status": ("status",),
+    "budget": ("budget",),
+    "sources": ("sources",),
+    "ledger": ("ledger",),
+    "ledger verify": ("ledger", "verify"),
+    "check": ("check",),
+    "routing-quality": ("routing-quality",),
     "scrub": ("scrub", "{logs}"),
+    "archive": ("archive", "--older-than", "0h"),
     "replay": ("replay", "{log}"),
     "replay --json": ("replay", "--json", "{log}"),
     "context": ("context", "{log}"),
     "diff": ("diff", "{log}", "{log}"),
-    "archive": ("archive", "add", "{logs}"),
-    "status": ("status", "--session", "{log}"),
-    "sources": ("sources",),
-    "ledger": ("ledger", "status"),
-    "ledger verify": ("ledger", "verify"),
 }
 
 
@@ -295,26 +306,42 @@ class Taken:
     errors: str
 
 
-def environment(home: Path) -> dict[str, str]:
-    """An environment in which nothing of this machine's is found."""
+def environment(folder: Path, home: Path) -> dict[str, str]:
+    """An environment in which a trap's logs are found, and nothing of this machine's; what is written is in `home`."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "TMPDIR") if name in os.environ}
-    return {**kept, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state"),
-            "XDG_CONFIG_HOME": str(home / "config"), "NO_COLOR": "1"}  # fmt: skip
+    return {
+        **kept, "HOME": str(folder / "home"), "SESSIONLOG_DIR": str(folder / "native"),
+        "CLAUDE_CONFIG_DIR": str(folder / "claude"), "CODEX_HOME": str(folder / "codex"),
+        "XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state"),
+        "XDG_CONFIG_HOME": str(home / "config"), "NO_COLOR": "1",
+    }  # fmt: skip
 
 
 def logs_of(folder: Path) -> str:
     """The first log of a trap, for commands that take one."""
-    return str(next(path for path in sorted(folder.rglob("*s*.json*")) if path.is_file()))
+    found = (path for path in sorted(folder.rglob("*.json*")) if path.is_file() and not path.is_symlink())
+    return str(next(found))
 
 
-def run(arguments: Sequence[str], home: Path, *, limit: float = 120.0) -> Taken:
-    """Run a command, and measure it."""
+def run(
+    command: Sequence[str], folder: Path, home: Path, *, limit: float = 120.0, address_space: int | None = None
+) -> Taken:
+    """Run a command on a trap, and measure it; `{logs}` and `{log}` stand for its folder and its first log.
+
+    With `address_space` it may have no more memory than that, whether it uses it or not.
+    """
+    names = {"logs": str(folder), "log": logs_of(folder)}
+    arguments = [word.format(**names) for word in command]
+    if address_space is not None:
+        arguments = ["-c", _CAPPED.format(bytes=address_space), *arguments]
+    else:
+        arguments = ["-m", "sessionlog", *arguments]
     started = time.monotonic()
     first = None
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sessionlog", *arguments], stdout=subprocess.PIPE, stderr=errors,
-            stdin=subprocess.DEVNULL, env=environment(home),
+            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL,
+            env=environment(folder, home),
         )  # fmt: skip
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
@@ -343,11 +370,6 @@ def run(arguments: Sequence[str], home: Path, *, limit: float = 120.0) -> Taken:
     return Taken(code, usage.ru_maxrss / 1024, took, first, text)
 
 
-def _filled(command: Sequence[str], folder: Path) -> list[str]:
-    names = {"logs": str(folder), "log": logs_of(folder)}
-    return [word.format(**names) for word in command]
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -372,7 +394,7 @@ def main() -> None:
                 for name, command in COMMANDS.items():
                     if not name.startswith(begun):
                         continue
-                    taken = run(_filled(command, folder), Path(home))
+                    taken = run(command, folder, Path(home))
                     is_over = (
                         taken.megabytes > BOUND_MB or taken.seconds > BOUND_SECONDS or taken.code not in (0, 1, 2, 3)
                     )

@@ -130,7 +130,7 @@ def test_rows_travel_between_processes(tmp_path):
 def test_a_long_log_is_replayed_as_a_short_one(tmp_path, monkeypatch, source, make):
     """It is scanned only some megabytes ahead, and every response has its numbers."""
     make(tmp_path, 600)
-    [log] = tmp_path.iterdir()
+    [log] = tmp_path.rglob("*.jsonl")
     before = list(load_source(source).read(str(log), None))
     assert len(before) > 300
     monkeypatch.setattr(kit, "LONG", 0)
@@ -141,7 +141,7 @@ def test_a_long_log_is_replayed_as_a_short_one(tmp_path, monkeypatch, source, ma
 def test_the_first_event_of_a_long_log_does_not_wait_for_its_end(tmp_path, monkeypatch):
     """Reading goes on as events are asked for."""
     traps.claude_conversation(tmp_path, 2000)
-    [log] = tmp_path.iterdir()
+    [log] = tmp_path.rglob("*.jsonl")
     monkeypatch.setattr(kit, "LONG", 0)
     monkeypatch.setattr(kit, "LOOK_AHEAD", 5000)
     taken = []
