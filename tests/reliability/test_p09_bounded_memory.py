@@ -14,7 +14,7 @@ from tests.reliability.traps import BOUND_MB, TRAPS, run
 
 MIB = 1 << 20
 ADDRESS_SPACE = 600 * MIB
-USAGE = ("usage", "--no-ledger", "{logs}")
+USAGE = ("usage", "--no-ledger")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 
@@ -33,7 +33,7 @@ def _may_cap():
         pytest.param(traps.native_responses, 120_000, USAGE, 100, id="responses"),
         pytest.param(traps.claude_sessions, 20_000, USAGE, 100, id="sessions"),
         pytest.param(traps.deep_line, 8 * MIB - 1024, USAGE, 100, id="deep line"),
-        pytest.param(traps.deep_line, 8 * MIB - 1024, ("check", "{logs}"), 100, id="deep line, check"),
+        pytest.param(traps.deep_line, 8 * MIB - 1024, ("check",), 100, id="deep line, check"),
         pytest.param(traps.deep_line, 8 * MIB - 1024, ("replay", "{log}"), 100, id="deep line, replay"),
         pytest.param(traps.deep_line, 8 * MIB - 1024, ("context", "{log}"), 100, id="deep line, context"),
         pytest.param(traps.many_keys, 1_000_000, USAGE, 110, id="many keys"),
@@ -61,8 +61,8 @@ def test_what_is_refused_for_its_size_is_named(tmp_path, make):
     logs = tmp_path / "logs"
     size = 24 * MIB if make is traps.gemini_document else 8 * MIB - 1024
     make(logs, size)
-    assert "1 damaged piece skipped" in run(("usage", "--no-ledger", "--json", "{logs}"), logs, tmp_path).errors
-    taken = run(("check", "{logs}"), logs, tmp_path)
+    assert "1 damaged piece skipped" in run((*USAGE, "--json"), logs, tmp_path).errors
+    taken = run(("check",), logs, tmp_path)
     assert taken.code == 1
 
 

@@ -14,6 +14,7 @@ import argparse
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,10 +31,17 @@ _DAY = "2026-11-20T"
 _CLAUDE = "claude/projects/p/s.jsonl"
 _CODEX = "codex/sessions/2026/11/20/rollout-2026-11-20T00-00-00-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl"
 _WRITES = 20_000
-_CAPPED = """
-import resource, runpy
-resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
-runpy.run_module("sessionlog", run_name="__main__", alter_sys=True)
+_LAUNCHER = """
+import os, resource, sys
+figures, cap, *arguments = sys.argv[1:]
+child = os.fork()
+if not child:
+    if int(cap):
+        resource.setrlimit(resource.RLIMIT_AS, (int(cap), int(cap)))
+    os.execv(sys.executable, [sys.executable, "-m", "sessionlog", *arguments])
+_, status, usage = os.wait4(child, 0)
+with open(figures, "w") as file:
+    file.write(f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}")
 """
 
 
@@ -264,7 +272,7 @@ TRAPS = (
 COMMANDS: dict[str, tuple[str, ...]] = {
     "usage, first": ("usage",),
     "usage, again": ("usage",),
-    "usage --no-ledger": ("usage", "--no-ledger", "{logs}"),
+    "usage --no-ledger": ("usage", "--no-ledger"),
     "usage --by session": ("usage", "--by", "session"),
     "usage --json": ("usage", "--by", "session", "--json"),
     "sessions": ("sessions",),
@@ -332,42 +340,34 @@ def run(
     """
     names = {"logs": str(folder), "log": logs_of(folder)}
     arguments = [word.format(**names) for word in command]
-    if address_space is not None:
-        arguments = ["-c", _CAPPED.format(bytes=address_space), *arguments]
-    else:
-        arguments = ["-m", "sessionlog", *arguments]
+    first, figures = None, home / "figures"
+    figures.unlink(missing_ok=True)
     started = time.monotonic()
-    first = None
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL,
-            env=environment(folder, home),
+        process = subprocess.Popen(  # a small process in between: what is run counts the memory of who has started it
+            [sys.executable, "-c", _LAUNCHER, str(figures), str(address_space or 0), *arguments],
+            stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, env=environment(folder, home),
+            start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        status, usage = None, None
-        while status is None:
+        is_over = False
+        while process.poll() is None:
             piece = process.stdout.read(1 << 20)
-            if piece and first is None:
-                first = time.monotonic() - started
-            ended, code, found = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                status, usage = code, found
-            elif time.monotonic() - started > limit:
-                process.kill()
+            first = time.monotonic() - started if piece and first is None else first
+            if time.monotonic() - started > limit and not is_over:
+                is_over = True
+                os.killpg(process.pid, signal.SIGKILL)
             elif not piece:
                 time.sleep(0.005)
-        rest = process.stdout.read()
-        if rest and first is None:
-            first = time.monotonic() - started
+        took = time.monotonic() - started
+        if process.stdout.read() and first is None:
+            first = took
         process.stdout.close()
-        process.returncode = 0
         errors.seek(0)
         text = errors.read(1 << 16).decode("utf-8", "replace")
-    took = time.monotonic() - started
-    assert usage is not None
-    code = None if took > limit else os.waitstatus_to_exitcode(status)
-    return Taken(code, usage.ru_maxrss / 1024, took, first, text)
+    code, kilobytes = map(int, figures.read_text().split()) if figures.exists() else (None, 0)
+    return Taken(code, kilobytes / 1024, took, first, text)
 
 
 def main() -> None:
