@@ -88,13 +88,18 @@ class Rows:
                 self.line += 1
                 self.start = self.offset
                 self.offset += len(piece)
-                is_large = len(piece) > LARGE and (detail := too_large(piece))
-                yield self._problem("too_large", detail, len(piece)) if is_large else piece
+                if len(piece) > LARGE:
+                    detail = too_large(piece)
+                    yield self._problem("too_large", detail, len(piece)) if detail else piece
+                    piece = b""  # it must not be held while the next one is read
+                    continue
+                yield piece
                 continue
             if len(piece) < limit:
                 self._tail = piece
                 return
-            skipped = self._skip(len(piece))
+            length, piece = len(piece), b""  # as above
+            skipped = self._skip(length)
             if not skipped:
                 return
             yield self._too_long(skipped)

@@ -167,6 +167,7 @@ class _Reading:
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
             is_between = stream.between
+            piece = b""  # a long one must not be held while the next one is read
 
     def last(self) -> Iterator[Row | Problem]:
         """Yield what the file ends with."""
