@@ -7,6 +7,7 @@ transaction, and only if no other process has read that log meanwhile (compare-a
 
 from __future__ import annotations
 
+import marshal
 import os
 import sqlite3
 import time
@@ -114,10 +115,12 @@ def sync(
     if places is None:
         listed = list(listed)
         stored = [(stored_path(item.path),) for item in listed]
-        rows = (row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path))
+        rows: Iterable[Any] = (
+            row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)
+        )
     else:
-        rows = iter(book.connection.execute(_KNOWN))
-    known = {path_of(row[_AT["path"]]): row for row in rows}
+        rows = book.connection.execute(_KNOWN)
+    known = _Known(rows)
     plan = _Plan(book, known)
     for item in listed:
         plan.take(item)
@@ -204,6 +207,23 @@ class _Plan:
         return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
 
 
+class _Known(Mapping[str, tuple[Any, ...]]):
+    """Path → row of each log that is known; packed, since there may be very many."""
+
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._packed = {path_of(row[_AT["path"]]): marshal.dumps(row) for row in rows}
+
+    def __getitem__(self, path: str) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = marshal.loads(self._packed[path])  # noqa: S302 - packed here
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
     """Whether a log looks as it did when it was read, by the parser that would read it now."""
     return bool(
@@ -218,8 +238,9 @@ def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence
     """Id → why, of the logs that were there and are not now."""
     folders = tuple(place if place.endswith(os.sep) else place + os.sep for place in places)
     lost = {}
-    for path, row in known.items():
+    for path in known:
         if path not in seen:
+            row = known[path]
             here = path in places or path.startswith(folders)
             why = GONE if here and files.stat_path(path) is None else ELSEWHERE
             if row[_AT["missing"]] != why:
@@ -244,9 +265,10 @@ class _Entry:
         with at_once(self._book.connection):
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
-        stamps = {row[0]: row[_AT["stamp"]] for row in self._known.values()}
-        missing = {row[0]: row[_AT["missing"]] for row in self._known.values()}
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
+        changed = [row for row in self._known.values() if row[0] in changes] if changes else []
+        stamps = {row[0]: row[_AT["stamp"]] for row in changed}
+        missing = {row[0]: row[_AT["missing"]] for row in changed}
         self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
         for file_id, why in changes.items():
             if ELSEWHERE in {why, missing[file_id]}:
