@@ -60,7 +60,7 @@ def find_objects(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, byte
 
     The walk goes over the text, decoded once, and counts the bytes along: a line may hold any number of events.
     """
-    if len(line) > LARGE and (detail := too_large(line, copies=2)):
+    if len(line) > LARGE and (detail := too_large(line, copies=3)):
         yield Flaw(kind="too_large", detail=detail, length=len(line))
         return
     text = line.decode("utf-8", "surrogateescape")

@@ -24,7 +24,7 @@ _TWO_BYTES = re.compile(rb"[\xc4-\xef]|\\u(?!00)")
 def too_large(data: bytes, *, copies: int = 1) -> str:
     """Return why some JSON cannot be decoded within the bound; "" if it can.
 
-    With `copies=2` a decoder is meant that copies all of it first, as orjson and json do, and msgspec does not.
+    With `copies=3` a decoder is meant that copies all of it, and once more into its error, as orjson and json do.
     """
     size = len(data)
     if size <= LARGE:

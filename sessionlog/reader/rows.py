@@ -159,7 +159,7 @@ class Rows:
 
     def decode(self, line: bytes) -> Iterator[Row | Problem]:
         """Yield the objects of one line, or of several that belong together."""
-        if len(line) > LARGE and (detail := too_large(line, copies=2)):
+        if len(line) > LARGE and (detail := too_large(line, copies=3)):
             yield self._problem("too_large", detail, len(line))
             return
         try:
