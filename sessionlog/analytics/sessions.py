@@ -43,6 +43,8 @@ FROM {tables}
 WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
 """
 
+_SAME = ("source", "path", "status", "project", "harness", "route", "error")
+
 _MODELS = """
 SELECT s.id, l.model FROM {tables} WHERE {where}
 GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
@@ -148,10 +150,14 @@ class SessionList(LogReport):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.sessions/1`."""
+        return self.lazy_dict() | {"sessions": [session.to_dict() for session in self.sessions]}
+
+    def lazy_dict(self) -> dict[str, Any]:
+        """The same with its sessions as an iterator, to be written one by one."""
         return {
             "schema": SCHEMA,
             "window": self.window_dict,
-            "sessions": [session.to_dict() for session in self.sessions],
+            "sessions": map(SessionSummary.to_dict, self.sessions),
             "hidden_sessions": self.hidden,
             "archived_sessions": self.archived_sessions,
             "problems": problems_dict(self.problem_count, self.problems),
@@ -201,18 +207,23 @@ def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
     where, parameters = selection.where(listed_only=True, timed=False)
     parts, bounds = selection.parts()
     tables, parameters = OF_PARTS.format(parts), parameters | bounds
-    models: dict[int, list[str]] = {}
-    for session, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
-        models.setdefault(session, []).append(model)
-    return [
-        _summary(row, tuple(models.get(row[-1], ())))
-        for row in book.query(_SQL.format(status=STATUS, tables=tables, where=where), parameters)
-    ]
+    models: dict[int, tuple[str, ...]] = {}
+    same: dict[Any, Any] = {}  # many sessions have the same names: each is kept once
+
+    def add_model(row: tuple[Any, ...]) -> None:
+        names = (*models.get(row[0], ()), row[1])
+        models[row[0]] = same.setdefault(names, names)
+
+    book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
+    sql = _SQL.format(status=STATUS, tables=tables, where=where)
+    return book.query(sql, parameters, lambda row: _summary(row, models.pop(row[-1], ()), same))
 
 
-def _summary(row: tuple[Any, ...], models: tuple[str, ...]) -> SessionSummary:
+def _summary(row: tuple[Any, ...], models: tuple[str, ...], same: dict[Any, Any]) -> SessionSummary:
     names = (name for name in SessionSummary.__slots__ if name != "models")
     values = dict(zip(names, row[:-1], strict=True))
+    for name in _SAME:
+        values[name] = same.setdefault(values[name], values[name])
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}
     values["archived"] = bool(values["archived"])
     values["status"] = values["status"] or "unknown"

@@ -150,12 +150,12 @@ def document(
     problems: Iterable[str],
     archived_sessions: int,
 ) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.usage/1`."""
+    """Return the JSON document `sessionlog.usage/1`, its rows as an iterator."""
     return {
         "schema": SCHEMA,
         "window": window,
         "group_by": list(group_by),
-        "rows": [row.to_dict() for row in rows],
+        "rows": (row.to_dict() for row in rows),
         "totals": totals.to_dict(),
         "provenance": dict(provenance),
         "problems": {"count": problem_count, "first": list(problems)},

@@ -95,6 +95,10 @@ class UsageReport(LogReport):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document `sessionlog.usage/1`."""
+        return self.lazy_dict() | {"rows": [row.to_dict() for row in self.rows]}
+
+    def lazy_dict(self) -> dict[str, Any]:
+        """The same with its rows as an iterator, to be written one by one."""
         return document(
             window=self.window_dict,
             group_by=self.group_by,

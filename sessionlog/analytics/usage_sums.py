@@ -14,7 +14,7 @@ from sessionlog.ledger.quarter_hours import OF_PARTS
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from sessionlog.analytics.conditions import Query
@@ -108,11 +108,13 @@ def fill_shares(
     query(_SPANS.format(parts=tables), dict(bounds))
 
 
-def sums_of(query: Query, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the sums of every group, `keys` among them; of no names the sums of everything."""
+def sums_of(query: Query, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the sums of every group, `keys` among them; of no names the sums of everything."""
     columns = _columns(names)
     sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", ")) if names else _TOTALS
-    return [_row(values, names) for values in query(sql, {})]
+    found = query(sql, {})[::-1]
+    while found:  # many rows are not held twice
+        yield _row(found.pop(), names)
 
 
 def _row(values: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ import sys
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, NoReturn
 
 FOUND, USAGE, UNREADABLE = 1, 2, 3
+_PIECE = 1 << 20
 
 
 class Leave(Exception):
@@ -60,8 +61,33 @@ def ended(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only."""
+    """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only.
+
+    Long lists of an object are written item by item; they may be iterators.
+    """
+    if isinstance(value, dict) and value:
+        for piece in _pieces(value):
+            sys.stdout.write(piece)
+        print()
+        return
     print(json_text(value))
+
+
+def _pieces(value: dict[str, Any]) -> Iterator[str]:
+    """Yield an object's JSON in pieces: see `json_text`."""
+    before = "{\n  "
+    for key, item in value.items():
+        yield f"{before}{_quoted(key)}: "
+        before = ",\n  "
+        if isinstance(item, str | dict | int | float) or item is None:
+            yield json_text(item, "\n  ")
+            continue
+        begun = "["
+        for one in item:
+            yield f"{begun}\n    {json_text(one, chr(10) + '    ')}"
+            begun = ","
+        yield "[]" if begun == "[" else "\n  ]"
+    yield "\n}"
 
 
 def json_text(value: Any, line: str = "\n") -> str:
@@ -105,4 +131,5 @@ def _quoted(text: str) -> str:
 def print_text(text: str) -> None:
     """Print finished text as it is, with characters the terminal cannot show replaced."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    for start in range(0, len(text), _PIECE):
+        sys.stdout.write(text[start : start + _PIECE].encode(encoding, "replace").decode(encoding))

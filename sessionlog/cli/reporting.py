@@ -261,7 +261,7 @@ def print_report(
     """
     match form:
         case "json":
-            print_json(report.to_dict())
+            print_json(getattr(report, "lazy_dict", report.to_dict)())  # those of many rows make them one by one
         case "csv":
             print_text(csv())
         case "markdown":

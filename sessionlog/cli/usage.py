@@ -9,6 +9,9 @@ from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli import reporting as r
 from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
 
+ROWS_SHOWN = 5000
+"""Rows of a table, unless a limit is asked for: each takes some kilobytes until all are laid out."""
+
 
 def usage(**settings: Any) -> None:
     """Report tokens, cache hits, success, throughput and cost per provider and model.
@@ -20,7 +23,7 @@ def usage(**settings: Any) -> None:
     with r.scan_progress() as progress:
         report = aggregate_usage(
             where.paths, **asked.question(where, progress), by=r.split_list([asked.by]), sort=asked.sort,
-            limit=asked.limit, merge_worktrees=asked.merge_worktrees,
+            limit=asked.most(ROWS_SHOWN), merge_worktrees=asked.merge_worktrees,
             prices=r.own_prices(where.settings, asked.prices),
         )  # fmt: skip
     r.print_report(

@@ -68,6 +68,10 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
     return True
 
 
+_MOST_ROWS = 10_000
+"""Rows from which the whole way takes less memory."""
+
+
 def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
     """`sessionlog usage --json`."""
     from time import time_ns  # noqa: PLC0415 - as above
@@ -89,6 +93,8 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     where, parameters = conditions.counted(filters, time_ns())
     keys = [conditions.KEYS[key] for key in by]
     usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
+    if query("SELECT COUNT(*) FROM shares", {})[0][0] > _MOST_ROWS:
+        return None
     rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_keys)
     [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
     if not rows and not totals.sessions:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from sessionlog import files
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.sync import Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
@@ -59,8 +60,8 @@ def _with_processes(
     if count < 2 or not pays or not _may_fork():
         yield from scan_here(work, sources, prices)
         return
-    with _processes(count) as executor:
-        yield from _spread(executor, work, sources, prices, workers=count)
+    with _processes(count) as executor, _folder() as folder:
+        yield from _spread(executor, work, sources, prices, workers=count, folder=folder)
 
 
 def _weight(job: Job) -> int:
@@ -89,8 +90,28 @@ def _processes(count: int) -> Iterator[Executor]:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _folder() -> Iterator[str | None]:
+    """A folder in which workers leave the rows of large logs; None where there is no room for one."""
+    try:
+        folder = files.temporary_directory("sessionlog-")
+    except OSError:
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        files.remove_directory(folder)
+
+
 def _spread(
-    executor: Executor, work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook, *, workers: int
+    executor: Executor,
+    work: Sequence[Job],
+    sources: Mapping[str, Source],
+    prices: PriceBook,
+    *,
+    workers: int,
+    folder: str | None = None,
 ) -> Iterator[Scanned]:
     """Give shares away, a few at a time, and yield what comes back."""
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait  # noqa: PLC0415 - 25 ms, which small scans save
@@ -105,7 +126,7 @@ def _spread(
         while shares and not broken and len(waiting) < workers * _AHEAD:
             share = shares.pop()
             try:
-                waiting[executor.submit(scan_share, share, prices)] = share
+                waiting[executor.submit(scan_share, share, prices, folder)] = share
             except (BrokenExecutor, RuntimeError):
                 broken = True
                 left += share
@@ -134,9 +155,9 @@ def _checked(given: object, share: Sequence[Job]) -> list[Scanned]:
     raise ValueError("a worker did not give one result for each of its logs")
 
 
-def scan_share(share: Sequence[Job], prices: PriceBook) -> list[Scanned]:
+def scan_share(share: Sequence[Job], prices: PriceBook, folder: str | None = None) -> list[Scanned]:
     """Scan some logs and price what they give; this runs in a worker."""
-    return [scan_job(job, prices) for job in share]
+    return [scan_job(job, prices, folder=folder) for job in share]
 
 
 def _begin_worker() -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from sessionlog.errors import Severity
+from sessionlog.events.decoded_size import LARGE, too_large
 
 _FILLER = re.compile("[ \t\r\n\x00\ufeff]*")
 _OBJECT_HEAD = re.compile(r'\{\s*"(?:session_id|seq|type|ts|timestamp|data)"\s*:', re.IGNORECASE)
@@ -59,6 +60,9 @@ def find_objects(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, byte
 
     The walk goes over the text, decoded once, and counts the bytes along: a line may hold any number of events.
     """
+    if len(line) > LARGE and (detail := too_large(line, copies=3)):
+        yield Flaw(kind="too_large", detail=detail, length=len(line))
+        return
     text = line.decode("utf-8", "surrogateescape")
     at = pos = 0  # the same place in the bytes and in the text
     while True:

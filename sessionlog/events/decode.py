@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import Event, keep_raw
 from sessionlog.events.times import parse_time
 
@@ -27,6 +28,8 @@ def decode_line(line: bytes) -> tuple[list[Event], list[Flaw]]:
     line = line.rstrip(b"\r\n")
     if not line:
         return [], []
+    if len(line) > LARGE and (detail := too_large(line, copies=3)):
+        return [], [Flaw(kind="too_large", detail=detail, length=len(line))]
     try:
         value = _loads(line)
     except (ValueError, RecursionError):

@@ -515,6 +515,31 @@ def temporary_directory(prefix: str) -> str:
     return tempfile.mkdtemp(prefix=prefix)
 
 
+def open_temporary(folder: str | None = None) -> tuple[BinaryIO, str]:
+    """Return a new private file, and its path: in a folder, or "" of one that has no name and goes when it is closed.
+
+    Raises:
+        OSError: There is no room for it.
+    """
+    import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
+
+    fd, path = tempfile.mkstemp(prefix="sessionlog-", dir=folder)
+    if folder is None:
+        os.unlink(path)
+    return os.fdopen(fd, "w+b"), path if folder else ""
+
+
+def take_temporary(path: str) -> BinaryIO:
+    """Open a temporary file, and take its name from it.
+
+    Raises:
+        OSError: It is not there.
+    """
+    file = open(path, "rb")  # noqa: SIM115 - the caller's to close
+    os.unlink(path)
+    return file
+
+
 def copy_file(path: str, copy: str) -> None:
     """Copy a file's bytes into a new file, in a private folder of ours."""
     import shutil  # noqa: PLC0415 - 5 ms that a logger never needs

@@ -104,7 +104,7 @@ def load_book(
     book = Book(prices)
     env = os.environ if env is None else env
     found = discover(env, all_sources()) if paths is None else find_logs(paths, env)
-    sync(book, list(found), scanner=scanner, progress=progress)
+    sync(book, found, scanner=scanner, progress=progress)
     return book
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -24,6 +24,7 @@ from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems
 
 _INSERT_FILE = insert("files", FILE)
+_CACHE_KB = 16_384
 
 
 class Book(ReadBook):
@@ -35,7 +36,7 @@ class Book(ReadBook):
 
     def __init__(self, prices: PriceBook, connection: sqlite3.Connection | None = None) -> None:
         """Open an empty book in memory, or the one that a connection leads to."""
-        super().__init__(connection or sqlite3.connect(":memory:", isolation_level=None))
+        super().__init__(connection or open_in_memory())
         self.prices = prices
         self._found = Problems()
         self._waiting: Writer | None = None
@@ -126,7 +127,7 @@ class Book(ReadBook):
     def copy(self) -> Book:
         """Return a copy in memory, for questions about what is not so: other prices, other logs."""
         self.reconcile()
-        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection = open_in_memory()
         self.connection.backup(connection)
         copied = Book(self.prices, connection)
         copied.notes, copied.unrecognised = list(self.notes), self.unrecognised
@@ -174,9 +175,14 @@ class Book(ReadBook):
         first = (*self._found.first, *problems.first)
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
-    def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def _ask(
+        self,
+        sql: str,
+        parameters: dict[str, Any] | None = None,
+        make: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
         self.reconcile()
-        return super()._ask(sql, parameters)
+        return super()._ask(sql, parameters, make)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -199,6 +205,15 @@ class Book(ReadBook):
             self.connection.close()
         except Exception:  # noqa: BLE001, S110 - it could not be made, or is another thread's: SQLite closes it
             pass
+
+
+def open_in_memory() -> sqlite3.Connection:
+    """Open an empty database that is forgotten when it is closed: what is more than its cache is in a nameless file."""
+    connection = sqlite3.connect("", isolation_level=None)
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+    connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
 
 
 def make_tables(connection: sqlite3.Connection) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from sessionlog.ledger.schema import LABEL, NAME, insert
@@ -12,6 +12,8 @@ from sessionlog.ledger.schema import LABEL, NAME, insert
 Row = tuple[Any, ...]
 SessionName = tuple[str, str, str]
 """(source, id, place): a session's name in the world."""
+
+_KEPT = 8192  # numbers of sessions and files that are kept in memory
 
 _PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent, part, project, harness, route, prompt,
     error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
@@ -47,7 +49,7 @@ class InternedIds:
         name: The way back.
         session: Session's id → its name.
         path: File's id → its path as bytes.
-        new_sessions: Sessions that were not known before this transaction.
+        has_new_sessions: A session was not known before this transaction.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -56,9 +58,9 @@ class InternedIds:
         self.label_id, self.label = labels.number, labels.rows.__getitem__
         self.name_id, self.name = names.number, names.rows.__getitem__
         self._sessions: dict[tuple[str, str, str], int] = {}
-        self.session = cache(self._session)
-        self.path = cache(self._path)
-        self.new_sessions: set[int] = set()
+        self.session = lru_cache(_KEPT)(self._session)
+        self.path = lru_cache(_KEPT)(self._path)
+        self.has_new_sessions = False
 
     def session_id(self, name: SessionName) -> int:
         """Return the number of a session, which may get its facts later."""
@@ -69,9 +71,11 @@ class InternedIds:
             ).fetchone()
             if row is None:
                 known = self._connection.execute(_PLACEHOLDER, name).lastrowid or 0
-                self.new_sessions.add(known)
+                self.has_new_sessions = True
             else:
                 known = int(row[0])
+            if len(self._sessions) >= _KEPT:
+                self._sessions.clear()
             self._sessions[name] = known
         return known
 

@@ -10,6 +10,7 @@ from sessionlog.ledger.storable import rows_of, storable
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 MOST_NAMED = 100
@@ -60,12 +61,19 @@ class ReadBook:
         """Make a Python function of one argument callable in queries."""
         self.connection.create_function(name, 1, function, deterministic=True)
 
-    def query(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """Run one query and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
-        return self._ask(sql, {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()})
+    def query(
+        self, sql: str, parameters: dict[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
+    ) -> list[Any]:
+        """Run one query and return its rows, or what `make` makes of each (see `rows_of`)."""
+        return self._ask(sql, {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}, make)
 
-    def _ask(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        return rows_of(self.connection, sql, parameters)
+    def _ask(
+        self,
+        sql: str,
+        parameters: dict[str, Any] | None = None,
+        make: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
+        return rows_of(self.connection, sql, parameters, make)
 
     def close(self) -> None:
         """Close the database; one in memory is forgotten."""

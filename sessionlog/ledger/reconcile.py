@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -28,6 +29,7 @@ from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RES
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.storable import within_64_bits
 
+_BATCH = 2048  # rows that are in memory at once
 _INSERT_SESSION = insert("all_sessions", SESSION)
 _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
@@ -117,15 +119,18 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
             FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
             WHERE t.session_id {chosen} ORDER BY t.session_id, t.file_id, t.n"""  # noqa: S608 - no values
     )
-    rows = []
-    for session_id, group in by_column(facts_of_logs, 0):
-        here = [row for row in group if row[2] != ELSEWHERE]
-        facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
-        rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
-    write(connection, _INSERT_SESSION, rows)
-    lost = touched.sessions - {row[0] for row in rows}
+    lost = set(touched.sessions)
+    sessions = by_column(facts_of_logs, 0)
+    while some := list(islice(sessions, _BATCH)):
+        rows = []
+        for session_id, group in some:
+            lost.discard(session_id)
+            here = [row for row in group if row[2] != ELSEWHERE]
+            facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
+            rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
+        write(connection, _INSERT_SESSION, rows)
     connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
-    return bool(lost or ids.new_sessions or touched.has_moved)
+    return bool(lost or ids.has_new_sessions or touched.has_moved)
 
 
 _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1

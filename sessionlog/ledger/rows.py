@@ -4,11 +4,15 @@ Whoever scans a log also prices its responses and makes these rows, in a worker 
 that owns the ledger only puts its own numbers in front of them, inserts them, and decides which copies count. Names are
 kept once and referred to by number. A response is known by two hashes that are the same on every machine: of its
 family, which all its copies share, and of its key within that.
+
+Of a large log the rows come in batches, each with names of its own, and are kept in a temporary file until then.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -16,15 +20,17 @@ from msgspec import Struct
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.histogram import LOWEST
+from sessionlog.ledger.row_spool import RowSpool
 from sessionlog.ledger.sessions import facts_text
 from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
-from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
+from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, Record, ScannedSession, ToolUse
 
 Row = tuple[Any, ...]
 
 _WIDTH = math.log(1.02)
+_BATCH = 8192  # rows of a large log that are in memory at once
 
 
 class SessionRows(Struct, frozen=True, kw_only=True):
@@ -32,7 +38,8 @@ class SessionRows(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: (source, session id, place).
-        facts: What the log holds of it, without records and calls, as text (see `sessions`).
+        facts: What the log holds of it, without records and calls, as text (see `sessions`); "" in batches behind the
+            one that it begins in.
         responses: (label's number in the log, then the columns of `responses` from `family` on).
         calls: (name's number in the log, then the columns of `calls` from `key` on).
     """
@@ -41,6 +48,20 @@ class SessionRows(Struct, frozen=True, kw_only=True):
     facts: str
     responses: list[Row]
     calls: list[Row]
+
+
+class RowBatch(Struct, frozen=True, kw_only=True):
+    """Rows of one log, with their names.
+
+    Attributes:
+        sessions: Sessions, or parts of one.
+        labels: Names that responses have in common, in the order of `schema.LABEL`.
+        names: The same of calls, in the order of `schema.NAME`.
+    """
+
+    sessions: tuple[SessionRows, ...] = ()
+    labels: tuple[Row, ...] = ()
+    names: tuple[Row, ...] = ()
 
 
 class LogRows(Struct, frozen=True, kw_only=True):
@@ -57,6 +78,7 @@ class LogRows(Struct, frozen=True, kw_only=True):
         replaced_count: As in `LogScan`.
         full_rescan: As in `LogScan`.
         failed: The log could not be read at all: what is known of it stays.
+        spool: The rows of a large log, in place of `sessions`, `labels` and `names`.
     """
 
     source: str = ""
@@ -69,26 +91,39 @@ class LogRows(Struct, frozen=True, kw_only=True):
     replaced_count: int = 0
     full_rescan: bool = False
     failed: bool = False
+    spool: RowSpool | None = None
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Yield all of its rows."""
+        if self.spool is None:
+            yield RowBatch(sessions=self.sessions, labels=self.labels, names=self.names)
+            return
+        for sessions, labels, names in self.spool:
+            parts = (SessionRows(name=name, facts=f, responses=r, calls=c) for name, f, r, c in sessions)
+            yield RowBatch(sessions=tuple(parts), labels=labels, names=names)
 
 
-def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False) -> LogRows:
-    """Return what a scan gave as rows, priced."""
-    labels = PricedLabels(prices)
-    names: dict[Row, int] = {}
-    sessions = tuple(
-        SessionRows(
-            name=(storable(session.source), storable(session.session_id), storable(session.place)),
-            facts=facts_text(session),
-            responses=_responses(session, labels),
-            calls=_calls(session, names),
-        )
-        for session in scan.sessions
-    )
+def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False, folder: str | None = None) -> LogRows:
+    """Return what a scan gave as rows, priced; those of a large log in a temporary file, in `folder` if that is given.
+
+    Raises:
+        OSError: There can be no temporary file.
+    """
+    batch, spool = RowBatch(), None
+    if _is_large(scan):
+        spool = RowSpool(folder)
+        for some in _in_batches(scan.sessions):
+            rows = _batch(some, prices)
+            sessions = [(one.name, one.facts, one.responses, one.calls) for one in rows.sessions]
+            spool.add((sessions, rows.labels, rows.names))
+    else:
+        batch = _batch([(session, session.records, session.tools, True) for session in scan.sessions], prices)
     return LogRows(
         source=scan.sessions[0].source if scan.sessions else "",
-        sessions=sessions,
-        labels=tuple(tuple(map(storable, label)) for label in labels.numbers),
-        names=tuple(tuple(map(storable, name)) for name in names),
+        sessions=batch.sessions,
+        labels=batch.labels,
+        names=batch.names,
+        spool=spool,
         problems=scan.problems,
         limits=scan.limits,
         resume=scan.resume,
@@ -98,11 +133,63 @@ def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False) -> LogRow
     )
 
 
-def _responses(session: ScannedSession, labels: PricedLabels) -> list[Row]:
+_Part = tuple[ScannedSession, Sequence[Record], Sequence[ToolUse], bool]
+"""(a session, some of its records, some of its tool calls, whether these are the first)."""
+
+
+def _is_large(scan: LogScan) -> bool:
+    """Whether a scan makes what it gave anew each time, because it is much."""
+    if not isinstance(scan.sessions, tuple):
+        return True
+    return not all(isinstance(one.records, tuple) and isinstance(one.tools, tuple) for one in scan.sessions)
+
+
+def _in_batches(sessions: Sequence[ScannedSession]) -> Iterator[list[_Part]]:
+    """Yield the sessions in parts, of which a batch has some thousand rows."""
+    parts: list[_Part] = []
+    room = _BATCH
+    for session in sessions:
+        records, tools = iter(session.records), iter(session.tools)
+        is_first = True
+        while True:
+            some = tuple(islice(records, room))
+            calls = tuple(islice(tools, room - len(some)))
+            if some or calls or is_first:
+                parts.append((session, some, calls, is_first))
+            room -= len(some) + len(calls) + is_first
+            is_first = False
+            if room > 0:
+                break  # that was all of the session
+            yield parts
+            parts, room = [], _BATCH
+    if parts:
+        yield parts
+
+
+def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
+    labels = PricedLabels(prices)
+    names: dict[Row, int] = {}
+    sessions = tuple(
+        SessionRows(
+            name=(storable(session.source), storable(session.session_id), storable(session.place)),
+            facts=facts_text(session) if is_first else "",
+            responses=_responses(session, records, labels),
+            calls=_calls(session, tools, names),
+        )
+        for session, records, tools, is_first in parts
+    )
+    return RowBatch(
+        sessions=sessions,
+        labels=tuple(tuple(map(storable, label)) for label in labels.numbers),
+        names=tuple(tuple(map(storable, name)) for name in names),
+    )
+
+
+def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Row]:
     rows: list[Row] = []
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
     families: dict[str, int] = {}
-    for r in session.records:
+    for r in records:
         label = labels.number((
             r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
             r.granularity, r.quality, r.speed, r.service_tier,
@@ -127,10 +214,10 @@ def _responses(session: ScannedSession, labels: PricedLabels) -> list[Row]:
     return rows
 
 
-def _calls(session: ScannedSession, names: dict[Row, int]) -> list[Row]:
+def _calls(session: ScannedSession, calls: Sequence[ToolUse], names: dict[Row, int]) -> list[Row]:
     rows = []
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
-    for call in session.tools:
+    for call in calls:
         name = (call.tool, call.server, call.agent, call.project or own)
         number = names.get(name)
         if number is None:

@@ -89,8 +89,8 @@ class Scanned(Struct, frozen=True, kw_only=True):
     prefix: str = ""
 
 
-def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scanned:
-    """Scan a log; whatever is wrong with it is a problem of the result."""
+def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folder: str | None = None) -> Scanned:
+    """Scan a log; whatever is wrong with it is a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
     identity = identify(job.path, source.sidecars(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > SETTLED_NS
@@ -102,7 +102,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None) -> Scann
         if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
             resume = None
             scan, failed = scan_or_explain(Log(source=source, path=job.path))
-        rows = to_rows(scan, prices, failed=failed)
+        rows = to_rows(scan, prices, failed=failed, folder=folder)
         end = identity[2] if scan.resume is None and identity is not None else 0
         tail = ends.before(scan.resume.offset if scan.resume is not None else end)
         may_grow = job.again and identity is not None and time.time_ns() - identity[3] < GROWS_NS

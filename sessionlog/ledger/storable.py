@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SATURATED = 2**63 - 1
@@ -38,16 +38,24 @@ def metadata_text(metadata: Mapping[str, Any]) -> str:
 
 
 def rows_of(
-    connection: sqlite3.Connection, sql: str, parameters: Mapping[str, Any] | None = None
-) -> list[tuple[Any, ...]]:
-    """Run a statement and return its rows; sums beyond 64 bits stop at the largest number instead of failing."""
+    connection: sqlite3.Connection,
+    sql: str,
+    parameters: Mapping[str, Any] | None = None,
+    make: Callable[[tuple[Any, ...]], Any] | None = None,
+) -> list[Any]:
+    """Run a statement and return its rows; sums beyond 64 bits stop at the largest number instead of failing.
+
+    With `make` its value for each row is returned instead: so many rows are not held twice.
+    """
     try:
-        return connection.execute(sql, parameters or {}).fetchall()
+        rows = connection.execute(sql, parameters or {})
+        return rows.fetchall() if make is None else list(map(make, rows))
     except sqlite3.OperationalError as error:
         if "overflow" not in str(error):
             raise
         saturating_sum(connection)
-        return connection.execute(sql.replace("SUM(", "saturating_sum("), parameters or {}).fetchall()
+        rows = connection.execute(sql.replace("SUM(", "saturating_sum("), parameters or {})
+        return rows.fetchall() if make is None else list(map(make, rows))
 
 
 def saturating_sum(connection: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ transaction, and only if no other process has read that log meanwhile (compare-a
 
 from __future__ import annotations
 
+import marshal
 import os
 import sqlite3
 import time
@@ -38,6 +39,9 @@ BATCH = 1 << 30
 """Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
+_LONG = ("source", "head", "print", "prefix", "named", "checksum")
+_KNOWN = f"SELECT id, {', '.join(f'NULL AS {name}' if name in _LONG else name for name in FILE)} FROM files"  # noqa: S608 - names of the schema
+"""Of all logs what tells whether they have changed: the rest is looked up of those that have."""
 _INSERT = insert("files", ("id", *FILE))
 _AT = {name: index for index, name in enumerate(("id", *FILE))}
 _LOOKS = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
@@ -111,10 +115,12 @@ def sync(
     if places is None:
         listed = list(listed)
         stored = [(stored_path(item.path),) for item in listed]
-        rows = [row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)]
+        rows: Iterable[Any] = (
+            row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)
+        )
     else:
-        rows = book.connection.execute(_FILE).fetchall()
-    known = {path_of(row[_AT["path"]]): row for row in rows}
+        rows = book.connection.execute(_KNOWN)
+    known = _Known(rows)
     plan = _Plan(book, known)
     for item in listed:
         plan.take(item)
@@ -168,6 +174,8 @@ class _Plan:
             if row[_AT["missing"]]:
                 self.back.append(row[0])
             return
+        if row is not None:
+            row = self._book.connection.execute(f"{_FILE} WHERE id = ?", (row[0],)).fetchone()
         resume = None if row is None or identity is None else self._resume(row, item, identity)
         self.jobs.append(
             Job(
@@ -199,6 +207,23 @@ class _Plan:
         return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
 
 
+class _Known(Mapping[str, tuple[Any, ...]]):
+    """Path → row of each log that is known; packed, since there may be very many."""
+
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._packed = {path_of(row[_AT["path"]]): marshal.dumps(row) for row in rows}
+
+    def __getitem__(self, path: str) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = marshal.loads(self._packed[path])  # noqa: S302 - packed here
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
     """Whether a log looks as it did when it was read, by the parser that would read it now."""
     return bool(
@@ -213,8 +238,9 @@ def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence
     """Id → why, of the logs that were there and are not now."""
     folders = tuple(place if place.endswith(os.sep) else place + os.sep for place in places)
     lost = {}
-    for path, row in known.items():
+    for path in known:
         if path not in seen:
+            row = known[path]
             here = path in places or path.startswith(folders)
             why = GONE if here and files.stat_path(path) is None else ELSEWHERE
             if row[_AT["missing"]] != why:
@@ -239,9 +265,10 @@ class _Entry:
         with at_once(self._book.connection):
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
-        stamps = {row[0]: row[_AT["stamp"]] for row in self._known.values()}
-        missing = {row[0]: row[_AT["missing"]] for row in self._known.values()}
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
+        changed = [row for row in self._known.values() if row[0] in changes] if changes else []
+        stamps = {row[0]: row[_AT["stamp"]] for row in changed}
+        missing = {row[0]: row[_AT["missing"]] for row in changed}
         self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
         for file_id, why in changes.items():
             if ELSEWHERE in {why, missing[file_id]}:

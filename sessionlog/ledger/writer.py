@@ -63,29 +63,33 @@ class Writer:
         self._entered.add(file_id)
         n = first = 0 if anew else self._next(file_id, "responses")
         m = first_call = 0 if anew else self._next(file_id, "calls")
-        labels = list(map(self._ids.label_id, scan.labels))
-        names = list(map(self._ids.name_id, scan.names))
-        facts: list[Row] = []
-        for number, session in enumerate(scan.sessions):
-            session_id = self._ids.session_id(session.name)
-            self._touched.sessions.add(session_id)
-            facts.append((file_id, session_id, number, session.facts))
-            responses = [
-                (file_id, n + i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses)
-            ]
-            n += len(responses)
-            if any(row[_SUPERSEDED_BY] for row in responses):
-                responses = list(map(_with_own_family, responses))
-            calls = [(file_id, m + i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls)]
-            m += len(calls)
-            self._write(_INSERT_RESPONSE, responses)
-            self._write(_INSERT_CALL, calls)
-            if not self._touched.whole:
-                self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
-                self._touched.calls.update(row[4] for row in calls)
-        if not anew:  # its facts now include those before
-            self._write(_DELETE_FACTS, [row[:2] for row in facts])
-        self._write(_INSERT_FACTS, facts)
+        number = 0
+        for batch in scan.batches():
+            labels = list(map(self._ids.label_id, batch.labels))
+            names = list(map(self._ids.name_id, batch.names))
+            facts: list[Row] = []
+            for session in batch.sessions:
+                session_id = self._ids.session_id(session.name)
+                self._touched.sessions.add(session_id)
+                if session.facts:
+                    facts.append((file_id, session_id, number, session.facts))
+                    number += 1
+                responses = [
+                    (file_id, n + i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses)
+                ]
+                n += len(responses)
+                if any(row[_SUPERSEDED_BY] for row in responses):
+                    responses = list(map(_with_own_family, responses))
+                calls = [(file_id, m + i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls)]
+                m += len(calls)
+                self._write(_INSERT_RESPONSE, responses)
+                self._write(_INSERT_CALL, calls)
+                if not self._touched.whole:
+                    self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
+                    self._touched.calls.update(row[4] for row in calls)
+            if not anew:  # its facts now include those before
+                self._write(_DELETE_FACTS, [row[:2] for row in facts])
+            self._write(_INSERT_FACTS, facts)
         if not anew:
             fold_repeats(self._connection, self._ids, file_id, first, first_call)
         self._limits(file_id, scan)

@@ -16,6 +16,7 @@ import orjson
 
 from sessionlog.errors import Problem, Severity
 from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.reader.stream import is_young
 from sessionlog.reader.unpack import open_unpacked
 
@@ -87,12 +88,18 @@ class Rows:
                 self.line += 1
                 self.start = self.offset
                 self.offset += len(piece)
+                if len(piece) > LARGE:
+                    detail = too_large(piece)
+                    yield self._problem("too_large", detail, len(piece)) if detail else piece
+                    piece = b""  # it must not be held while the next one is read
+                    continue
                 yield piece
                 continue
             if len(piece) < limit:
                 self._tail = piece
                 return
-            skipped = self._skip(len(piece))
+            length, piece = len(piece), b""  # as above
+            skipped = self._skip(length)
             if not skipped:
                 return
             yield self._too_long(skipped)
@@ -129,7 +136,9 @@ class Rows:
         if self._tail.strip(b"\x00\r "):
             tail, self._tail = self._tail, b""
             self.line, self.start = self.line + 1, self.offset
-            if wants is None or wants(tail) or not tail.rstrip(b"\x00\r ").endswith(b"}"):
+            if len(tail) > LARGE and (detail := too_large(tail)):
+                yield self._problem("too_large", detail, len(tail))
+            elif wants is None or wants(tail) or not tail.rstrip(b"\x00\r ").endswith(b"}"):
                 for item in self.decode(tail):
                     torn = isinstance(item, Problem) and item.kind == "not_json"
                     yield self._torn(len(tail)) if torn else item
@@ -149,7 +158,10 @@ class Rows:
         yield from self.last(wants)
 
     def decode(self, line: bytes) -> Iterator[Row | Problem]:
-        """Yield the objects of one line."""
+        """Yield the objects of one line, or of several that belong together."""
+        if len(line) > LARGE and (detail := too_large(line, copies=3)):
+            yield self._problem("too_large", detail, len(line))
+            return
         try:
             value = orjson.loads(line)
         except ValueError:

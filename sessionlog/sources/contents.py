@@ -14,6 +14,7 @@ import orjson
 from msgspec import Raw
 
 from sessionlog.events.damaged import without_surrogates
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.sources.record import UNKNOWN
 from sessionlog.sources.steps import Content, ToolCall
 from sessionlog.sources.values import Json, name, objects, text
@@ -28,7 +29,10 @@ def read_json(value: Any) -> Any:
     if not isinstance(value, Raw | bytes | str):
         return value
     try:
-        return orjson.loads(value if isinstance(value, str) else bytes(value))
+        data = value if isinstance(value, str) else bytes(value)
+        if len(data) > LARGE and too_large(data if isinstance(data, bytes) else data.encode("utf-8", "replace")):
+            return None
+        return orjson.loads(data)
     except ValueError:
         given = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         try:
@@ -108,7 +112,14 @@ def measure(content: Content) -> int:
     while parts:
         part = parts.pop()
         if isinstance(part, str):
-            size += len(orjson.dumps(part)) - 2 if is_raw else len(part.encode("utf-8", "replace"))
+            is_plain = part.isascii() and not is_raw
+            size += (
+                len(part)
+                if is_plain
+                else len(orjson.dumps(part)) - 2
+                if is_raw
+                else len(part.encode("utf-8", "replace"))
+            )
         elif isinstance(part, list):
             parts += [one.get("text", one.get("content")) for one in part if isinstance(one, Mapping)]
     return size

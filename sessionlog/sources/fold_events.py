@@ -8,7 +8,7 @@ and the results of its tools. What sub-agents answer comes beside the conversati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ from sessionlog.sources.steps import (
 )
 
 _MS = 1_000_000
+_MOST_KNOWN = 100_000  # records that are remembered, of which each takes a kilobyte at most
 _SHORT = 60  # an output of one line is its own error text; a longer one is not repeated
 
 
@@ -84,6 +85,62 @@ class _Answer:
         return [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in self.calls]
 
 
+class _Records:
+    """What responses were counted as, by key, until the response comes by: each counts once.
+
+    Of a large log that is scanned as it is read, only the latest are remembered.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Record] = {}
+        self._originals: dict[str, None] = {}
+        self._taken: dict[str, None] = {}
+
+    def add(self, record: Record) -> None:
+        """Remember a record; of several with one key the greatest, of equal ones the first."""
+        known = self._waiting.get(record.key)
+        if record.key in self._taken or (known is not None and _weight(known) >= _weight(record)):
+            return
+        self._waiting[record.key] = record
+        if record.family and record.copy_rank == CopyRank.ORIGINAL:
+            self._originals[record.family] = None
+            _forget_old(self._originals)
+        if len(self._waiting) > _MOST_KNOWN:
+            for key in list(self._waiting)[: _MOST_KNOWN // 2]:
+                if not _is_sum(self._waiting[key]):
+                    del self._waiting[key]
+
+    def take(self, key: str) -> Record | None:
+        """Return a record, once; None if there is none, or if it is a copy and counts as its original does."""
+        record = self._waiting.pop(key, None)
+        if record is None:
+            return None
+        self._taken[key] = None
+        _forget_old(self._taken)
+        is_copy = record.copy_rank != CopyRank.ORIGINAL and bool(record.family) and record.family in self._originals
+        return None if is_copy else record
+
+    def sums(self) -> list[Record]:
+        """Return the sums among those that no response has come for."""
+        return [
+            record
+            for record in self._waiting.values()
+            if _is_sum(record)
+            and (record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in self._originals)
+        ]
+
+
+def _is_sum(record: Record) -> bool:
+    return record.granularity == "session" or not record.requests
+
+
+def _forget_old(names: dict[str, None]) -> None:
+    """Keep the latest names."""
+    if len(names) > _MOST_KNOWN:
+        for name in list(names)[: _MOST_KNOWN // 2]:
+            del names[name]
+
+
 class EventFold:
     """Makes the events of one session.
 
@@ -91,25 +148,31 @@ class EventFold:
         place: A name of the row whose steps come next, as the scan had it.
     """
 
-    def __init__(self, sessions: Sequence[ScannedSession], *, own_id: str, only: str | None = None) -> None:
+    def __init__(
+        self,
+        sessions: Sequence[ScannedSession],
+        *,
+        own_id: str,
+        only: str | None = None,
+        facts: Callable[[], ScannedSession | None] | None = None,
+    ) -> None:
         """Begin.
 
         Args:
             sessions: What a scan of the log gave.
             own_id: The session that steps belong to before a `Session` step names one.
             only: The session whose steps make events; None = all of the log's.
+            facts: What a scan that is still going on has found of the session; its records are given to `know`.
         """
         self.place, self._only = "", only
         wanted = only or own_id
-        self._scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
-        chosen = (one for one in sessions if only in {None, one.session_id})
-        records = sorted((record for one in chosen for record in one.records), key=_weight, reverse=True)
-        originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
-        self._records = {  # a copy under another key than its original's counts as that does
-            record.key: record
-            for record in reversed(records)
-            if record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in originals
-        }
+        scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
+        self._facts = facts or (lambda: scanned)
+        self._session_id = only or ""
+        self._records = _Records()
+        for one in sessions:
+            if only in {None, one.session_id}:
+                self.know(one.records)
         self._current, self._thread, self._inherited = own_id, "", False
         self._context = Session()
         self._agents: dict[str, str] = {}
@@ -123,6 +186,11 @@ class EventFold:
         self._main = _Answer()
         self._side: dict[str, _Answer] = {}
         self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
+
+    def know(self, records: Iterable[Record]) -> None:
+        """Learn what more responses were counted."""
+        for record in records:
+            self._records.add(record)
 
     def take(self, step: Step) -> Iterator[Event]:
         """Yield what a step completes."""
@@ -206,7 +274,7 @@ class EventFold:
         answer.final = step.final
         if not answer.counted:
             answer.counted, key = True, step.key or self.place
-            answer.record = self._records.pop(key, None)
+            answer.record = self._records.take(key)
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
             answer.key = key
@@ -346,7 +414,7 @@ class EventFold:
         """session.start, before the first other event; `v` means that token classes are disjoint."""
         if self._seq:
             return
-        scanned, context = self._scanned, self._context
+        scanned, context = self._facts(), self._context
         start_ns = scanned.start_ns if scanned is not None and scanned.start_ns is not None else time_ns
         agent = self._agents.get("", "")
         metadata = {
@@ -366,8 +434,10 @@ class EventFold:
     def _event(self, type_: str, time_ns: int | None, data: Mapping[str, Any]) -> Event:
         self._ts = self._ts if time_ns is None else format_time(time_ns)
         kept = {key: value for key, value in data.items() if value is not None}
-        session_id = self._only or (self._scanned.session_id if self._scanned is not None else self._current)
-        event = Event(session_id=session_id, seq=self._seq, type=type_, ts=self._ts, data=kept)
+        if not self._session_id:
+            scanned = self._facts()
+            self._session_id = scanned.session_id if scanned is not None else self._current
+        event = Event(session_id=self._session_id, seq=self._seq, type=type_, ts=self._ts, data=kept)
         self._seq += 1
         return event
 
@@ -377,7 +447,7 @@ class EventFold:
         if any(message["role"] == "user" for message in self._new):  # nothing answers the user's last words
             yield from self._start(self._asked_ns)
             yield self._request(None, "")
-        scanned = self._scanned
+        scanned = self._facts()
         if scanned is None or not self._seq:
             return
         totals = self._totals()
@@ -387,7 +457,7 @@ class EventFold:
 
     def _totals(self) -> dict[str, Any]:
         """What the session used in all, where its log sums it up beyond the responses."""
-        sums = [r for r in self._records.values() if (r.granularity == "session" or not r.requests) and r.usage]
+        sums = [record for record in self._records.sums() if record.usage]
         if not sums:
             return {}
         costs = [record.cost_nano for record in sums if record.cost_nano is not None]

@@ -1,5 +1,7 @@
 """fold_usage: steps → records, tool calls and session facts, in one pass and in small memory.
 
+What is complete is held in memory while it is little, and in a temporary file (see `spool`) from there on.
+
 The fold keeps open what later rows may add to: the last few responses (a response may be logged in several rows), the
 tool calls that wait for their results, and each thread's unfinished answer. All of that is `FoldState`, a Struct: its
 encoding is where a later scan of the same log goes on. A response that is added to after it was given is given again
@@ -12,7 +14,8 @@ latency counts from the last thing that it answers: a prompt, a tool's result, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -33,6 +36,7 @@ from sessionlog.sources.record import (
     cut_name,
     server_of,
 )
+from sessionlog.sources.spool import Lazily, Spool
 from sessionlog.sources.steps import (
     At,
     BadNumber,
@@ -57,8 +61,14 @@ _MS = 1_000_000
 _OPEN_RESPONSES = 4  # one, and those of sub-agents whose rows come in between
 _KEPT_CALLS = 64
 _KEPT_SESSIONS = 16
+_HELD = 16_384  # records and tool calls in memory
+_HELD_SESSIONS = 2_048
+_HELD_LAST = 256  # of these the last stay
 _MAX_NAMED = 100
 _NOTHING = TokenUsage()
+
+Complete = Callable[[ScannedSession, int], ScannedSession]
+"""(a session, milliseconds of activity after its last record) → the session as the log's source knows it."""
 _EMBEDDED = int(CopyRank.EMBEDDED)
 
 
@@ -209,6 +219,9 @@ class UsageFold:
         self.is_provisional = False
         self._records: dict[str, list[Record]] = {}
         self._tools: dict[str, dict[str, ToolUse]] = {}
+        self._held, self._most_held = 0, _HELD
+        self._most_sessions = _HELD_SESSIONS
+        self._spool: Spool | None = None
         state = state or FoldState()
         self._sessions = {session.id: session for session in state.sessions}
         self._session = self._sessions.get(state.current, state.sessions[-1]) if state.sessions else None
@@ -255,8 +268,54 @@ class UsageFold:
     def _open_session(self, session_id: str) -> SessionState:
         known = self._sessions.get(session_id)
         if known is None:
-            known = self._sessions[session_id] = SessionState(session_id, threads={}, calls={})
+            if len(self._sessions) >= self._most_sessions:
+                self._put_sessions_aside()
+            if self._spool is not None and self._spool.has_sessions:
+                known = self._spool.take_session(session_id, SessionState)
+            known = known or SessionState(session_id, threads={}, calls={})
+            self._sessions[session_id] = known
         return known
+
+    def _put_aside(self) -> None:
+        """Move what is complete into the spool; where that cannot be, it stays in memory."""
+        waiting = {session.id: session.calls for session in self._sessions.values() if session.calls}
+        for calls in waiting.values():
+            for key in list(calls)[:-_KEPT_CALLS]:
+                del calls[key]
+        batches: list[tuple[str, str, Sequence[Any]]] = [
+            (session_id, "records", records) for session_id, records in self._records.items()
+        ]
+        for session_id, tools in self._tools.items():
+            calls = waiting.get(session_id, {})
+            batches.append((session_id, "tools", [use for key, use in tools.items() if calls.get(key) is not use]))
+        try:
+            self._spool = self._spool or Spool()
+            self._spool.put(batch for batch in batches if batch[2])
+        except Exception:  # noqa: BLE001 - no room for a temporary file: memory is what there is
+            self._most_held = self._held * 2
+            return
+        self._records = {}
+        self._tools = {
+            session_id: kept
+            for session_id, tools in self._tools.items()
+            if (kept := {key: use for key, use in tools.items() if waiting.get(session_id, {}).get(key) is use})
+        }
+        self._held = sum(map(len, self._tools.values()))
+        self._most_held = self._held + _HELD
+
+    def _put_sessions_aside(self) -> None:
+        """Move the sessions into the spool that nothing is open in, but for the last ones."""
+        busy = {self._session.id if self._session else "", *(session_id for session_id, _, _ in self._open)}
+        idle = [one for one in self._sessions.values() if one.id not in busy][:-_HELD_LAST]
+        try:
+            self._spool = self._spool or Spool()
+            self._spool.put_sessions((one.id, _is_unanswered(one), one) for one in idle)
+        except Exception:  # noqa: BLE001 - no room for a temporary file: memory is what there is
+            self._most_sessions = len(self._sessions) * 2
+            return
+        for one in idle:
+            del self._sessions[one.id]
+        self._most_sessions = len(self._sessions) + _HELD_SESSIONS
 
     def _thread(self, session: SessionState) -> Thread:
         known = session.threads.get(self._thread_id)
@@ -472,6 +531,9 @@ class UsageFold:
 
     def _give(self, session_id: str, record: Record) -> None:
         self._records.setdefault(session_id, []).append(record)
+        self._held += 1
+        if self._held >= self._most_held:
+            self._put_aside()
 
     def _call(self, step: ToolCall) -> None:
         if step.is_copy:
@@ -487,6 +549,9 @@ class UsageFold:
             project=session.folder, superseded_by=step.superseded_by,
         )  # fmt: skip
         tools[step.key] = session.calls[step.key] = use
+        self._held += 1
+        if self._held >= self._most_held:
+            self._put_aside()
 
     def _result(self, step: ToolResult) -> None:
         session = self._touch(step.time)
@@ -520,8 +585,7 @@ class UsageFold:
         if step.tokens is not None:
             for issue in step.tokens.issues:
                 self._bad_number(BadNumber(issue))
-        while self._open:
-            self._close(self._open.pop(next(iter(self._open))))
+        self.close_open()
         thread = self._thread(session)
         used = thread.used.get(step.scope, _NOTHING)
         rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
@@ -580,6 +644,31 @@ class UsageFold:
         _, line, offset = self._place()
         self.findings.note(Problem(path=self._path, line=line, offset=offset, kind="bad_number", detail=step.detail))
 
+    def drain(self) -> list[Record]:
+        """Return the records that were given since this was last asked, and forget them and all tool calls."""
+        if not self._records:
+            return []
+        records = [record for given in self._records.values() for record in given]
+        self._records, self._tools, self._held = {}, {}, 0
+        calls = self.session_now.calls
+        for key in list(calls)[:-_KEPT_CALLS] if len(calls) > _HELD else ():
+            del calls[key]
+        return records
+
+    def is_open(self, key: str) -> bool:
+        """Whether a response may get more rows; it has not been given yet."""
+        return any(one.record.key == key for one in self._open.values())
+
+    def close_open(self) -> None:
+        """Give all responses that are open."""
+        while self._open:
+            self._close(self._open.pop(next(iter(self._open))))
+
+    def facts(self) -> ScannedSession | None:
+        """Return what is known of the log's own session, else of the first one, up to now; without its records."""
+        session = self._sessions.get(self._own_id) or next(iter(self._sessions.values()), None)
+        return None if session is None else self._scanned(session, lambda scanned, _: scanned)
+
     def give_last_again(self) -> int:
         """Give the last response of an earlier scan once more; return how many records that are."""
         last = list(self._open.values())[-1:]
@@ -587,37 +676,43 @@ class UsageFold:
             known.given = True
         return len(last)
 
-    def idle_ms(self, session_id: str) -> int:
-        """Return how long a session was active after its last record."""
-        return self._sessions[session_id].active_ns // _MS
+    def finish(self, complete: Complete) -> Sequence[ScannedSession]:
+        """Return the sessions, the log's own first; to be called once, at the end.
 
-    def finish(self) -> tuple[ScannedSession, ...]:
-        """Return the sessions, the log's own first; to be called once, at the end."""
-        for done in self._open.values():
-            self._close(done)
-        for session in self._sessions.values():
-            if session.turns and not (session.responses or session.totals or session.is_subagent_log):
-                self._give_unanswered(session)
-        ids = sorted(self._sessions, key=lambda session_id: session_id != self._own_id)
-        return tuple(self._scanned(self._sessions[session_id]) for session_id in ids)
+        `complete` is given each session, and the milliseconds that it was active after its last record.
+        """
+        self.close_open()
+        put: Sequence[SessionState] = ()
+        if self._spool is not None and self._spool.has_sessions:
+            own = self._spool.take_session(self._own_id, SessionState)
+            if own is not None:
+                self._sessions[own.id] = own
+            put = self._spool.sessions(SessionState)
+            self.is_provisional = self._spool.has_marked()
+        self.is_provisional |= any(map(_is_unanswered, self._sessions.values()))
+        held = sorted(self._sessions.values(), key=lambda session: session.id != self._own_id)
+        if put:
+            count = len(held) + len(put)
+            return Lazily(count, lambda: (self._scanned(one, complete) for one in chain(held, put)))
+        return tuple(self._scanned(one, complete) for one in held)
 
-    def _give_unanswered(self, session: SessionState) -> None:
-        """Give an empty record, by which a session that nothing has answered yet is listed; it counts nowhere."""
-        self.is_provisional = True
-        self._give(
-            session.id,
-            Record(
-                time_ns=session.start_ns, provider=session.provider, model=session.model, response_model=None,
-                usage=_NOTHING, cost_nano=None, requests=0, granularity="session", priced=False,
-                active_ms=session.active_ns // _MS, project=session.folder, branch=session.branch,
-                version=session.version,
-            ),
-        )  # fmt: skip
+    def _items(self, session_id: str, kind: str, held: Sequence[Any], type_: type[Any]) -> Sequence[Any]:
+        """All that was given of a session: what was put aside, and what is still held."""
+        if self._spool is None:
+            return tuple(held)
+        put = self._spool.items(session_id, kind, type_)
+        if isinstance(put, tuple):
+            return (*put, *held)
+        return Lazily(len(put) + len(held), lambda: chain(put, held))
 
-    def _scanned(self, session: SessionState) -> ScannedSession:
+    def _scanned(self, session: SessionState, complete: Complete) -> ScannedSession:
         is_part = session.is_subagent_log
         has_no_turns = is_part or (not session.turns and session.totals > 0 and not session.responses)
-        return ScannedSession(
+        held = self._records.get(session.id, [])
+        records = self._items(session.id, "records", held, Record)
+        if _is_unanswered(session):
+            records = (*records, _of_unanswered(session))
+        found = ScannedSession(
             source=self._source,
             session_id=session.id,
             path=self._path,
@@ -635,9 +730,24 @@ class UsageFold:
             turns=None if has_no_turns else session.turns,
             last_turn_ns=None if has_no_turns else session.last_turn_ns,
             counted=is_part or bool(session.responses or session.totals or not session.turns),
-            records=tuple(self._records.get(session.id, ())),
-            tools=tuple(self._tools.get(session.id, {}).values()),
+            records=records,
+            tools=self._items(session.id, "tools", tuple(self._tools.get(session.id, {}).values()), ToolUse),
         )
+        return complete(found, session.active_ns // _MS)
+
+
+def _is_unanswered(session: SessionState) -> bool:
+    """Whether nothing has answered a session yet."""
+    return bool(session.turns) and not (session.responses or session.totals or session.is_subagent_log)
+
+
+def _of_unanswered(session: SessionState) -> Record:
+    """Return an empty record, by which a session that nothing has answered yet is listed; it counts nowhere."""
+    return Record(
+        time_ns=session.start_ns, provider=session.provider, model=session.model, response_model=None,
+        usage=_NOTHING, cost_nano=None, requests=0, granularity="session", priced=False,
+        active_ms=session.active_ns // _MS, project=session.folder, branch=session.branch, version=session.version,
+    )  # fmt: skip
 
 
 def later(one: int | None, other: int | None) -> int | None:

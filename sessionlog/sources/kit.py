@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
@@ -69,6 +71,7 @@ from sessionlog.sources.values import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
+    from sessionlog.sources.fold_events import EventFold
 
 __all__ = [
     "LOG_SUFFIXES",
@@ -145,6 +148,15 @@ R_co = TypeVar("R_co", covariant=True)
 Steps = Iterator[Step]
 """What rows mean."""
 
+_TimedStep = tuple[int, int, str, Step | Problem]
+"""(time, number of the log, place of the row, step); a step without a time has that of the one before."""
+
+LONG = 16 << 20
+"""Bytes of a log from which it is scanned as it is read, so that its first event does not wait for its end."""
+
+LOOK_AHEAD = 4 << 20
+"""Bytes that the scan is ahead: so far behind it a response may get more rows."""
+
 
 SUB_AGENT = "sub-agent"
 """A sub-agent whose kind no log names."""
@@ -154,7 +166,9 @@ _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 26
-_LARGEST_DOCUMENT = 256 << 20
+_MOST_AHEAD = 32 << 20
+_ENDINGS = (".gz", ".zst")
+_LARGEST_DOCUMENT = 64 << 20
 
 
 class NoState(Struct):
@@ -193,6 +207,10 @@ def read_object(path: str) -> Json:
 def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
     """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
     try:
+        if isinstance(value, str | bytes) and len(value) > LARGE:
+            flaw = too_large(value if isinstance(value, bytes) else value.encode("utf-8", "replace"))
+            if flaw:
+                return None, flaw
         return typed.decode(value), ""
     except (*MISFITS, TypeError):
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
@@ -210,9 +228,14 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     Raises:
         LogNotReadable: It cannot be opened.
     """
-    content = files.read_small(path, _LARGEST_DOCUMENT)
+    content = files.read_small(path, _LARGEST_DOCUMENT + 1)
     if content is None:
         raise LogNotReadable(f"{path}: no such file")
+    if len(content) > _LARGEST_DOCUMENT:
+        detail = f"a document of more than {_LARGEST_DOCUMENT >> 20} MiB is not read"
+        return Problem(path=path, kind="too_large", detail=detail)
+    if detail := too_large(content):
+        return Problem(path=path, kind="too_large", detail=detail, length=len(content))
     found = decode_object(_OBJECT, content)
     return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
 
@@ -515,11 +538,10 @@ class _Driver(Struct, Generic[R], frozen=True):
         reached = self._basis(state)
         if resume is not None and reached != basis:
             return replace(self.scan(path, None), full_rescan=True)
-        sessions = fold.finish()
+        is_whole = resume is None
+        sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, is_whole))
         return LogScan(
-            sessions=tuple(
-                self._complete(one, state, fold.idle_ms(one.session_id), resume is None) for one in sessions
-            ),
+            sessions=sessions,
             problems=fold.findings.problems,
             limits=tuple(fold.limits.values()),
             resume=None if fold.is_provisional or reached is None else kept,
@@ -558,6 +580,9 @@ class _Driver(Struct, Generic[R], frozen=True):
         if rows.of_session is not None:
             session_id = session_id or next(iter(self._name_sessions(path)), "")
             rows = rows.of_session(session_id) if session_id else rows
+        elif not self._is_apart and session_id in {None, self._session_of(path)} and self._is_long(path):
+            yield from self._read_long(path)
+            return
         sessions = self._scan(path, None, rows).sessions
         own, known = self._session_of(path), [session.session_id for session in sessions]
         named = () if self._is_apart else tuple(self._name_sessions(path))
@@ -576,19 +601,69 @@ class _Driver(Struct, Generic[R], frozen=True):
             sessions = (*sessions, *self.scan(other, None).sessions)
         fold = EventFold(sessions, own_id=own, only=only)
         logs = [self._timed(one, number, rows) for number, one in enumerate((path, *beside))]
-        for _, number, place, step in merge(*logs, key=lambda one: one[0]) if beside else logs[0]:
-            fold.place = place
-            if isinstance(step, Problem):
-                if not number:
-                    yield step
-            elif number:
-                fold.take_beside(beside[number - 1], step)
-            else:
-                yield from fold.take(step)
-        yield from fold.end()
+        yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
 
-    def _timed(self, path: str, number: int, rows: LogFormat[R]) -> Iterator[tuple[int, int, str, Step | Problem]]:
-        """Yield (time, number of the log, place of the row, step); a step without a time has that of the one before."""
+    def _read_long(self, path: str) -> Iterator[Event | Problem]:
+        """Yield all of a long log as events: it is scanned as it is read, some megabytes ahead."""
+        from heapq import merge  # noqa: PLC0415 - as in `read`
+
+        from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - as in `read`
+
+        own, beside = self._session_of(path), list(self._subagent_logs(path))
+        log = self._rows.open(path, None)
+        usage = UsageFold(
+            self._id, path, own, place=log.place, harness=self._harness, has_totals=self._has_totals
+        )  # fmt: skip
+        others = [session for other in beside for session in self.scan(other, None).sessions]
+        fold = EventFold(others, own_id=own, facts=usage.facts)
+        logs = [
+            self._scanned_ahead(log, path, usage, fold),
+            *(self._timed(one, number, self._rows) for number, one in enumerate(beside, 1)),
+        ]
+        yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
+
+    def _scanned_ahead(self, log: Reading[R], path: str, usage: UsageFold, fold: EventFold) -> Iterator[_TimedStep]:
+        """Yield the steps of a log as `_timed` does, when what they were counted as is known."""
+        state = self._new_state(path)
+        ahead: deque[tuple[int, _TimedStep]] = deque()  # (where its row ends, step)
+        time_ns = 0
+        try:
+            for row in chain(log.rows(), log.last()):
+                place = log.place()[0]
+                for step in (row,) if isinstance(row, Problem) else self._steps(row, state):
+                    time_ns = getattr(step, "time", None) or time_ns
+                    if not isinstance(step, Problem):
+                        usage.take[type(step)](step)
+                    ahead.append((log.lines.offset, (time_ns, 0, place, step)))
+                while ahead and log.lines.offset - ahead[0][0] > LOOK_AHEAD:
+                    _, _, place, step = ahead[0][1]
+                    if isinstance(step, Response) and usage.is_open(step.key or place):
+                        if log.lines.offset - ahead[0][0] <= _MOST_AHEAD:
+                            break  # it may get more rows
+                        usage.close_open()
+                    fold.know(usage.drain())
+                    yield ahead.popleft()[1]
+            for step in self._finish(state):
+                usage.take[type(step)](step)
+                ahead.append((0, (time_ns, 0, "", step)))
+            usage.close_open()
+            fold.know(usage.drain())
+            while ahead:
+                yield ahead.popleft()[1]
+        finally:
+            log.close()
+
+    def _is_long(self, path: str) -> bool:
+        """Whether a log is read line by line, and too long to be scanned before its first event is shown."""
+        status = files.stat_path(path)
+        if status is None or status.st_size <= (LONG // 16 if path.endswith(_ENDINGS) else LONG):
+            return False
+        log = self._rows.open(path, None)
+        log.close()
+        return isinstance(log, _LineReading)
+
+    def _timed(self, path: str, number: int, rows: LogFormat[R]) -> Iterator[_TimedStep]:
+        """Yield the steps of a log."""
         state = self._new_state(path)
         log = rows.open(path, None)
         time_ns = 0
@@ -602,3 +677,17 @@ class _Driver(Struct, Generic[R], frozen=True):
                 yield time_ns, number, "", step
         finally:
             log.close()
+
+
+def _events(fold: EventFold, steps: Iterable[_TimedStep], beside: Sequence[str]) -> Iterator[Event | Problem]:
+    """Yield the events that a log's steps make, with those of its sub-agents' logs between them."""
+    for _, number, place, step in steps:
+        fold.place = place
+        if isinstance(step, Problem):
+            if not number:
+                yield step
+        elif number:
+            fold.take_beside(beside[number - 1], step)
+        else:
+            yield from fold.take(step)
+    yield from fold.end()

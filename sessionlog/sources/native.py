@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
@@ -55,6 +57,7 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.native_turns import Message, Turns
 from sessionlog.sources.protocol import HEAD, Env, Resume
 from sessionlog.sources.record import Record, ScannedSession
+from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
 
 ID = "native"
@@ -145,7 +148,7 @@ class _Reading:
         stream, readline, decode = self._stream, self._file.readline, _ROW.decode
         is_between = True
         while piece := readline(MAX_SCAN_LINE + 1):
-            if is_between and piece[-1] == _NEWLINE:
+            if is_between and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
                 try:
                     row = decode(piece)
                 except MISFITS:
@@ -164,6 +167,7 @@ class _Reading:
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
             is_between = stream.between
+            piece = b""  # a long one must not be held while the next one is read
 
     def last(self) -> Iterator[Row | Problem]:
         """Yield what the file ends with."""
@@ -411,7 +415,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
     start, end = state.start or _NO_DATA, state.ends[-1].data if state.ends else _NO_DATA
     is_ours, is_ended = is_native(state.start), bool(state.ends) and state.is_ended
     status = name(end.status)
-    records = _Records(state, idle_ms).complete(list(session.records), is_whole=is_whole)
+    records = _Records(session.records, state, idle_ms, is_whole=is_whole).complete()
     return replace(
         session,
         source=ID if is_ours else fizeau_dialect.ID,
@@ -429,7 +433,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
         turns=state.turns.count or int(bool(state.prompt)),
         last_turn_ns=state.turns.last_ns if state.turns.count else state.begin_ns if state.prompt else None,
         counted=_is_counted(state),
-        records=tuple(records),
+        records=records,
     )
 
 
@@ -448,10 +452,62 @@ def _is_counted(state: State) -> bool:
     return state.start is not None or (not state.has_start and not all(end.is_empty for end in state.ends))
 
 
-class _Records:
-    """Who served a session, how its numbers are to be read, and what its ends add."""
+class _Run:
+    """A run's end, and sums of its records: what the end adds to them depends on all of them."""
 
-    def __init__(self, state: State, idle_ms: int) -> None:
+    def __init__(self, end: End) -> None:
+        self.end = end
+        self.used, self.rest = _NOTHING, _NOTHING
+        self.count = self.cost_nano = 0
+        self.unnamed = self.weight = 0  # of the records whose cost is not recorded: how many, how many tokens
+        self._weighed = self._given = 0
+
+    def add(self, record: Record, usage: TokenUsage) -> None:
+        """Add a record, and its tokens in disjoint classes."""
+        self.count += 1
+        if record.cost_nano is None:
+            self.unnamed += 1
+            self.weight += usage.total
+        else:
+            self.cost_nano += record.cost_nano
+
+    @property
+    def left(self) -> int:
+        """What the end's cost holds beyond the recorded ones; a nano-dollar per response is rounding."""
+        left = (self.end.cost_nano or 0) - self.cost_nano
+        return left if left > self.count else 0
+
+    @property
+    def has_cost_of_its_own(self) -> bool:
+        """Whether its records all have their costs, and do not make up the end's."""
+        return bool(self.end.cost_nano and self.left and not self.unnamed)
+
+    def price(self, record: Record) -> Record:
+        """Give a record its share of the end's cost, by its tokens; to be called for each of them, in order."""
+        if self.end.cost_nano is None:
+            return record
+        if self.end.cost_nano == 0:
+            record.cost_nano = record.cost_nano or 0
+            return record
+        if record.cost_nano is None:
+            self._weighed += record.usage.total if self.weight else 1
+            share = self.left * self._weighed // (self.weight or self.unnamed)
+            record.cost_nano, self._given = share - self._given, share
+        record.priced = False  # the end has the whole cost: no estimate comes on top
+        return record
+
+    def begin(self) -> None:
+        """Begin to price its records, perhaps once more."""
+        self._weighed = self._given = 0
+
+
+class _Records:
+    """Who served a session, how its numbers are to be read, and what its ends add.
+
+    A large log's records are made anew each time that one goes through them, so all is done in passes.
+    """
+
+    def __init__(self, records: Sequence[Record], state: State, idle_ms: int, *, is_whole: bool) -> None:
         start, ends = state.start or _NO_DATA, state.ends
         self._state, self._idle_ms, self._is_ours = state, idle_ms, is_native(state.start)
         self._harness = name(start.resolved_harness)
@@ -460,31 +516,88 @@ class _Records:
         if ends and not self._is_ours:  # the original does not continue sessions: its last end speaks of all of it
             last = ends[-1]
             ends = [End(last.data, last.is_empty, last.time_ns, last.total, last.cost_nano, 0, state.responses)]
-        self._ends = ends
         self._exclusive: set[str] = set()
+        self._records = records
+        # What was read on from an end came after it: that end has nothing to add.
+        self._ends = ends if is_whole or not records else []
+        self._runs = list(map(_Run, self._ends))
 
-    def complete(self, records: list[Record], *, is_whole: bool) -> list[Record]:
+    def complete(self) -> Sequence[Record]:
         """Return the session's records in order; one that is empty where nothing was used yet."""
-        for record in records:
-            self._name(record)
+        records = self._records
         if not records:
-            return [self._of_session()]
-        records[-1].active_ms += self._idle_ms
-        if not is_whole:
-            return records  # they came since the last end, which has nothing to add to them
-        rests = [end.total.beyond(_sum(records[end.first : end.until])) for end in self._ends]
-        self._normalise(records)
-        complete: list[Record] = []
-        until = 0
-        for end, rest in zip(self._ends, rests, strict=True):
-            complete += self._run(records[end.first : end.until], end, rest)
-            until = end.until
-        complete += records[until:]
-        if self._ends and not any(record.priced or record.cost_nano is not None for record in complete):
-            complete[0].priced = True  # it ended without any cost, so that is unknown, even if all its calls failed
-        return complete
+            return (self._of_session(),)
+        has_price = self._sum_up()
+        count = len(records) + sum((run.rest != _NOTHING) + run.has_cost_of_its_own for run in self._runs)
+        if isinstance(records, tuple):
+            return tuple(self._completed(is_unpriced=not has_price))
+        return Lazily(count, lambda: self._completed(is_unpriced=not has_price))
 
-    def _name(self, record: Record) -> None:
+    def _completed(self, *, is_unpriced: bool) -> Iterator[Record]:
+        given = self._named()
+        last = len(self._records) - 1
+        place = 0
+        for run in self._runs:
+            run.begin()
+            for record in islice(given, run.end.until - place):
+                yield run.price(self._finished(record, place, last, is_unpriced=is_unpriced))
+                place += 1
+            if run.rest != _NOTHING:
+                yield run.price(self._whole(run.rest, None, run.end.time_ns))
+            if run.has_cost_of_its_own:
+                whole = self._whole(_NOTHING, run.left, run.end.time_ns)
+                whole.priced = False
+                yield whole
+        for record in given:
+            yield self._finished(record, place, last, is_unpriced=is_unpriced)
+            place += 1
+
+    def _finished(self, record: Record, place: int, last: int, *, is_unpriced: bool) -> Record:
+        record.usage = self._normal(record.usage, record.provider)
+        if place == last:
+            record.active_ms += self._idle_ms
+        if is_unpriced and not place:
+            record.priced = True  # it ended without any cost, so that is unknown, even if all its calls failed
+        return record
+
+    def _sum_up(self) -> bool:
+        """Sum up each run; return whether any record has a price, or there is no end that could have had one."""
+        if not self._runs and self._is_ours:
+            return True
+        self._exclusive = {self._provider for end in self._ends if end.total.cache_read > end.total.input}
+        has_price = not self._runs
+        given = self._named()
+        place = 0
+        for run in self._runs:
+            for record in islice(given, run.end.until - place):
+                place += 1
+                run.used += record.usage
+                has_price |= record.priced or record.cost_nano is not None
+                self._learn(record)
+                if self._is_ours:
+                    run.add(record, record.usage)
+        for record in given:
+            has_price |= record.priced or record.cost_nano is not None
+            self._learn(record)
+        if not self._is_ours:  # how the tokens are to be read is known only now
+            given, place = self._named(), 0
+            for run in self._runs:
+                for record in islice(given, run.end.until - place):
+                    place += 1
+                    run.add(record, self._normal(record.usage, record.provider))
+        for run in self._runs:
+            run.rest = run.end.total.beyond(run.used)
+            if run.rest != _NOTHING:
+                rest = self._whole(run.rest, None, run.end.time_ns)
+                run.add(rest, rest.usage)
+            has_price |= run.rest != _NOTHING or bool(run.end.cost_nano)
+            has_price |= run.end.cost_nano is not None and run.count > 0
+        return has_price
+
+    def _named(self) -> Iterator[Record]:
+        return map(self._name, self._records)
+
+    def _name(self, record: Record) -> Record:
         """Say who served a response, and what it cost."""
         record.key = ""
         if record.time_ns is None:
@@ -498,18 +611,15 @@ class _Records:
         if record.cost_nano == _DOUBTFUL:
             record.cost_nano = 0 if self._is_ours else None
         record.priced = record.cost_nano is not None or not record.failed or bool(record.usage)
+        return record
 
-    def _normalise(self, records: list[Record]) -> None:
-        """Make the classes disjoint, in the same way for all of a provider's numbers in the session."""
-        if self._is_ours:
-            return
-        used = [(record.provider, record.usage) for record in records]
-        used += [(self._provider, end.total) for end in self._ends]
-        self._exclusive = {provider for provider, usage in used if usage.cache_read > usage.input}
-        for record in records:
-            record.usage = self._normal(record.usage, record.provider)
+    def _learn(self, record: Record) -> None:
+        """Note providers whose input does not include what was read from a cache: the same in the whole session."""
+        if record.usage.cache_read > record.usage.input:
+            self._exclusive.add(record.provider)
 
     def _normal(self, usage: TokenUsage, provider: str) -> TokenUsage:
+        """Return tokens in disjoint classes."""
         if self._is_ours or provider in self._exclusive:
             return usage
         return fizeau_dialect.normalise_usage(usage, harness=self._harness, provider=provider)
@@ -528,51 +638,13 @@ class _Records:
 
     def _of_session(self) -> Record:
         """The one record of a session without responses."""
-        self._normalise([])
+        self._sum_up()
         end = self._ends[-1] if self._ends else None
         total, cost_nano = (end.total, end.cost_nano) if end else (_NOTHING, None)
         record = self._whole(total, cost_nano, None)
         record.requests, record.granularity, record.priced = int(bool(total)), "session", end is not None
         record.active_ms = self._idle_ms
         return record
-
-    def _run(self, records: list[Record], end: End, rest: TokenUsage) -> list[Record]:
-        """The records of one run, with what its end adds."""
-        if rest != _NOTHING:
-            records.append(self._whole(rest, None, end.time_ns))
-        if end.cost_nano is None:
-            return records
-        if end.cost_nano == 0:
-            for record in records:
-                record.cost_nano = record.cost_nano or 0
-            return records
-        left = end.cost_nano - sum(record.cost_nano or 0 for record in records)
-        if left <= len(records):  # a nano-dollar per response is rounding
-            left = 0
-        if any(record.cost_nano is None for record in records):
-            _share(records, left)
-        elif left:
-            records.append(self._whole(_NOTHING, left, end.time_ns))
-        for record in records:
-            record.priced = False  # the end has the whole cost: no estimate comes on top
-        return records
-
-
-def _share(records: list[Record], cost_nano: int) -> None:
-    """Spread a cost over the records that name none, by their tokens."""
-    weights = [record.usage.total if record.cost_nano is None else 0 for record in records]
-    if not any(weights):
-        weights = [int(record.cost_nano is None) for record in records]
-    whole, given, weighed = sum(weights), 0, 0
-    for record, weight in zip(records, weights, strict=True):
-        if record.cost_nano is None:
-            weighed += weight
-            record.cost_nano = cost_nano * weighed // whole - given
-            given += record.cost_nano
-
-
-def _sum(records: list[Record]) -> TokenUsage:
-    return sum((record.usage for record in records), _NOTHING)
 
 
 def session_id_of(path: str) -> str:

@@ -9,7 +9,7 @@ Other packages add sources by an entry point in the group `sessionlog.sources` t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -42,7 +42,8 @@ class LogScan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         sessions: Usually one; a database or a resumed conversation holds several. After a resumed scan they hold the
-            new records only, and facts (start, status, prompt …) as of now.
+            new records only, and facts (start, status, prompt …) as of now. A tuple, or for a large log a sequence that
+            makes them anew each time.
         problems: What is wrong with the log.
         limits: The latest word on each rate limit.
         resume: Where to go on; None = read it from the start next time (what it gave then is replaced).
@@ -52,7 +53,7 @@ class LogScan(Struct, frozen=True, kw_only=True):
             before: that is replaced. False for a scan that was to read all of it.
     """
 
-    sessions: tuple[ScannedSession, ...] = ()
+    sessions: Sequence[ScannedSession] = ()
     problems: Problems = NO_PROBLEMS
     limits: tuple[Limit, ...] = ()
     resume: Resume | None = None

@@ -6,7 +6,7 @@ billed once. A source therefore names each response with a `key`, and the book c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -187,8 +187,8 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         turns: How many prompts of the user's it holds, as of now; None when it has none. A sub-agent's does not.
         last_turn_ns: When the last of them came; None when that is not logged.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
-        records: Its records in file order.
-        tools: Its tool calls.
+        records: Its records in file order; a tuple, or for many of them a sequence that makes them anew each time.
+        tools: Its tool calls, likewise.
     """
 
     source: str
@@ -210,8 +210,8 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
     turns: int | None = None
     last_turn_ns: int | None = None
     counted: bool = True
-    records: tuple[Record, ...] = ()
-    tools: tuple[ToolUse, ...] = ()
+    records: Sequence[Record] = ()
+    tools: Sequence[ToolUse] = ()
 
 
 def cut_name(name: str) -> str:

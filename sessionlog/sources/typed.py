@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,7 @@ import orjson
 from msgspec import inspect
 
 from sessionlog.errors import Problem
+from sessionlog.events.decoded_size import too_large
 from sessionlog.reader.rows import Rows
 from sessionlog.sources.contents import read_json
 
@@ -147,10 +149,10 @@ class TypedRows(Generic[T]):
 
     def last(self, rows: Rows) -> Iterator[T | Problem]:
         """Yield the row of a last line without its newline, and what is wrong with the file's end."""
-        try:
-            typed = self._typed.decode(rows.tail)
-        except MISFITS:
-            typed = None
+        typed = None
+        if not too_large(rows.tail):
+            with suppress(*MISFITS):
+                typed = self._typed.decode(rows.tail)
         for item in rows.last():
             if typed is not None and not isinstance(item, Problem):
                 yield typed

@@ -47,9 +47,9 @@ def test_a_session_gets_its_number_before_its_facts(connection):
     assert numbers.session_id(("native", "a", "")) == one
     assert numbers.session_id(("codex", "a", "")) != one
     assert numbers.session_id(("native", "a", "here")) != one
-    assert len(numbers.new_sessions) == 3
+    assert numbers.has_new_sessions
     later = InternedIds(connection)
-    assert (later.session_id(("native", "a", "")), later.new_sessions) == (one, set())
+    assert (later.session_id(("native", "a", "")), later.has_new_sessions) == (one, False)
     assert (later.session(one), later.session(99)) == ("a", "")
 
 

@@ -1,0 +1,75 @@
+"""RowSpool: the rows of a large log in a temporary file, so that no process holds all of them.
+
+Rows are written by who scans and read once, in the same order, by who owns the ledger. Between processes of one machine
+only the file's name travels; an executor that gave no folder for such files gets the bytes.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from sessionlog import files
+
+_VERSION = 4  # of marshal, which every supported Python reads
+
+
+class RowSpool:
+    """Batches of plain values: tuples, lists, numbers, texts."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        """Make an empty one, in a folder from which another process will take it, or in a file without a name."""
+        self._folder, self._path = folder, ""
+        self._file: BinaryIO | None = None
+        self._size = 0
+        self._more: list[bytes] = []  # what the disk had no room for
+        with suppress(OSError):
+            self._file, self._path = files.open_temporary(folder)
+
+    def add(self, batch: Any) -> None:
+        """Append a batch."""
+        data = marshal.dumps(batch, _VERSION)
+        if self._file is not None and not self._more:
+            with suppress(OSError):
+                self._file.seek(self._size)
+                self._file.write(len(data).to_bytes(8, "big") + data)
+                self._file.flush()
+                self._size += 8 + len(data)
+                return
+        self._more.append(data)
+
+    def __iter__(self) -> Iterator[Any]:
+        at = 0
+        while self._file is not None and at < self._size:
+            self._file.seek(at)
+            size = int.from_bytes(self._file.read(8), "big")
+            yield marshal.loads(self._file.read(size))  # noqa: S302 - written by a process of ours
+            at += 8 + size
+        for data in self._more:
+            yield marshal.loads(data)  # noqa: S302 - as above
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._folder is not None and self._path:
+            return _reopen, (self._path, self._size, self._more)
+        return _copy, ([marshal.dumps(batch, _VERSION) for batch in self],)
+
+
+def _reopen(path: str, size: int, more: list[bytes]) -> RowSpool:
+    """Take over a file of another process: from now on it has no name."""
+    spool = RowSpool.__new__(RowSpool)
+    spool._folder, spool._path, spool._size, spool._more = None, "", size, more  # noqa: SLF001 - as a constructor
+    spool._file = files.take_temporary(path)  # noqa: SLF001 - as above
+    return spool
+
+
+def _copy(batches: list[bytes]) -> RowSpool:
+    spool = RowSpool()
+    for data in batches:
+        spool.add(marshal.loads(data))  # noqa: S302 - as above
+    return spool

@@ -1,0 +1,91 @@
+"""P9: memory is bounded, whatever the logs are.
+
+The quick tests take traps that are small and still more than what would grow with them leaves room for; the slow ones
+those of the promise. Every command on every trap: `python -m tests.reliability.traps`.
+"""
+
+import resource
+import sys
+
+import pytest
+
+from tests.reliability import traps
+from tests.reliability.traps import BOUND_MB, TRAPS, run
+
+MIB = 1 << 20
+ADDRESS_SPACE = 600 * MIB
+USAGE = ("usage", "--no-ledger")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
+
+
+@pytest.fixture(autouse=True)
+def _may_cap():
+    """Where the tests themselves have less, nothing can be measured."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+        pytest.skip("too little memory is allowed here")
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "command", "megabytes"),
+    [
+        pytest.param(traps.native_responses, 120_000, USAGE, 100, id="responses"),
+        pytest.param(traps.claude_sessions, 20_000, USAGE, 100, id="sessions"),
+        pytest.param(traps.deep_line, 8 * MIB - 1024, USAGE, 100, id="deep line"),
+        pytest.param(traps.deep_line, 8 * MIB - 1024, ("check",), 100, id="deep line, check"),
+        pytest.param(traps.deep_line, 8 * MIB - 1024, ("replay", "{log}"), 100, id="deep line, replay"),
+        pytest.param(traps.deep_line, 8 * MIB - 1024, ("context", "{log}"), 100, id="deep line, context"),
+        pytest.param(traps.many_keys, 1_000_000, USAGE, 110, id="many keys"),
+        pytest.param(traps.gemini_document, 24 * MIB, USAGE, 110, id="document"),
+        pytest.param(traps.long_line, 128 * MIB, USAGE, BOUND_MB, id="long line"),
+        pytest.param(traps.gz_bomb, 128 * MIB, USAGE, BOUND_MB, id="gz bomb"),
+        pytest.param(traps.sparse_file, 256 * MIB, USAGE, BOUND_MB, id="sparse"),
+        pytest.param(traps.special_files, 1, USAGE, 60, id="pipe and devices"),
+    ],
+)
+def test_memory_does_not_grow_with_the_log(tmp_path, make, size, command, megabytes):
+    """The command comes to its end in this much memory, and under a limit of all that it may ask for."""
+    logs = tmp_path / "logs"
+    make(logs, size)
+    taken = run(command, logs, tmp_path, address_space=ADDRESS_SPACE)
+    print(f"{taken.megabytes:.0f} MB, {taken.seconds:.1f} s")
+    assert taken.code in {0, 1}, taken.errors
+    assert "Traceback" not in taken.errors
+    assert taken.megabytes <= megabytes
+
+
+@pytest.mark.parametrize("make", [traps.deep_line, traps.gemini_document])
+def test_what_is_refused_for_its_size_is_named(tmp_path, make):
+    """A report says that it was skipped, `check` says where, how large it is, and exits 1."""
+    logs = tmp_path / "logs"
+    size = 24 * MIB if make is traps.gemini_document else 8 * MIB - 1024
+    make(logs, size)
+    assert "1 damaged piece skipped" in run((*USAGE, "--json"), logs, tmp_path).errors
+    taken = run(("check",), logs, tmp_path)
+    assert taken.code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_the_bound_holds_for_the_whole_trap(tmp_path, trap):
+    """200 MB, whatever it is."""
+    logs = tmp_path / "logs"
+    trap.make(logs, trap.size)
+    taken = run(USAGE, logs, tmp_path, limit=300)
+    print(f"{taken.megabytes:.0f} MB, {taken.seconds:.1f} s")
+    assert taken.code in {0, 1}, taken.errors
+    assert taken.megabytes <= BOUND_MB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [traps.native_conversation, traps.claude_conversation, traps.codex_conversation])
+def test_a_session_of_700_000_events_is_replayed_at_once(tmp_path, make):
+    """The first line comes while the log is being read, and memory stays as it is."""
+    logs = tmp_path / "logs"
+    make(logs, 700_000)
+    taken = run(("replay", "--json", "{log}"), logs, tmp_path, limit=600)
+    print(f"{taken.megabytes:.0f} MB, {taken.seconds:.1f} s, the first line after {taken.first:.2f} s")
+    assert taken.code == 0
+    assert taken.megabytes <= BOUND_MB
+    assert taken.first < taken.seconds / 5
