@@ -23,7 +23,8 @@ _QUOTES = frozenset(b" \t\"'`\\")
 _BEFORE_QUOTES = frozenset(b" \t\"'`\\=:>")
 _BASE64 = bytes(byte for byte in range(128) if chr(byte).isalnum() or byte in b"+/_-")
 _SLASH = ord("/")
-_NAME_ENDS = frozenset(name[-3:] for name in table.NAMES)
+NAME_ENDS = frozenset(name[-3:] for name in table.NAMES)
+"""The last three bytes of each name."""
 _REST = re.compile(rb"[A-Za-z0-9_+/.~%-]*+={0,2}")
 _REST_FROM = 100
 
@@ -34,11 +35,11 @@ def named_value(line: bytes, begin: int, last: int) -> Span | None:
     if before in _QUOTES:
         if line[begin - 2] not in _BEFORE_QUOTES:
             return None
-        if line[begin - 3 : begin] == b'":"' and line[begin - 6 : begin - 3].lower() not in _NAME_ENDS:
+        if line[begin - 3 : begin] == b'":"' and line[begin - 6 : begin - 3].lower() not in NAME_ENDS:
             return None  # nearly every value
     elif before in b"/+":  # base64: the value may begin before the word
-        if last == begin - 1:
-            return None  # and was looked at there
+        if last == begin - 1 or line[begin - 2] == _SLASH:
+            return None  # it was looked at there, or is a URL
         text = line[max(0, begin - _LONGEST_PIECE) : begin]
         begin -= len(text) - len(text.rstrip(_BASE64))
         if line[begin] == _SLASH:  # a path

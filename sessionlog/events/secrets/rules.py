@@ -35,12 +35,13 @@ class Rule:
         behind: What may stand before the word, where the word alone says nothing.
         back: How many bytes before the word the secret begins; None if with what stands before it.
         far: The same as `behind` where something of any length stands between it and the word.
+        least: Bytes of the word that its head begins.
         positive: Samples that match.
         negative: Samples that do not.
         source: Where the facts are from; a rule list was read on `DATE`.
     """
 
-    __slots__ = ("back", "behind", "far", "heads", "id", "negative", "pattern", "positive", "source", "what")
+    __slots__ = ("back", "behind", "far", "heads", "id", "least", "negative", "pattern", "positive", "source", "what")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Rule:
         behind: str = "",
         back: int | None = None,
         far: str = "",
+        least: int = 20,
     ) -> None:
         self.id = id
         self.what = what
@@ -63,6 +65,7 @@ class Rule:
         self.behind = tuple(behind.split())
         self.back = back
         self.far = far.encode()
+        self.least = least
         self.positive = positive
         self.negative = negative
         self.source = source
@@ -357,7 +360,7 @@ RULES: tuple[Rule, ...] = (
         rb"xox[a-z]-(?=[A-Za-z0-9%-]{0,40}[0-9])[A-Za-z0-9%/+-]{10,}=*",
         positive=("xoxb-" + "123456789012-abcdef", "xoxp-" + "1234567890", "xoxe.xoxp-1-" + _MIX * 5),
         negative=("xoxb-" + "your-bot-token-here",),
-        source=DETECT,
+        source=DETECT, least=15,
     ),
     Rule(
         "slack-app-token", "Slack: app token", "xapp-",
@@ -523,6 +526,7 @@ RULES: tuple[Rule, ...] = (
         rb"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
         positive=("pat" + "a1B2c3D4e5F6g7." + _HEX * 4,),
         negative=("path_of_a_module_and_its_parts",),
+        least=15,
     ),
     Rule(
         "frameio-token", "Frame.io: API token", "fio-u-",
@@ -586,7 +590,7 @@ RULES: tuple[Rule, ...] = (
         rb"_=-]{30,120}",
         positive=("sc_" + "a1b2c3d4e5f6g7.a1b2.acc_a1b2c3d4e5f6." + _MIX * 5,),
         negative=("ext_" + "a1b2c3d4e5f6g7.a1b2.py",),
-        source=GITLEAKS,
+        source=GITLEAKS, least=15,
     ),
     # More vendors, whose prefixes say enough.
     Rule(
@@ -760,7 +764,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "prefixed-token", "token whose prefix says that it is one", "",
-        rb"(?:[A-Za-z0-9]{1,12}[_-]){0,2}"
+        rb"(?:[A-Za-z0-9]{1,12}+[_-]){0,2}"
         rb"(?i:api|apikey|auth|oauth|key|pat|tok|token|tkn|secret|sec|sk|rk|live|prod|test|access|private|refresh"
         rb"|admin|pk|pw)[_-]"
         rb"(?:[a-z0-9]{1,8}[_-]){0,2}"
@@ -796,15 +800,17 @@ _NO_CALL = rb"(?![A-Za-z0-9_.]{0,80}+[(\[{<$])"
 """Behind a value: it is not a program's name of something that is called or indexed."""
 
 RANDOM = (
-    rb"(?=[A-Za-z_+/-]{0,40}[0-9])(?=[0-9_+/-]{0,40}[A-Za-z])"
-    rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+" + _NO_CALL
+    rb"(?=[A-Za-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[A-Za-z])"
+    + NO_VALUE
+    + rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+" + _NO_CALL
 )
 """A value with letters and digits: a word of a program would have only letters."""
 
 VERY_RANDOM = (
-    rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}[0-9]){3})"
-    rb"(?=[0-9a-z_+/-]{0,40}[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}[a-z])"
-    rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)" + _NO_CALL
+    rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}+[0-9]){3})"
+    rb"(?=[0-9a-z_+/-]{0,40}+[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}+[a-z])"
+    + NO_VALUE
+    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)" + _NO_CALL
 )
 """The same where the name may be that of a dictionary's key."""
 
@@ -833,14 +839,17 @@ PLAIN_HEADS = (
 )  # fmt: skip
 """Beginnings that ordinary words have, too."""
 
-INNER = rb"-(?=sk-|gh[pousr]_|github_pat|glpat-|AKIA|ASIA|AIza|xox[a-z]-|hf_|npm_)"
+INNER = (
+    rb"-(?=(?:sk-|glpat-)[A-Za-z0-9_-]{20}|(?:gh[pousr]_|hf_)[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{22}"
+    rb"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|xox[a-z]-|npm_[A-Za-z0-9]{36})"
+)
 """Beginnings that mean a secret also behind a dash."""
 
 _PASSWORD = (
     rb"(?:(?(o)(?=[^\s\"'`\\]{0,40}[0-9!@#^?~])(?=[^\s\"'`\\]{0,40}[a-z])"
     + NO_VALUE
     + rb"(?P<v>[^\s\"'`\\<>{}$%(\[*][^\s\"'`\\<>{}]{5,200}+)"
-    rb"|(?=[a-z_.]{0,40}[0-9!@#^?~])"
+    rb"|(?=[a-z_.]{0,40}+[0-9!@#^?~])"
     + NO_VALUE
     + rb"(?P<w>[a-z0-9!#^?~_+-][a-z0-9!@#^?~_+.-]{5,200}+)(?![a-z0-9_.]{0,80}+[(\[{])))"
 )
@@ -864,7 +873,7 @@ NAMED: tuple[Rule, ...] = (
     Rule(
         "secret-by-name", "value of a name that ends in secret", "",
         rb"secret" + _AFTER + NO_VALUE
-        + rb"(?=[a-z_+/-]{0,40}[0-9])(?=[0-9_+/-]{0,40}[a-z])(?P<v>[a-z0-9_+/~-]{12,512}+={0,2}+)(?![a-z0-9_.]{0,80}+[(\[{<$])",
+        + rb"(?=[a-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[a-z])(?P<v>[a-z0-9_+/~-]{12,512}+={0,2}+)(?![a-z0-9_.]{0,80}+[(\[{<$])",
         positive=("client_secret=" + "0a1b2c3d" * 4, '{"client_secret": "' + "a1B2c3" * 2 + '"}'),
         negative=("secret=request.args.get1", '{"secret": 123456789012}', "secret: a-name-of-words"),
     ),
@@ -911,7 +920,7 @@ NAMED: tuple[Rule, ...] = (
     Rule(
         "authorization-header", "value of an Authorization header", "",
         rb"authorization" + _AFTER
-        + rb"(?:basic|bearer|token|apikey|api-key|bot|digest)(?: |%20|\+)(?=[a-z+/_.~-]{0,60}[0-9=])"
+        + rb"(?:basic|bearer|token|apikey|api-key|bot|digest)(?: |%20|\+)(?=[a-z+/_.~-]{0,60}+[0-9=])"
         rb"(?P<v>[a-z0-9+/_.~-]{8,}+(?:=|%3d){0,2})",
         positive=(
             "Authorization: Basic " + "dXNlcjpwYXNz" + "dzByZA==",
@@ -951,8 +960,10 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "private-key", "private key: PEM, OpenSSH, SSH2 or PGP", "",
-        rb"begin(?: |%20|\+)(?:(?!private)[a-z0-9]{1,12}(?: |%20|\+)){0,4}"
-        rb"private(?: |%20|\+)key(?:(?: |%20|\+)block)? ?-{4,5}(?P<v>(?:[a-z0-9+/=\s:,.()_%\\]++|-{1,3}+(?!-))*+)"
+        rb"begin[ +%][a-z0-9 +%]{0,60}+(?:(?<=private[ +]key)|(?<=private[ +]key[ +])|(?<=private[ +]key[ +]block)"
+        rb"|(?<=private%20key)|(?<=private%20key%20block))-{4,5}+"
+        rb"(?=[a-z0-9+/=\s:,.()_%\\]{5}|[a-z0-9+/=\s:,.()_%\\]{0,4}\Z)"
+        rb"(?P<v>(?:[a-z0-9+/=\s:,.()_%\\]++|-{1,3}+(?!-))*+)"
         rb"(?P<e>-{4,5} ?end(?: |%20|\+)[a-z0-9 %+]{0,40}key(?:(?: |%20|\+)block)? ?-{4,5})?",
         positive=(
             "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE" + _MIX + "\n-----END RSA PRIVATE KEY-----",

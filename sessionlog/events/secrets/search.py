@@ -48,7 +48,7 @@ def begin_of_token(text: bytes) -> int:
     if begin == len(text) - _LONGEST_HEAD:
         return -1  # too long to be the beginning of a word
     table = rules_table()
-    for head, _ in table.heads.get(text[begin : begin + 3], ()):
+    for head, _ in table.beginnings.get(text[begin : begin + 3], ()):
         rest = text[begin + len(head) :]
         is_long = len(rest) > _LONGEST_PLAIN or _DIGIT.search(rest) is not None  # `sk-learn` is a program
         if is_long and head not in table.plain and text.startswith(head, begin):

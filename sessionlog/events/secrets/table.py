@@ -9,7 +9,12 @@ from sessionlog.events.secrets.long_words import Span
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sessionlog.events.secrets.rules import Rule
+
+LEAST_HEADED = 20
+"""Bytes of a word that is known by its beginning, but for a few rules."""
 
 _patterns: dict[str, re.Pattern[bytes]] = {}
 
@@ -28,11 +33,32 @@ def match_rule(rule: Rule, line: bytes, at: int) -> Span | None:
     return None if match is None else (at, match.end(), rule.id)
 
 
+class Matcher:
+    """A rule that compiles its expression when it is first tried.
+
+    Attributes:
+        rule: The row of the table.
+        match: Matches the whole secret at a place.
+    """
+
+    __slots__ = ("match", "rule")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.match: Callable[[bytes, int], re.Match[bytes] | None] = self._first_match
+
+    def _first_match(self, line: bytes, at: int) -> re.Match[bytes] | None:
+        self.match = pattern_of(self.rule).match
+        return self.match(line, at)
+
+
 class Table:
     """The rules by what is seen first of them; a millisecond that the first long word pays.
 
     Attributes:
-        heads: The first three bytes of a word, with the whole beginnings and their rules.
+        heads: The first three bytes of a word, with the rules of words that begin so.
+        short: The same for the few whose word may have less than `LEAST_HEADED` bytes.
+        beginnings: The same with the whole beginnings.
         behind: The two bytes before a word, with what stands there and the rules that look at it.
         far: The byte before a word, with the rules whose beginning stands further in front.
         odd: The rules that are known by neither, as one expression with a group for each.
@@ -43,18 +69,26 @@ class Table:
         very_random: The same where the name says little.
     """
 
-    __slots__ = ("behind", "far", "heads", "inner", "named", "odd", "plain", "random", "very_random")
+    __slots__ = ("beginnings", "behind", "far", "heads", "inner", "named", "odd", "plain", "random", "short", "very_random")
 
     def __init__(self) -> None:
-        self.heads: dict[bytes, list[tuple[bytes, Rule]]] = {}
+        self.heads: dict[bytes, list[Matcher]] = {}
+        self.short: dict[bytes, list[Matcher]] = {}
+        self.beginnings: dict[bytes, list[tuple[bytes, Rule]]] = {}
         self.behind: dict[bytes, list[tuple[bytes, Rule]]] = {}
         self.far: dict[int, list[Rule]] = {}
         odd = []
         for rule in table.RULES:
             for behind in rule.behind:
                 self.behind.setdefault(behind[-2:].encode(), []).append((behind.encode(), rule))
+            matcher = Matcher(rule)
             for head in rule.heads:
-                self.heads.setdefault(head[:3].encode(), []).append((head.encode(), rule))
+                self.beginnings.setdefault(head[:3].encode(), []).append((head.encode(), rule))
+                matchers = self.heads.setdefault(head[:3].encode(), [])
+                if matcher not in matchers:
+                    matchers.append(matcher)
+                    if rule.least < LEAST_HEADED:
+                        self.short.setdefault(head[:3].encode(), []).append(matcher)
             if rule.far:
                 self.far.setdefault(rule.far[-1], []).append(rule)
             if not rule.heads and not rule.behind and not rule.far:
@@ -63,8 +97,8 @@ class Table:
         self.plain = frozenset(head.encode() for head in table.PLAIN_HEADS)
         self.inner = re.compile(table.INNER)
         self.named = {rule.id: rule for rule in table.NAMED}
-        self.random = re.compile(table.NO_VALUE + table.RANDOM)
-        self.very_random = re.compile(table.NO_VALUE + table.VERY_RANDOM)
+        self.random = re.compile(table.RANDOM)
+        self.very_random = re.compile(table.VERY_RANDOM)
 
 
 _table: Table | None = None
