@@ -29,23 +29,22 @@ at each byte and takes three times as long."""
 _Z, _AT, _PERCENT = b"z@%"
 
 
-def _is_named(low: bytes, start: int) -> bool:
-    return (
-        _PASSWORD(low, start) is not None
-        or _SECRET(low, start) is not None
-        or _BEARER(low, start) is not None
-        or _PRIVATE(low, start) is not None
-        or (_Z in low and _AUTHORIZATION(low, start) is not None)
-    )
-
-
-def _has_login(line: bytes) -> bool:
-    return (_AT in line and b"://" in line) or (_PERCENT in line and b"%40" in line)
+_NOTHING: list[Span] = []
 
 
 def may_hold_secret(line: bytes, start: int = 0) -> bool:
     """Whether `find_spans` has to look at all; False for most lines, and True for many that hold none."""
-    return line.translate(CLASSES).find(LONG, start) >= 0 or _is_named(line.lower(), start) or _has_login(line)
+    low = line.lower()
+    return (
+        line.translate(CLASSES).find(LONG, start) >= 0
+        or _PASSWORD(low, start) is not None
+        or _SECRET(low, start) is not None
+        or _BEARER(low, start) is not None
+        or _PRIVATE(low, start) is not None
+        or (_Z in low and _AUTHORIZATION(low, start) is not None)
+        or (_AT in line and b"://" in line)
+        or (_PERCENT in line and b"%40" in line)
+    )
 
 
 def find_spans(line: bytes, start: int = 0) -> list[Span]:
@@ -58,10 +57,16 @@ def find_spans(line: bytes, start: int = 0) -> list[Span]:
             break
         begin = classes.find(LONG, end)
     low = line.lower()
-    is_named = _is_named(low, start)
-    has_login = _has_login(line)
+    is_named = (
+        _PASSWORD(low, start) is not None
+        or _SECRET(low, start) is not None
+        or _BEARER(low, start) is not None
+        or _PRIVATE(low, start) is not None
+        or (_Z in low and _AUTHORIZATION(low, start) is not None)
+    )
+    has_login = (_AT in line and b"://" in line) or (_PERCENT in line and b"%40" in line)
     if begin < 0 and not is_named and not has_login:
-        return []
+        return _NOTHING
     from sessionlog.events.secrets.search import search  # noqa: PLC0415 - 5 ms, for the first line that may hold one
 
     return search(line, low, classes, start, begin, is_named=is_named, has_login=has_login)
