@@ -53,7 +53,7 @@ class Deltas:
         if not is_whole and not isinstance(data, Mapping):
             return data, False
         changed = {}
-        stream = f"{data.get('agent')} {data.get('tool_call_id')}"
+        stream = f"{data.get('agent')} {data.get('tool_call_id')}" if "agent" in data or "tool_call_id" in data else ""
         for field, piece in data.items():
             if field in _STREAMED and type(piece) is str:
                 if piece:

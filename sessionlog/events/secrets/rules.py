@@ -10,66 +10,16 @@ one: at least 15 letters, digits, `_` and `-` in a row, with what stands before 
 
 from __future__ import annotations
 
-VERSION = 1
+from sessionlog.events.secrets.newer_rules import NEWER
+from sessionlog.events.secrets.rule import DETECT, GITLEAKS, VENDOR, Rule
+from sessionlog.events.secrets.rule import HEX as _HEX
+from sessionlog.events.secrets.rule import MIX as _MIX
+
+VERSION = 2
 """Raised with every change of a row; `sessionlog scrub --json` names it."""
 
 DATE = "2026-11-22"
 """When the rule lists were read."""
-
-GITLEAKS = "gitleaks config/gitleaks.toml"
-DETECT = "detect-secrets 1.5.0"
-VENDOR = "the vendor's known prefix, not checked against its documentation"
-
-_HEX = "0a1b2c3d4e5f6789"
-_MIX = "a1B2c3D4"
-
-
-class Rule:
-    """One shape of a secret.
-
-    Attributes:
-        id: Its name in reports.
-        what: What it is a secret of.
-        heads: How the word begins, three bytes at least; empty where that is not known.
-        pattern: The whole secret, from `back` bytes before the word.
-        behind: What may stand before the word, where the word alone says nothing.
-        back: How many bytes before the word the secret begins; None if with what stands before it.
-        far: The same as `behind` where something of any length stands between it and the word.
-        least: Bytes of the word that its head begins.
-        positive: Samples that match.
-        negative: Samples that do not.
-        source: Where the facts are from; a rule list was read on `DATE`.
-    """
-
-    __slots__ = ("back", "behind", "far", "heads", "id", "least", "negative", "pattern", "positive", "source", "what")
-
-    def __init__(
-        self,
-        id: str,  # noqa: A002 - the word of the rule lists
-        what: str,
-        heads: str,
-        pattern: bytes,
-        *,
-        positive: tuple[str, ...],
-        negative: tuple[str, ...] = (),
-        source: str = VENDOR,
-        behind: str = "",
-        back: int | None = None,
-        far: str = "",
-        least: int = 20,
-    ) -> None:
-        self.id = id
-        self.what = what
-        self.heads = tuple(heads.split())
-        self.pattern = pattern
-        self.behind = tuple(behind.split())
-        self.back = back
-        self.far = far.encode()
-        self.least = least
-        self.positive = positive
-        self.negative = negative
-        self.source = source
-
 
 RULES: tuple[Rule, ...] = (
     # Models and their gateways.
@@ -751,6 +701,7 @@ RULES: tuple[Rule, ...] = (
         negative=("re_" + "compile_the_pattern_of_it", "sdk-" + "of-a-long-kebab-name-here"),
         behind="snyk_uat. sl. sl.u.",
     ),
+    *NEWER,
     # Whoever made it.
     Rule(
         "json-web-token", "JSON web token, signed or encrypted", "eyJ",
@@ -835,7 +786,8 @@ SECRETIVE = tuple(
 
 PLAIN_HEADS = (
     "pat", "fw_", "pa-", "fc-", "re_", "sdk-", "ico-", "jina_", "rnd_", "slk_", "oy2",
-    "e2b_", "key-", "live_", "test_", "access-", "secret_", "sc_", "ext_", "API-", "4b1d",
+    "e2b_", "key-", "live_", "test_", "access-", "secret_", "sc_", "ext_", "API-", "4b1d", "cio",
+    "ak-", "as-", "NF-", "ptr_", "00D", "SCW", "pi_", "ck_", "cs_", "y0_", "depot_",
 )  # fmt: skip
 """Beginnings that ordinary words have, too."""
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sessionlog.events.secrets.rules import Rule
+    from sessionlog.events.secrets.rule import Rule
 
 LEAST_HEADED = 20
 """Bytes of a word that is known by its beginning, but for a few rules."""

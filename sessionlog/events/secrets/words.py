@@ -19,7 +19,7 @@ from sessionlog.events.secrets.table import LEAST_HEADED, match_rule, rules_tabl
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
-    from sessionlog.events.secrets.rules import Rule
+    from sessionlog.events.secrets.rule import Rule
 
 _WORD = re.compile(LONG + b"a*+")
 _BREAK = re.compile(rb"(?:\\{1,16}+(?:r\\{1,16}+)?n|\r?\n)[ \t]{0,8}")
@@ -29,8 +29,8 @@ _MORE = re.compile(
 )
 _COLOUR = re.compile(rb"[0-9]{0,3}[mK]")
 _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MAILCHIMP = (36, 37)
-"""The lengths of the only such token that begins with a run of its own."""
+_MAIL_KEYS = (36, 37, 50)
+"""The lengths of the only such tokens that begin with a run of their own: Mailchimp's and Mailgun's."""
 
 _UUID_LENGTH, _BROKEN_FROM, _FAR_FROM, _FAR = 36, 40, 20, 80
 _JOINS, _BYTES_OF_A_JOIN, _WINDOW, _LINES = 64, 4096, 400, 8
@@ -44,7 +44,7 @@ _SOLID_RUN = b"a" * 20
 _ESCAPE, _UNICODE, _NEWLINE = b"\\un"
 _PERCENT, _LINE_END, _BLANK, _QUOTE = b'%\n "'
 _COLOURS = frozenset(b"[;")
-_BEHIND = frozenset(b".~:/+")
+_BEHIND = frozenset(b".~:/+$")
 _ENCODED = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
 """`=`, `:` and quotes in a URL."""
 _INDENT, _BEFORE_INDENT = 32, frozenset((b"=", b":", b">", b'"', b"'", b"`", b"\\"))
@@ -143,7 +143,7 @@ class Words:
                         solid = solids.find(_SOLID_RUN, begin)
                         if solid < 0:
                             solid = size
-                    if (begin < solid < end or end - begin in _MAILCHIMP) and found is None:
+                    if (begin < solid < end or end - begin in _MAIL_KEYS) and found is None:
                         match = table.odd.match(line, begin)
                         if match is not None:
                             found = begin, match.end(), str(match.lastgroup).replace("_", "-")
