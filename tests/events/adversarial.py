@@ -22,6 +22,7 @@ RUNS = ("a", "Z", "7", "_", "-", "/", "+", ".", "=", "%", "\\", '"', " ", ":", "
 ENDS = ("(", "[", "{", "$", "/", ".", "@", '"', "\\")
 AFTER = ("=", ": ", '":"', "%3D", "\\u003d", "']='", " => ")
 Texts = dict[str, bytes]
+_DRAWN = 1 << 13
 
 
 def adversarial(size: int) -> Texts:
@@ -41,9 +42,28 @@ def _texts(size: int) -> Iterator[tuple[str, bytes]]:
     yield from _named(draw, size)
     yield from _keys(draw, size)
     yield from _layers(draw, size)
+    yield from _first_ones(size)
     samples = [text for rule in (*RULES, *NAMED) for text in rule.positive]
     yield "nothing but secrets", _joined(lambda: rng.choice(samples) + rng.choice((" ", "\\n", '"')), size)
     yield "short secrets", _joined(lambda: "xoxb-" + "".join(rng.choices("0123456789", k=10)) + " ", size)
+
+
+def _first_ones(size: int) -> Iterator[tuple[str, bytes]]:
+    """The texts with which the search was attacked first."""
+    heads = [head.encode() for rule in RULES for head in rule.heads]
+    header = b"-----BEGIN PRIVATE KEY-----"
+    for unit in (b"a", b"sk-", b"eyJaaaaaaaaaaaaaaaaaa.", b".eyJ", b"ghp_", b"aaaaaaaaaaaaaaaa ", b"-----BEGIN ", header):
+        yield f"first: {unit.decode()}", _filled(unit, size)
+    for unit in (b"ghp_aaaaaaaaaaaaaaa\\n", b"aaa-aaa-aaa-aaa-aaaaaaa1 ", b"bearer ", b"api_key=", b"password="):
+        yield f"first: {unit.decode()}", _filled(unit, size)
+    for unit in (b'token""""""', b"://a:bbb@", b"a."):
+        yield f"first: {unit.decode()}", _filled(unit, size)
+    for unit in (b"\\", b"\\" * 16 + b"n", b"-", b"a-", b"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEA+/b\\n"):
+        yield f"first: a key of {unit.decode()}", header + _filled(unit, size)
+    yield "first: encoded URLs", _filled(b"%3A%2F%2Fa%3A", size) + b"%40"
+    yield "first: spaces", b"-----BEGIN" + b" " * size
+    yield "first: every prefix", _filled(b" ".join(heads) + b" ", max(size, 4000))
+    yield "first: every prefix of a word", _filled(b" ".join(head + b"aaaaaaaaaaaa" for head in heads) + b" ", max(size, 8000))
 
 
 def _words(rng: random.Random) -> Callable[[int, str], str]:
@@ -51,10 +71,10 @@ def _words(rng: random.Random) -> Callable[[int, str], str]:
 
 
 def _joined(make: Callable[[], str], size: int) -> bytes:
-    """A text of different words; 64 KiB of them, repeated, are as good as more."""
+    """A text of different words: some thousand bytes of them, repeated."""
     pieces: list[str] = []
     length = 0
-    while length < min(size, 1 << 16):
+    while length < min(size, _DRAWN):
         pieces.append(make())
         length += len(pieces[-1])
     return _filled("".join(pieces).encode(), size) if size > length else "".join(pieces).encode()
