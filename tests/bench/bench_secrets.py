@@ -25,7 +25,9 @@ from sessionlog.events.redact import redact_line
 from tests.events.adversarial import adversarial
 
 HUNDRED, TURNS = 100, 600
-_SENTENCE = "The test fails because the importer keeps its offset in memory; I will write it to the ledger first, and then"
+_SENTENCE = (
+    "The test fails because the importer keeps its offset in memory; I will write it to the ledger first, and then"
+)
 _USAGE = {"input": 812, "output": 96, "cache_read": 14_100, "cache_write": 512}
 EVENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "session.start": (
@@ -87,7 +89,11 @@ def main() -> None:
     try:
         print(f"{'event':<16}{'bytes':>7}{'with µs':>9}{'without':>9}{'search µs':>11}")
         for name, (type_, data) in EVENTS.items():
-            size = len(orjson.dumps({"session_id": "s", "seq": 1, "type": type_, "ts": "2026-11-21T10:00:00.000000Z", "data": data}))
+            size = len(
+                orjson.dumps(
+                    {"session_id": "s", "seq": 1, "type": type_, "ts": "2026-11-21T10:00:00.000000Z", "data": data}
+                )
+            )
             on, off = emit_cost(type_, data, os.path.join(folder, name))
             print(f"{name:<16}{size:>7}{on:>9.2f}{off:>9.2f}{on - off:>11.2f}")
     finally:

@@ -18,7 +18,30 @@ from sessionlog.events.secrets.rules import NAMED, NAMES, RULES
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MIXED = LETTERS + LETTERS.upper() + "0123456789"
 SEPARATORS = (" ", '"', "=", "/", ".", ":", "\\n", "%3D", "  ", '":"', "\\u001b[31m", "+", "\\\\\\n")
-RUNS = ("a", "Z", "7", "_", "-", "/", "+", ".", "=", "%", "\\", '"', " ", ":", "@", "\n", "\\n", "a1", "aB3", "A-", "a.", "é")
+RUNS = (
+    "a",
+    "Z",
+    "7",
+    "_",
+    "-",
+    "/",
+    "+",
+    ".",
+    "=",
+    "%",
+    "\\",
+    '"',
+    " ",
+    ":",
+    "@",
+    "\n",
+    "\\n",
+    "a1",
+    "aB3",
+    "A-",
+    "a.",
+    "é",
+)
 ENDS = ("(", "[", "{", "$", "/", ".", "@", '"', "\\")
 AFTER = ("=", ": ", '":"', "%3D", "\\u003d", "']='", " => ")
 Texts = dict[str, bytes]
@@ -52,7 +75,16 @@ def _first_ones(size: int) -> Iterator[tuple[str, bytes]]:
     """The texts with which the search was attacked first."""
     heads = [head.encode() for rule in RULES for head in rule.heads]
     header = b"-----BEGIN PRIVATE KEY-----"
-    for unit in (b"a", b"sk-", b"eyJaaaaaaaaaaaaaaaaaa.", b".eyJ", b"ghp_", b"aaaaaaaaaaaaaaaa ", b"-----BEGIN ", header):
+    for unit in (
+        b"a",
+        b"sk-",
+        b"eyJaaaaaaaaaaaaaaaaaa.",
+        b".eyJ",
+        b"ghp_",
+        b"aaaaaaaaaaaaaaaa ",
+        b"-----BEGIN ",
+        header,
+    ):
         yield f"first: {unit.decode()}", _filled(unit, size)
     for unit in (b"ghp_aaaaaaaaaaaaaaa\\n", b"aaa-aaa-aaa-aaa-aaaaaaa1 ", b"bearer ", b"api_key=", b"password="):
         yield f"first: {unit.decode()}", _filled(unit, size)
@@ -63,7 +95,10 @@ def _first_ones(size: int) -> Iterator[tuple[str, bytes]]:
     yield "first: encoded URLs", _filled(b"%3A%2F%2Fa%3A", size) + b"%40"
     yield "first: spaces", b"-----BEGIN" + b" " * size
     yield "first: every prefix", _filled(b" ".join(heads) + b" ", max(size, 4000))
-    yield "first: every prefix of a word", _filled(b" ".join(head + b"aaaaaaaaaaaa" for head in heads) + b" ", max(size, 8000))
+    yield (
+        "first: every prefix of a word",
+        _filled(b" ".join(head + b"aaaaaaaaaaaa" for head in heads) + b" ", max(size, 8000)),
+    )
 
 
 def _words(rng: random.Random) -> Callable[[int, str], str]:
@@ -98,7 +133,10 @@ def _near_misses(draw: Callable[..., str], size: int) -> Iterator[tuple[str, byt
             f"every beginning after {separator!r}",
             _joined(lambda s=separator, turn=turn: s + heads[next(turn) % len(heads)] + draw(14, LETTERS), size),
         )
-    yield "every beginning behind a dash", _joined(lambda: f"a-{heads[len(draw(1)) % len(heads)]}{draw(12, LETTERS)}", size)
+    yield (
+        "every beginning behind a dash",
+        _joined(lambda: f"a-{heads[len(draw(1)) % len(heads)]}{draw(12, LETTERS)}", size),
+    )
     yield "beginnings that end a line", _joined(lambda: f"x ghp_{draw(5)}\\n{draw(16)}", size)
 
 
@@ -110,10 +148,21 @@ def _classes(draw: Callable[..., str], size: int) -> Iterator[tuple[str, bytes]]
         yield f"a password of {run!r}", b"password=" + _filled(run.encode(), size) + b"("
     for length in (15, 16, 20, 33):
         for separator in SEPARATORS:
-            yield f"{length} letters and digits after {separator!r}", _joined(lambda n=length, s=separator: s + draw(n), size)
+            yield (
+                f"{length} letters and digits after {separator!r}",
+                _joined(lambda n=length, s=separator: s + draw(n), size),
+            )
     yield "dashes and digits", _joined(lambda: f"{draw(3)}-{draw(3)}-{draw(3)}-{draw(3)}-{draw(8)} ", size)
     yield "dashes and keywords", _joined(lambda: f"api-key-{draw(8, LETTERS)}-{draw(20, LETTERS)} ", size)
-    yield "UUIDs", _joined(lambda: f"{draw(8, 'abc123')}-{draw(4, 'abc123')}-{draw(4, 'abc123')}-{draw(4, 'abc123')}-{draw(12, 'abc123')} ", size)
+    yield (
+        "UUIDs",
+        _joined(
+            lambda: (
+                f"{draw(8, 'abc123')}-{draw(4, 'abc123')}-{draw(4, 'abc123')}-{draw(4, 'abc123')}-{draw(12, 'abc123')} "
+            ),
+            size,
+        ),
+    )
 
 
 def _named(draw: Callable[..., str], size: int) -> Iterator[tuple[str, bytes]]:
@@ -144,10 +193,14 @@ def _keys(draw: Callable[..., str], size: int) -> Iterator[tuple[str, bytes]]:
     head, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
     for length in (0, 1, 4, 5, 8, 16, 64):
         yield f"keys of {length} letters", _joined(lambda n=length: head + draw(n), size)
-        yield f"keys of {length} letters and an end", _joined(lambda n=length: head + "\\n" + draw(n) + "\\n" + end, size)
+        yield (
+            f"keys of {length} letters and an end",
+            _joined(lambda n=length: head + "\\n" + draw(n) + "\\n" + end, size),
+        )
     for line_end in ("\n", "\\n", "\\\\n", "\r\n", "%0A"):
-        yield f"a certificate wrapped by {line_end!r}", b"-----BEGIN CERTIFICATE-----" + _joined(
-            lambda e=line_end: draw(64, MIXED + "+/") + e, size
+        yield (
+            f"a certificate wrapped by {line_end!r}",
+            b"-----BEGIN CERTIFICATE-----" + _joined(lambda e=line_end: draw(64, MIXED + "+/") + e, size),
         )
         yield f"base64 wrapped by {line_end!r}", _joined(lambda e=line_end: draw(76, MIXED + "+/") + e, size)
     yield "base64 without an end", _joined(lambda: draw(64, MIXED + "+/"), size)

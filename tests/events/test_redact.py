@@ -252,6 +252,12 @@ def test_any_bytes_are_searched_without_an_error(parts):
     redact_line(data)
 
 
+def test_a_broken_token_is_found_also_where_a_beginning_stands_inside_of_it():
+    """What was put together over two lines is not looked for again within its first one."""
+    text = "tvly-" + "a1B2-xoxb-abcdefghij\n" + "i9J0k1L2m3N4o5P6"
+    assert "i9J0" not in redacted({"data": text})
+
+
 TEXTS = st.lists(
     st.sampled_from([*(secret for _, secret in ALL), "\n", "\\", '"', "é", " ", "-", "x", "=", "\x1b"]), max_size=8
 )

@@ -11,7 +11,7 @@ one: at least 15 letters, digits, `_` and `-` in a row, with what stands before 
 from __future__ import annotations
 
 from sessionlog.events.secrets.newer_rules import NEWER
-from sessionlog.events.secrets.rule import DETECT, GITLEAKS, VENDOR, Rule
+from sessionlog.events.secrets.rule import DETECT, GITLEAKS, Rule
 from sessionlog.events.secrets.rule import HEX as _HEX
 from sessionlog.events.secrets.rule import MIX as _MIX
 
@@ -100,14 +100,14 @@ RULES: tuple[Rule, ...] = (
         rb"1//0[A-Za-z0-9_-]{30,}",
         positive=("1//" + "0gA1-" * 9,),
         negative=("1//" + "0123456789012345",),
-        behind="1//",
+        least=31, behind="1//",
     ),
     Rule(
         "azure-client-secret", "Microsoft Entra: client secret", "",
         rb"[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}(?![A-Za-z0-9])",
         positive=("abc8" + "Q~" + "a1B2c3D4" * 3 + "a.b_c-d",),
         negative=("abc8" + "Q~" + "short",),
-        source=GITLEAKS, behind="Q~", back=6,
+        source=GITLEAKS, least=15, behind="Q~", back=6,
     ),
     Rule(
         "alibaba-access-key", "Alibaba Cloud: access key", "LTAI",
@@ -128,7 +128,7 @@ RULES: tuple[Rule, ...] = (
         rb"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}",
         positive=("v1.0-" + "0a1b2c3d" * 3 + "-" + _HEX * 9 + "ab",),
         negative=("v1.0-" + "alpha-and-beta-release",),
-        source=GITLEAKS, behind="v1.",
+        source=GITLEAKS, least=100, behind="v1.",
     ),
     Rule(
         "databricks-token", "Databricks: access token", "dapi",
@@ -238,21 +238,21 @@ RULES: tuple[Rule, ...] = (
         rb"sha256~[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",
         positive=("sha256~" + "a1-B_" * 8 + "xyz",),
         negative=("sha256~" + "a1-B_" * 3,),
-        source=GITLEAKS, behind="sha256~",
+        source=GITLEAKS, least=43, behind="sha256~",
     ),
     Rule(
         "vault-token", "HashiCorp Vault: token", "",
         rb"hv[sbr]\.[A-Za-z0-9_-]{24,}",
         positive=("hvs." + _MIX * 3, "hvb." + "a1-B" * 35),
         negative=("hvs." + "method_of_a_name",),
-        behind="hvs. hvb. hvr.",
+        least=24, behind="hvs. hvb. hvr.",
     ),
     Rule(
         "doppler-token", "Doppler: token", "",
         rb"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{2,35})?)\.[A-Za-z0-9]{40,44}",
         positive=("dp.pt." + _MIX * 5 + "a1B", "dp.st.dev." + _MIX * 5 + "a1B"),
         negative=("dp.st." + "method_of_a_name",),
-        source=GITLEAKS, behind="dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", far="dp.st.",
+        source=GITLEAKS, least=40, behind="dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", far="dp.st.",
     ),
     Rule(
         "octopus-api-key", "Octopus Deploy: API key", "API-",
@@ -327,7 +327,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "discord-bot-token", "Discord: bot token",
-        " ".join(f"{head}{third}" for head in "MT Mj Mz ND NT Nj Nz OD OT".split() for third in "AEIMQUYcgk"),
+        " ".join(  # a number in base64
+            f"{head}{third}"
+            for head in ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT")
+            for third in "AEIMQUYcgk"
+        ),
         rb"[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9])",
         positive=("MTA" + "x" + _MIX * 2 + "a1B2c3D4.G1-x_2." + "a1-B" * 7,),
         negative=("MTA" + _MIX * 3 + ".short.x",),
@@ -338,7 +342,7 @@ RULES: tuple[Rule, ...] = (
         rb"/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}",
         positive=("https://discord.com/api/webhooks/" + "123456789012345678/" + "a1-B" * 17,),
         negative=("https://discord.com/api/webhooks/" + "123456789012345678/x",),
-        behind="/webhooks/",
+        least=17, behind="/webhooks/",
     ),
     Rule(
         "teams-webhook", "Microsoft Teams: webhook", "",
@@ -350,14 +354,14 @@ RULES: tuple[Rule, ...] = (
             + "/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f",
         ),
         negative=("webhookb2/" + "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f/x",),
-        source=GITLEAKS, behind="webhookb2/",
+        source=GITLEAKS, least=36, behind="webhookb2/",
     ),
     Rule(
         "telegram-bot-token", "Telegram: bot token", "",
         rb":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
         positive=("1234567890:" + "AA" + "a1-B_" * 6 + "xyz",),
         negative=("x:" + "AA" + "a1-B_" * 8,),
-        behind=" ".join(f"{digit}:" for digit in range(10)), back=1,
+        least=35, behind=" ".join(f"{digit}:" for digit in range(10)), back=1,
     ),
     Rule(
         "twilio-api-key", "Twilio: API key", " ".join("SK" + digit for digit in "0123456789abcdef"),
@@ -371,7 +375,7 @@ RULES: tuple[Rule, ...] = (
         rb"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
         positive=("SG." + "a1-B_c3D4e5" * 2 + "." + "a1-B" * 10 + "xyz",),
         negative=("SG." + "method_of_a_name",),
-        source=DETECT, behind="SG.",
+        source=DETECT, least=16, behind="SG.",
     ),
     Rule(
         "mailgun-api-key", "Mailgun: API key", "key-",
@@ -497,7 +501,7 @@ RULES: tuple[Rule, ...] = (
         rb"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}",
         positive=("dt0c01." + _MIX * 3 + "." + _MIX * 8,),
         negative=("dt0c01." + _MIX * 3,),
-        source=GITLEAKS, behind=" ".join(f"{digit}." for digit in range(10)), back=7,
+        source=GITLEAKS, least=24, behind=" ".join(f"{digit}." for digit in range(10)), back=7,
     ),
     Rule(
         "defined-networking-token", "Defined Networking: API token", "dnkey-",
@@ -611,7 +615,7 @@ RULES: tuple[Rule, ...] = (
         rb"(?:t1\.[A-Za-z0-9_-]{10,}={0,2}\.[A-Za-z0-9_-]{80,}={0,2}|AQVN[A-Za-z0-9_-]{35,38}(?![A-Za-z0-9_-]))",
         positive=("t1." + _MIX * 4 + "." + "a1-B_" * 17 + "x", "AQVN" + "a1-B_" * 7),
         negative=("AQVN" + _MIX,),
-        source=GITLEAKS, behind="t1.",
+        source=GITLEAKS, least=15, behind="t1.",
     ),
     Rule(
         "grafana-token", "Grafana: token or key", "glc_ glsa_ eyJrIjoi",
@@ -625,14 +629,14 @@ RULES: tuple[Rule, ...] = (
         rb"[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
         positive=("pat." + "a1-B_c3D4e5" * 2 + "." + _MIX * 3 + "." + "a1B2c" * 4,),
         negative=("pat." + _MIX * 3,),
-        source=GITLEAKS, behind="pat. sat.",
+        source=GITLEAKS, least=22, behind="pat. sat.",
     ),
     Rule(
         "terraform-token", "Terraform Cloud: API token", "",
         rb"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}",
         positive=("a1B2c3D4e5F6g7." + "atlasv1." + "a1-B_" * 13,),
         negative=("a1B2c3D4e5F6g7.atlasv1." + "short",),
-        source=GITLEAKS, behind=".atlasv1.", back=23,
+        source=GITLEAKS, least=60, behind=".atlasv1.", back=23,
     ),
     Rule(
         "infracost-token", "Infracost: API token", "ico-",
@@ -741,9 +745,9 @@ _AFTER = (
 """What stands between a name and its value. A name in quotes has a value in quotes: a bare number of JSON stays."""
 
 NO_VALUE = (
-    rb"(?i:(?!(?:[a-z]{0,8}[_-])?(?:your|my[_-]|example|sample|dummy|fake|placeholder|redacted|change|insert|enter"
-    rb"|replace|some[_-]|xxx|none|null|true|false|undefined|env|os\.|process|self|this|get|config|settings|secret"
-    rb"|password|passwd|passphrase|token|key|test|foo|bar|user|[*.]{3})))"
+    rb"(?i:(?!(?:[a-z]{0,8}+[_-])?(?:your|my[_-]|e(?:xample|nter|nv)|s(?:ample|ome[_-]|elf|ecret|ettings)|dummy|f(?:ake|alse|oo)"
+    rb"|p(?:laceholder|rocess|ass(?:word|wd|phrase))|re(?:dacted|place)|c(?:hange|onfig)|insert|xxx|n(?:one|ull)"
+    rb"|t(?:rue|his|oken|est)|u(?:ndefined|ser)|os\.|get|key|bar|[*.]{3})))"
 )
 """What stands for a value in examples and in programs."""
 
@@ -753,7 +757,8 @@ _NO_CALL = rb"(?![A-Za-z0-9_.]{0,80}+[(\[{<$])"
 RANDOM = (
     rb"(?=[A-Za-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[A-Za-z])"
     + NO_VALUE
-    + rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+" + _NO_CALL
+    + rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+"
+    + _NO_CALL
 )
 """A value with letters and digits: a word of a program would have only letters."""
 
@@ -761,7 +766,8 @@ VERY_RANDOM = (
     rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}+[0-9]){3})"
     rb"(?=[0-9a-z_+/-]{0,40}+[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}+[a-z])"
     + NO_VALUE
-    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)" + _NO_CALL
+    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)"
+    + _NO_CALL
 )
 """The same where the name may be that of a dictionary's key."""
 
@@ -825,7 +831,8 @@ NAMED: tuple[Rule, ...] = (
     Rule(
         "secret-by-name", "value of a name that ends in secret", "",
         rb"secret" + _AFTER + NO_VALUE
-        + rb"(?=[a-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[a-z])(?P<v>[a-z0-9_+/~-]{12,512}+={0,2}+)(?![a-z0-9_.]{0,80}+[(\[{<$])",
+        + rb"(?=[a-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[a-z])(?P<v>[a-z0-9_+/~-]{12,}+={0,2}+)"
+        + _NO_CALL,
         positive=("client_secret=" + "0a1b2c3d" * 4, '{"client_secret": "' + "a1B2c3" * 2 + '"}'),
         negative=("secret=request.args.get1", '{"secret": 123456789012}', "secret: a-name-of-words"),
     ),

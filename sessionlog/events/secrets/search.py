@@ -73,7 +73,7 @@ def _without(classes: bytes, blocks: list[Span]) -> bytes:
     """The classes with no word in what is taken out whole anyhow."""
     if not blocks:
         return classes
-    pieces = []
+    pieces: list[bytes] = []
     done = 0
     for begin, end, _ in blocks:
         pieces += (classes[done:begin], b" " * (end - begin))

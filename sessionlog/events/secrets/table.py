@@ -59,7 +59,8 @@ class Table:
         heads: The first three bytes of a word, with the rules of words that begin so.
         short: The same for the few whose word may have less than `LEAST_HEADED` bytes.
         beginnings: The same with the whole beginnings.
-        behind: The two bytes before a word, with what stands there and the rules that look at it.
+        behind: The two bytes before a word; with them its least length, what stands there, how far before the word the
+            secret begins, and the rule.
         far: The byte before a word, with the rules whose beginning stands further in front.
         odd: The rules that are known by neither, as one expression with a group for each.
         plain: Beginnings that ordinary words have, too.
@@ -69,19 +70,33 @@ class Table:
         very_random: The same where the name says little.
     """
 
-    __slots__ = ("beginnings", "behind", "far", "heads", "inner", "named", "odd", "plain", "random", "short", "very_random")
+    __slots__ = (
+        "beginnings",
+        "behind",
+        "far",
+        "heads",
+        "inner",
+        "named",
+        "odd",
+        "plain",
+        "random",
+        "short",
+        "very_random",
+    )
 
     def __init__(self) -> None:
         self.heads: dict[bytes, list[Matcher]] = {}
         self.short: dict[bytes, list[Matcher]] = {}
         self.beginnings: dict[bytes, list[tuple[bytes, Rule]]] = {}
-        self.behind: dict[bytes, list[tuple[bytes, Rule]]] = {}
+        self.behind: dict[bytes, list[tuple[int, bytes, int, Matcher]]] = {}
         self.far: dict[int, list[Rule]] = {}
         odd = []
         for rule in table.RULES:
-            for behind in rule.behind:
-                self.behind.setdefault(behind[-2:].encode(), []).append((behind.encode(), rule))
             matcher = Matcher(rule)
+            for behind in rule.behind:
+                back = len(behind) if rule.back is None else rule.back
+                entry = rule.least, behind.encode(), back, matcher
+                self.behind.setdefault(behind[-2:].encode(), []).append(entry)
             for head in rule.heads:
                 self.beginnings.setdefault(head[:3].encode(), []).append((head.encode(), rule))
                 matchers = self.heads.setdefault(head[:3].encode(), [])

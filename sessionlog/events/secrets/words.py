@@ -77,7 +77,7 @@ class Words:
         self._joins = _JOINS + len(line) // _BYTES_OF_A_JOIN
         self._done = 0  # the end of the last token
 
-    def tokens(self, start: int) -> list[Span]:
+    def tokens(self, start: int) -> list[Span]:  # noqa: PLR0915 - one loop: a call costs as much as three of its steps
         """Return the tokens of the words that begin at `start` or later."""
         line, size = self._line, len(self._line)
         table = self._table
@@ -99,8 +99,14 @@ class Words:
             found = None
             if not is_plain:
                 if before in _BEHIND:
-                    behind = behind_of(line[begin - 2 : begin])
-                    if behind is not None or before in far or (before in b"/+" and last < begin - 1):
+                    for least, text, back, rule in behind_of(line[begin - 2 : begin], ()):
+                        if end - begin >= least and line.endswith(text, 0, begin) and begin - back >= max(done, 0):
+                            match = rule.match(line, begin - back)
+                            if match is not None:
+                                found = begin - back, match.end(), rule.rule.id
+                                break
+                    is_far = end - begin >= _FAR_FROM and before in far
+                    if found is None and (is_far or (before in b"/+" and last < begin - 1)):
                         found = self._begun_before(begin, end, before, last)
                 elif before == _ESCAPE:
                     first = line[begin]
@@ -136,7 +142,7 @@ class Words:
                     if inner < begin:
                         match = inner_search(line, begin)
                         inner = size if match is None else match.start() + 1
-                    if inner < end and not (end - begin == _UUID_LENGTH and _UUID.match(line, begin)):
+                    if inner < end and found is None and not _is_uuid(line, begin, end):
                         found = self._headed(inner)
                     if solid < begin:
                         solids = solids or line.translate(_SOLID)
@@ -149,14 +155,15 @@ class Words:
                             found = begin, match.end(), str(match.lastgroup).replace("_", "-")
                     if not is_plain and found is None and before in _BEFORE_VALUE:
                         at = begin - 1 if before in _OPERATORS else begin - 2
-                        if line[at] not in _OPERATORS or line[at - 1] in _QUOTED or line[at - 3 : at].lower() in NAME_ENDS:
+                        may_be_named = line[at] not in _OPERATORS or line[at - 1] in _QUOTED
+                        if may_be_named or line[at - 3 : at].lower() in NAME_ENDS:
                             found = named_value(line, begin, last)
             last = end
             if found is not None:
                 if found[1] < size and line[found[1]] in _LINE_ENDS and found[1] - found[0] >= _BROKEN_FROM:
                     found = _lengthened(line, found)
                 spans.append(found)
-                self._done = done = found[1] if found[1] > end else end
+                self._done = done = max(end, found[1])
             elif before == _QUOTE and new_words:
                 text = line[begin - 6 : end + 1]
                 new_words -= 1
@@ -167,14 +174,8 @@ class Words:
         return spans
 
     def _begun_before(self, begin: int, end: int, before: int, last: int) -> Span | None:
-        """A token whose beginning stands before the word."""
+        """A token whose beginning stands further before the word, or is cut off by a byte of base64."""
         line = self._line
-        for behind, rule in self._table.behind.get(line[begin - 2 : begin], ()):
-            at = begin - (len(behind) if rule.back is None else rule.back)
-            if at >= self._done and line.endswith(behind, 0, begin):
-                found = match_rule(rule, line, at)
-                if found is not None:
-                    return found
         if before in b"/+" and last < begin - 1:  # base64, and the token may begin before the word
             first = self._classes.rfind(b" ", max(self._done, begin - LEAST_WORD - 1), begin - 1) + 1
             found = self._headed(first) if first > 0 else None
@@ -233,6 +234,10 @@ class Words:
         at = max(at, self._done)
         at += line[at - 1 : at] == b"\\"
         return self._joined_at(at, cut) if at < cut else None
+
+
+def _is_uuid(line: bytes, begin: int, end: int) -> bool:
+    return end - begin == _UUID_LENGTH and _UUID.match(line, begin) is not None
 
 
 def _match_joined(rule: Rule, line: bytes, at: int) -> Span | None:
