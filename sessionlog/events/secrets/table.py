@@ -66,8 +66,6 @@ class Table:
         plain: Beginnings that ordinary words have, too.
         inner: A dash before a beginning that means a secret wherever it stands.
         named: Rule by id, for what is searched for by the text around it.
-        random: What a secret's value looks like.
-        very_random: The same where the name says little.
     """
 
     __slots__ = (
@@ -79,9 +77,7 @@ class Table:
         "named",
         "odd",
         "plain",
-        "random",
         "short",
-        "very_random",
     )
 
     def __init__(self) -> None:
@@ -112,8 +108,6 @@ class Table:
         self.plain = frozenset(head.encode() for head in table.PLAIN_HEADS)
         self.inner = re.compile(table.INNER)
         self.named = {rule.id: rule for rule in table.NAMED}
-        self.random = re.compile(table.RANDOM)
-        self.very_random = re.compile(table.VERY_RANDOM)
 
 
 _table: Table | None = None
