@@ -12,7 +12,7 @@ enough to be recognised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sessionlog.events.redact import MARK
 from sessionlog.events.secrets import find_spans
@@ -21,17 +21,20 @@ TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
     from typing import Any
 
-_STREAMED = ("content", "reasoning_content", "tool_call_args")
-_TAIL, _LONGEST_TAIL = 256, 16_384
+_STREAMED = frozenset({"content", "reasoning_content", "tool_call_args"})
+_SHORT_TAIL, _TAIL, _LONGEST_TAIL = 96, 256, 16_384
+"""Bytes that are remembered: of what is no secret yet, of what may be a URL, of a secret that goes on."""
+_OF_WORDS = frozenset(byte for byte in range(128) if chr(byte).isalnum() or byte in b"_-.")
 _MOST_STREAMS = 100
 
 
 class Deltas:
     """The ends of the answers that are being streamed."""
 
-    __slots__ = ("_tails",)
+    __slots__ = ("_begin_of_token", "_tails")
 
     def __init__(self) -> None:
+        self._begin_of_token: Callable[[bytes], int] | None = None
         self._tails: dict[tuple[str, str], bytes] = {}
 
     def __bool__(self) -> bool:
@@ -41,35 +44,52 @@ class Deltas:
         """An answer is whole, or a new one begins."""
         self._tails.clear()
 
-    def redact(self, data: Any) -> Any:
-        """Return the data of an `llm.delta` without what belongs to a secret that other deltas began."""
-        if not isinstance(data, Mapping):
-            return data
+    def redact(self, data: Any) -> tuple[Any, bool]:
+        """Return the data of an `llm.delta` without what belongs to a secret that other deltas began.
+
+        And whether all of it has been searched: then its line need not be.
+        """
+        is_whole = type(data) is dict
+        if not is_whole and not isinstance(data, Mapping):
+            return data, False
         changed = {}
-        stream = f"{data.get('agent')} {data.get('tool_call_id')}"
-        for field in _STREAMED:
-            piece = data.get(field)
-            if isinstance(piece, str) and piece:
-                clean = self._clean((field, stream), piece.encode("utf-8", "surrogatepass"))
-                if clean is not None:
-                    changed[field] = clean.decode("utf-8", "replace")
-        return {**data, **changed} if changed else data
+        stream = f"{data.get('agent')} {data.get('tool_call_id')}" if "agent" in data or "tool_call_id" in data else ""
+        for field, piece in data.items():
+            if field in _STREAMED and type(piece) is str:
+                if piece:
+                    clean = self._clean((field, stream), piece.encode("utf-8", "surrogatepass"))
+                    if clean is not None:
+                        changed[field] = clean.decode("utf-8", "replace")
+            elif field != "index" or type(piece) is not int:
+                is_whole = False
+        return ({**data, **changed}, False) if changed else (data, is_whole)
+
+    def _loaded(self) -> Callable[[bytes], int]:
+        """The search behind the first look: 5 ms, for answers that are streamed."""
+        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - see above
+
+        self._begin_of_token = begin_of_token
+        return begin_of_token
 
     def _clean(self, stream: tuple[str, str], piece: bytes) -> bytes | None:
         """The piece without secrets; None if there is nothing to take out."""
         tail = self._tails.get(stream, b"")
         text = tail + piece
-        spans = [(begin, end) for begin, end, _ in find_spans(text)]
-        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - 5 ms, for answers that are streamed
-
-        token = begin_of_token(text)
+        found = find_spans(text)
+        token = -1
+        if text[-1] in _OF_WORDS:
+            token = (self._begin_of_token or self._loaded())(text)
+        if len(self._tails) >= _MOST_STREAMS:
+            self._tails.clear()
+        if not found and token < 0:
+            self._tails[stream] = text[-_TAIL:] if b":/" in text or b"%" in text else text[-_SHORT_TAIL:]
+            return None
+        spans = [(begin, end) for begin, end, _ in found]
         if token >= 0 and not (spans and spans[-1][1] > token):
             spans.append((token, len(text)))
         kept = max(0, len(text) - _TAIL)
-        if spans and spans[-1][1] == len(text):  # it may go on
+        if spans[-1][1] == len(text):  # it may go on
             kept = max(min(kept, spans[-1][0]), len(text) - _LONGEST_TAIL)
-        if len(self._tails) >= _MOST_STREAMS:
-            self._tails.clear()
         self._tails[stream] = text[kept:]
         pieces: list[bytes] = []
         done = len(tail)

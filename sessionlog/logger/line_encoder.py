@@ -56,9 +56,11 @@ class LineEncoder:
             self._second = seconds * 1_000_000
         # zeros are needed one time in ten, and padding takes 0.3 µs
         ts = f"{self._second_text}{micros}Z" if micros > 99_999 else f"{self._second_text}{micros:06d}Z"
-        if self._redacts:
+        searches = self._redacts
+        if searches:
             if type_ == "llm.delta":
-                data = self._deltas.redact(data)
+                data, is_clean = self._deltas.redact(data)
+                searches = not is_clean or event is not None
             elif self._deltas and type_ in _ANSWERS:
                 self._deltas.forget()
         if event is None:
@@ -70,7 +72,7 @@ class LineEncoder:
         line = encode_object(value)
         if len(line) > self._limit:
             line = shorten(value, self._limit)
-        if self._redacts:
+        if searches:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
             redacted = redact_line(line, head)
             line = redacted if redacted is line else _with_keys_apart(line, redacted)

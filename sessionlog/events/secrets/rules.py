@@ -10,60 +10,16 @@ one: at least 15 letters, digits, `_` and `-` in a row, with what stands before 
 
 from __future__ import annotations
 
-VERSION = 1
+from sessionlog.events.secrets.newer_rules import NEWER
+from sessionlog.events.secrets.rule import DETECT, GITLEAKS, Rule
+from sessionlog.events.secrets.rule import HEX as _HEX
+from sessionlog.events.secrets.rule import MIX as _MIX
+
+VERSION = 2
 """Raised with every change of a row; `sessionlog scrub --json` names it."""
 
 DATE = "2026-11-22"
 """When the rule lists were read."""
-
-GITLEAKS = "gitleaks config/gitleaks.toml"
-DETECT = "detect-secrets 1.5.0"
-VENDOR = "the vendor's known prefix, not checked against its documentation"
-
-_HEX = "0a1b2c3d4e5f6789"
-_MIX = "a1B2c3D4"
-
-
-class Rule:
-    """One shape of a secret.
-
-    Attributes:
-        id: Its name in reports.
-        what: What it is a secret of.
-        heads: How the word begins, three bytes at least; empty where that is not known.
-        pattern: The whole secret, from `back` bytes before the word.
-        behind: What stands before the word, where the word alone says nothing.
-        back: How many bytes before the word the secret begins.
-        positive: Samples that match.
-        negative: Samples that do not.
-        source: Where the facts are from; a rule list was read on `DATE`.
-    """
-
-    __slots__ = ("back", "behind", "heads", "id", "negative", "pattern", "positive", "source", "what")
-
-    def __init__(
-        self,
-        id: str,  # noqa: A002 - the word of the rule lists
-        what: str,
-        heads: str,
-        pattern: bytes,
-        *,
-        positive: tuple[str, ...],
-        negative: tuple[str, ...] = (),
-        source: str = VENDOR,
-        behind: bytes = b"",
-        back: int = 0,
-    ) -> None:
-        self.id = id
-        self.what = what
-        self.heads = tuple(heads.split())
-        self.pattern = pattern
-        self.behind = behind
-        self.back = back
-        self.positive = positive
-        self.negative = negative
-        self.source = source
-
 
 RULES: tuple[Rule, ...] = (
     # Models and their gateways.
@@ -127,10 +83,11 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "google-oauth-token", "Google: OAuth access token", "ya29.",
+        "google-oauth-token", "Google: OAuth access token", "",
         rb"ya29\.[A-Za-z0-9_-]{20,}",
         positive=("ya29." + "a0Ab-" * 8,),
         negative=("ya29." + "short",),
+        behind="ya29.",
     ),
     Rule(
         "google-client-secret", "Google: OAuth client secret", "GOCSPX-",
@@ -143,14 +100,14 @@ RULES: tuple[Rule, ...] = (
         rb"1//0[A-Za-z0-9_-]{30,}",
         positive=("1//" + "0gA1-" * 9,),
         negative=("1//" + "0123456789012345",),
-        behind=b"1//", back=3,
+        least=31, behind="1//",
     ),
     Rule(
         "azure-client-secret", "Microsoft Entra: client secret", "",
         rb"[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}(?![A-Za-z0-9])",
         positive=("abc8" + "Q~" + "a1B2c3D4" * 3 + "a.b_c-d",),
         negative=("abc8" + "Q~" + "short",),
-        source=GITLEAKS, behind=b"Q~", back=6,
+        source=GITLEAKS, least=15, behind="Q~", back=6,
     ),
     Rule(
         "alibaba-access-key", "Alibaba Cloud: access key", "LTAI",
@@ -167,11 +124,11 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "cloudflare-origin-key", "Cloudflare: origin CA key", "v1.0-",
+        "cloudflare-origin-key", "Cloudflare: origin CA key", "",
         rb"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}",
         positive=("v1.0-" + "0a1b2c3d" * 3 + "-" + _HEX * 9 + "ab",),
         negative=("v1.0-" + "alpha-and-beta-release",),
-        source=GITLEAKS,
+        source=GITLEAKS, least=100, behind="v1.",
     ),
     Rule(
         "databricks-token", "Databricks: access token", "dapi",
@@ -281,20 +238,21 @@ RULES: tuple[Rule, ...] = (
         rb"sha256~[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",
         positive=("sha256~" + "a1-B_" * 8 + "xyz",),
         negative=("sha256~" + "a1-B_" * 3,),
-        source=GITLEAKS, behind=b"sha256~", back=7,
+        source=GITLEAKS, least=43, behind="sha256~",
     ),
     Rule(
-        "vault-token", "HashiCorp Vault: token", "hvs. hvb. hvr.",
+        "vault-token", "HashiCorp Vault: token", "",
         rb"hv[sbr]\.[A-Za-z0-9_-]{24,}",
         positive=("hvs." + _MIX * 3, "hvb." + "a1-B" * 35),
         negative=("hvs." + "method_of_a_name",),
+        least=24, behind="hvs. hvb. hvr.",
     ),
     Rule(
-        "doppler-token", "Doppler: token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
+        "doppler-token", "Doppler: token", "",
         rb"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{2,35})?)\.[A-Za-z0-9]{40,44}",
         positive=("dp.pt." + _MIX * 5 + "a1B", "dp.st.dev." + _MIX * 5 + "a1B"),
         negative=("dp.st." + "method_of_a_name",),
-        source=GITLEAKS,
+        source=GITLEAKS, least=40, behind="dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", far="dp.st.",
     ),
     Rule(
         "octopus-api-key", "Octopus Deploy: API key", "API-",
@@ -348,11 +306,11 @@ RULES: tuple[Rule, ...] = (
     ),
     # Messages.
     Rule(
-        "slack-token", "Slack: token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.",
-        rb"xox[a-es-z]?[abcdeoprs]?(?:\.xox[bp])?-(?=[A-Za-z0-9%-]{0,40}[0-9])[A-Za-z0-9%/+-]{10,}=*",
+        "slack-token", "Slack: token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-",
+        rb"xox[a-z]-(?=[A-Za-z0-9%-]{0,40}[0-9])[A-Za-z0-9%/+-]{10,}=*",
         positive=("xoxb-" + "123456789012-abcdef", "xoxp-" + "1234567890", "xoxe.xoxp-1-" + _MIX * 5),
         negative=("xoxb-" + "your-bot-token-here",),
-        source=DETECT,
+        source=DETECT, least=15,
     ),
     Rule(
         "slack-app-token", "Slack: app token", "xapp-",
@@ -365,10 +323,15 @@ RULES: tuple[Rule, ...] = (
         rb"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9]{8,12}/[A-Za-z0-9]{8,20}/[A-Za-z0-9/]{20,}",
         positive=("https://hooks.slack.com/services/" + "T01AB2CD3/B01AB2CD3/" + _MIX * 3,),
         negative=("https://hooks.slack.com/services/" + "T000/B000/XXXX",),
-        source=DETECT, behind=b"hooks.slack.com/",
+        source=DETECT, far="hooks.slack.com/",
     ),
     Rule(
-        "discord-bot-token", "Discord: bot token", "",
+        "discord-bot-token", "Discord: bot token",
+        " ".join(  # a number in base64
+            f"{head}{third}"
+            for head in ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT")
+            for third in "AEIMQUYcgk"
+        ),
         rb"[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9])",
         positive=("MTA" + "x" + _MIX * 2 + "a1B2c3D4.G1-x_2." + "a1-B" * 7,),
         negative=("MTA" + _MIX * 3 + ".short.x",),
@@ -379,7 +342,7 @@ RULES: tuple[Rule, ...] = (
         rb"/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}",
         positive=("https://discord.com/api/webhooks/" + "123456789012345678/" + "a1-B" * 17,),
         negative=("https://discord.com/api/webhooks/" + "123456789012345678/x",),
-        behind=b"/webhooks/", back=10,
+        least=17, behind="/webhooks/",
     ),
     Rule(
         "teams-webhook", "Microsoft Teams: webhook", "",
@@ -391,14 +354,14 @@ RULES: tuple[Rule, ...] = (
             + "/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f",
         ),
         negative=("webhookb2/" + "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f/x",),
-        source=GITLEAKS, behind=b"webhookb2/", back=10,
+        source=GITLEAKS, least=36, behind="webhookb2/",
     ),
     Rule(
         "telegram-bot-token", "Telegram: bot token", "",
         rb":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
         positive=("1234567890:" + "AA" + "a1-B_" * 6 + "xyz",),
         negative=("x:" + "AA" + "a1-B_" * 8,),
-        source=VENDOR, behind=b":", back=1,
+        least=35, behind=" ".join(f"{digit}:" for digit in range(10)), back=1,
     ),
     Rule(
         "twilio-api-key", "Twilio: API key", " ".join("SK" + digit for digit in "0123456789abcdef"),
@@ -408,11 +371,11 @@ RULES: tuple[Rule, ...] = (
         source=DETECT,
     ),
     Rule(
-        "sendgrid-api-key", "SendGrid: API key", "SG.",
+        "sendgrid-api-key", "SendGrid: API key", "",
         rb"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
         positive=("SG." + "a1-B_c3D4e5" * 2 + "." + "a1-B" * 10 + "xyz",),
         negative=("SG." + "method_of_a_name",),
-        source=DETECT,
+        source=DETECT, least=16, behind="SG.",
     ),
     Rule(
         "mailgun-api-key", "Mailgun: API key", "key-",
@@ -517,6 +480,7 @@ RULES: tuple[Rule, ...] = (
         rb"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
         positive=("pat" + "a1B2c3D4e5F6g7." + _HEX * 4,),
         negative=("path_of_a_module_and_its_parts",),
+        least=15,
     ),
     Rule(
         "frameio-token", "Frame.io: API token", "fio-u-",
@@ -533,11 +497,11 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "dynatrace-token", "Dynatrace: API token", "dt0",
+        "dynatrace-token", "Dynatrace: API token", "",
         rb"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}",
         positive=("dt0c01." + _MIX * 3 + "." + _MIX * 8,),
         negative=("dt0c01." + _MIX * 3,),
-        source=GITLEAKS,
+        source=GITLEAKS, least=24, behind=" ".join(f"{digit}." for digit in range(10)), back=7,
     ),
     Rule(
         "defined-networking-token", "Defined Networking: API token", "dnkey-",
@@ -561,11 +525,11 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "mapbox-secret-token", "Mapbox: secret token", "sk.",
+        "mapbox-secret-token", "Mapbox: secret token", "",
         rb"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
         positive=("sk.eyJ" + _MIX * 8 + "." + "a1-B_c3D4e5" * 2,),
         negative=("sk.method_of_a_long_name",),
-        source=VENDOR,
+        behind="sk.",
     ),
     Rule(
         "facebook-token", "Facebook: access token", "EAAM EAAC EAAG EAAB",
@@ -580,7 +544,7 @@ RULES: tuple[Rule, ...] = (
         rb"_=-]{30,120}",
         positive=("sc_" + "a1b2c3d4e5f6g7.a1b2.acc_a1b2c3d4e5f6." + _MIX * 5,),
         negative=("ext_" + "a1b2c3d4e5f6g7.a1b2.py",),
-        source=GITLEAKS,
+        source=GITLEAKS, least=15,
     ),
     # More vendors, whose prefixes say enough.
     Rule(
@@ -647,11 +611,11 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "yandex-token", "Yandex Cloud: token or key", "t1. AQVN",
+        "yandex-token", "Yandex Cloud: token or key", "AQVN",
         rb"(?:t1\.[A-Za-z0-9_-]{10,}={0,2}\.[A-Za-z0-9_-]{80,}={0,2}|AQVN[A-Za-z0-9_-]{35,38}(?![A-Za-z0-9_-]))",
         positive=("t1." + _MIX * 4 + "." + "a1-B_" * 17 + "x", "AQVN" + "a1-B_" * 7),
         negative=("AQVN" + _MIX,),
-        source=GITLEAKS,
+        source=GITLEAKS, least=15, behind="t1.",
     ),
     Rule(
         "grafana-token", "Grafana: token or key", "glc_ glsa_ eyJrIjoi",
@@ -661,18 +625,18 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "harness-token", "Harness: access token", "pat. sat.",
+        "harness-token", "Harness: access token", "",
         rb"[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
         positive=("pat." + "a1-B_c3D4e5" * 2 + "." + _MIX * 3 + "." + "a1B2c" * 4,),
         negative=("pat." + _MIX * 3,),
-        source=GITLEAKS,
+        source=GITLEAKS, least=22, behind="pat. sat.",
     ),
     Rule(
         "terraform-token", "Terraform Cloud: API token", "",
         rb"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}",
         positive=("a1B2c3D4e5F6g7." + "atlasv1." + "a1-B_" * 13,),
         negative=("a1B2c3D4e5F6g7.atlasv1." + "short",),
-        source=GITLEAKS, behind=b".atlasv1.", back=23,
+        source=GITLEAKS, least=60, behind=".atlasv1.", back=23,
     ),
     Rule(
         "infracost-token", "Infracost: API token", "ico-",
@@ -722,7 +686,7 @@ RULES: tuple[Rule, ...] = (
         "service-token",
         "Buildkite, CircleCI, Netlify, Neon, PostHog, Resend, SonarQube, Tailscale, HubSpot and others: token",
         "bkua_ CCIPAT_ CCIPRJ_ nfp_ napi_ phx_ phs_ re_ squ_ sqp_ sqa_ tskey- pat-na pat-eu CFPAT- oy2 rnd_ "
-        "shpua_ snyk_uat. sdk- ATTA sl.",
+        "shpua_ sdk- ATTA",
         rb"(?:bkua_[0-9a-f]{40}|CCIP(?:AT|RJ)_[A-Za-z0-9]{10,}_[0-9a-f]{40}|nfp_[A-Za-z0-9]{36}|napi_[a-z0-9]{60,}"
         rb"|ph[xs]_[A-Za-z0-9]{40,}|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}"
         rb"|sq[upa]_[0-9a-f]{40}|tskey-[a-z]+-[A-Za-z0-9]{10,}-[A-Za-z0-9]{20,}|pat-(?:na"
@@ -739,12 +703,14 @@ RULES: tuple[Rule, ...] = (
             "oy2" + "a1b2c" * 8 + "d3e",
         ),
         negative=("re_" + "compile_the_pattern_of_it", "sdk-" + "of-a-long-kebab-name-here"),
+        behind="snyk_uat. sl. sl.u.",
     ),
+    *NEWER,
     # Whoever made it.
     Rule(
         "json-web-token", "JSON web token, signed or encrypted", "eyJ",
-        rb"eyJ[A-Za-z0-9_-]{10,}(?:\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
-        rb"|\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{16,})",
+        rb"eyJ[A-Za-z0-9_-]{10,}+\.(?:eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
+        rb"|[A-Za-z0-9_-]*+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]{16,}+)",
         positive=(
             "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4f",
             "eyJ" + "hbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..a1B2c3D4e5F6g7H8." + _MIX * 4 + "." + "a1-B_c3D4e5" * 2,
@@ -753,7 +719,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "prefixed-token", "token whose prefix says that it is one", "",
-        rb"(?:[A-Za-z0-9]{1,12}[_-]){0,2}"
+        rb"(?:[A-Za-z0-9]{1,12}+[_-]){0,2}"
         rb"(?i:api|apikey|auth|oauth|key|pat|tok|token|tkn|secret|sec|sk|rk|live|prod|test|access|private|refresh"
         rb"|admin|pk|pw)[_-]"
         rb"(?:[a-z0-9]{1,8}[_-]){0,2}"
@@ -779,22 +745,29 @@ _AFTER = (
 """What stands between a name and its value. A name in quotes has a value in quotes: a bare number of JSON stays."""
 
 NO_VALUE = (
-    rb"(?i:(?!(?:[a-z]{0,8}[_-])?(?:your|my[_-]|example|sample|dummy|fake|placeholder|redacted|change|insert|enter"
-    rb"|replace|some[_-]|xxx|none|null|true|false|undefined|env|os\.|process|self|this|get|config|settings|secret"
-    rb"|password|passwd|passphrase|token|key|test|foo|bar|user|[*.]{3})))"
+    rb"(?i:(?!(?:[a-z]{0,8}+[_-])?(?:your|my[_-]|e(?:xample|nter|nv)|s(?:ample|ome[_-]|elf|ecret|ettings)|dummy|f(?:ake|alse|oo)"
+    rb"|p(?:laceholder|rocess|ass(?:word|wd|phrase))|re(?:dacted|place)|c(?:hange|onfig)|insert|xxx|n(?:one|ull)"
+    rb"|t(?:rue|his|oken|est)|u(?:ndefined|ser)|os\.|get|key|bar|[*.]{3})))"
 )
 """What stands for a value in examples and in programs."""
 
+_NO_CALL = rb"(?![A-Za-z0-9_.]{0,80}+[(\[{<$])"
+"""Behind a value: it is not a program's name of something that is called or indexed."""
+
 RANDOM = (
-    rb"(?=[A-Za-z_+/-]{0,40}[0-9])(?=[0-9_+/-]{0,40}[A-Za-z])"
-    rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,}={0,2}(?![A-Za-z0-9_]*[(\[{<$])"
+    rb"(?=[A-Za-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[A-Za-z])"
+    + NO_VALUE
+    + rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+"
+    + _NO_CALL
 )
 """A value with letters and digits: a word of a program would have only letters."""
 
 VERY_RANDOM = (
-    rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}[0-9]){3})"
-    rb"(?=[0-9a-z_+/-]{0,40}[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}[a-z])"
-    rb"[A-Za-z0-9_+-]{20,}={0,2}(?![A-Za-z0-9_]*[(\[{<$./])"
+    rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}+[0-9]){3})"
+    rb"(?=[0-9a-z_+/-]{0,40}+[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}+[a-z])"
+    + NO_VALUE
+    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)"
+    + _NO_CALL
 )
 """The same where the name may be that of a dictionary's key."""
 
@@ -818,26 +791,30 @@ SECRETIVE = tuple(
 """What makes a key a secret one."""
 
 PLAIN_HEADS = (
-    "pat", "pat.", "sat.", "fw_", "pa-", "fc-", "re_", "sdk-", "sl.", "t1.", "ico-", "jina_", "rnd_", "slk_", "oy2",
-    "e2b_", "key-", "live_", "test_", "access-", "secret_", "sc_", "ext_", "API-", "sk.", "dt0", "4b1d",
+    "pat", "fw_", "pa-", "fc-", "re_", "sdk-", "ico-", "jina_", "rnd_", "slk_", "oy2",
+    "e2b_", "key-", "live_", "test_", "access-", "secret_", "sc_", "ext_", "API-", "4b1d", "cio",
+    "ak-", "as-", "NF-", "ptr_", "00D", "SCW", "pi_", "ck_", "cs_", "y0_", "depot_",
 )  # fmt: skip
 """Beginnings that ordinary words have, too."""
 
-INNER = rb"-(?=sk-|gh[pousr]_|github_pat|glpat-|AKIA|ASIA|AIza|xox[a-z]-|hf_|npm_)"
+INNER = (
+    rb"-(?=(?:sk-|glpat-)[A-Za-z0-9_-]{20}|(?:gh[pousr]_|hf_)[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{22}"
+    rb"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|xox[a-z]-|npm_[A-Za-z0-9]{36})"
+)
 """Beginnings that mean a secret also behind a dash."""
 
 _PASSWORD = (
     rb"(?:(?(o)(?=[^\s\"'`\\]{0,40}[0-9!@#^?~])(?=[^\s\"'`\\]{0,40}[a-z])"
     + NO_VALUE
-    + rb"(?P<v>[^\s\"'`\\<>{}$%(\[*][^\s\"'`\\<>{}]{5,200})"
-    rb"|(?=[a-z_.]{0,40}[0-9!@#^?~])"
+    + rb"(?P<v>[^\s\"'`\\<>{}$%(\[*][^\s\"'`\\<>{}]{5,200}+)"
+    rb"|(?=[a-z_.]{0,40}+[0-9!@#^?~])"
     + NO_VALUE
-    + rb"(?P<w>[a-z0-9!#^?~_+-][a-z0-9!@#^?~_+.-]{5,200})(?![a-z0-9_.]*[(\[{])))"
+    + rb"(?P<w>[a-z0-9!#^?~_+-][a-z0-9!@#^?~_+.-]{5,200}+)(?![a-z0-9_.]{0,80}+[(\[{])))"
 )
 NAMED: tuple[Rule, ...] = (
     Rule(
         "password-by-name", "value of a name that ends in password", "",
-        rb"(?:pass(?:word|wd|phrase)|pwd|(?<=[_-])pass)" + _AFTER + _PASSWORD,
+        rb"p(?:ass(?:word|wd|phrase|(?<=[_-]pass))|wd)" + _AFTER + _PASSWORD,
         positive=(
             "DB_PASSWORD=hunter2" + "hunter2",
             '{"password": "s3cr3t' + '!pw"}',
@@ -854,7 +831,8 @@ NAMED: tuple[Rule, ...] = (
     Rule(
         "secret-by-name", "value of a name that ends in secret", "",
         rb"secret" + _AFTER + NO_VALUE
-        + rb"(?=[a-z_+/-]{0,40}[0-9])(?=[0-9_+/-]{0,40}[a-z])(?P<v>[a-z0-9_+/~-]{12,}={0,2})(?![a-z0-9_.]*[(\[{<$])",
+        + rb"(?=[a-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[a-z])(?P<v>[a-z0-9_+/~-]{12,}+={0,2}+)"
+        + _NO_CALL,
         positive=("client_secret=" + "0a1b2c3d" * 4, '{"client_secret": "' + "a1B2c3" * 2 + '"}'),
         negative=("secret=request.args.get1", '{"secret": 123456789012}', "secret: a-name-of-words"),
     ),
@@ -901,8 +879,8 @@ NAMED: tuple[Rule, ...] = (
     Rule(
         "authorization-header", "value of an Authorization header", "",
         rb"authorization" + _AFTER
-        + rb"(?:basic|bearer|token|apikey|api-key|bot|digest)(?: |%20|\+)(?=[a-z+/_.~-]{0,60}[0-9=])"
-        rb"(?P<v>[a-z0-9+/_.~-]{8,}(?:=|%3d){0,2})",
+        + rb"(?:basic|bearer|token|apikey|api-key|bot|digest)(?: |%20|\+)(?=[a-z+/_.~-]{0,60}+[0-9=])"
+        rb"(?P<v>[a-z0-9+/_.~-]{8,}+(?:=|%3d){0,2})",
         positive=(
             "Authorization: Basic " + "dXNlcjpwYXNz" + "dzByZA==",
             '{"Authorization": "token ' + "0a1b2c3d" * 4 + '"}',
@@ -911,8 +889,8 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "bearer-token", "token of a Bearer header", "",
-        rb"(?P<v>bearer(?: |%20|\\+)[a-z0-9._~+/-]{20,}=*)",
-        positive=("Bearer " + "a1.B-2~" * 5, "bearer " + "x" * 20 + "==", "Bearer%20" + "a1.B-2~" * 5),
+        rb"(?P<v>bearer(?: |%20|\+)[a-z0-9._~+/-]{20,}+=*+)",
+        positive=("Bearer " + "a1.B-2~" * 5, "bearer " + "x" * 20 + "==", "Bearer%20" + "a1.B-2~" * 5, "Bearer+" + "a1.B-2~" * 5),
         negative=("bearer of good news",),
     ),
     Rule(
@@ -923,10 +901,10 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "url-password", "password in a URL", "",
-        rb"(?::|%3a)(?://|%2f%2f)(?P<u>[^\s:/@\"'`\\<>{}$%|]{0,80})(?::|%3a)"
+        rb"(?::|%3a)(?://|%2f%2f)(?P<u>[^\s:/@\"'`\\<>{}$%|]{0,80}+)(?::|%3a)"
         rb"(?!\[|(?P=u)@|(?:pass|passwd|password|pwd|pw|secret|user|token|x+|[*.]+|example|your[a-z_-]*|test)(?:@"
         rb"|%40))"
-        rb"(?P<v>[^\s/@%\"'`\\<>{}$*|]{3,128}(?:%(?!40|2f|3a)[^\s/@%\"'`\\<>{}$*|]{2,64}){0,20})(?:@"
+        rb"(?P<v>[^\s/@%\"'`\\<>{}$*|]{3,128}+(?:%(?!40|2f|3a)[^\s/@%\"'`\\<>{}$*|]{2,64}+){0,20}+)(?:@"
         rb"|%40)(?!example\.)(?=[a-z0-9\[])",
         positive=(
             "postgres://admin:" + "s3cr3tpw" + "@db.internal/app",
@@ -941,8 +919,11 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "private-key", "private key: PEM, OpenSSH, SSH2 or PGP", "",
-        rb"begin(?: |%20|\+)(?:(?!private)[a-z0-9]{1,12}(?: |%20|\+)){0,4}"
-        rb"private(?: |%20|\+)key(?:(?: |%20|\+)block)? ?-{4,5}",
+        rb"begin[ +%][a-z0-9 +%]{0,60}+(?:(?<=private[ +]key)|(?<=private[ +]key[ +])|(?<=private[ +]key[ +]block)"
+        rb"|(?<=private%20key)|(?<=private%20key%20block))-{4,5}+"
+        rb"(?=[a-z0-9+/=\s:,.()_%\\]{5}|[a-z0-9+/=\s:,.()_%\\]{0,4}\Z)"
+        rb"(?P<v>(?:[a-z0-9+/=\s:,.()_%\\]++|-{1,3}+(?!-))*+)"
+        rb"(?P<e>-{4,5} ?end(?: |%20|\+)[a-z0-9 %+]{0,40}key(?:(?: |%20|\+)block)? ?-{4,5})?",
         positive=(
             "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE" + _MIX + "\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\nlQOY" + _MIX
@@ -954,8 +935,8 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "putty-key", "private key: PuTTY", "",
-        rb"private-lines: ?[0-9]{1,4}(?P<v>(?:(?:\\{0,16}[nr]|[\r\n]){1,4}[a-z0-9+/=]{8,})+"
-        rb"(?:(?:\\{0,16}[nr]|[\r\n]){1,4}private-(?:mac|hash): ?[0-9a-f]+)?)",
+        rb"private-lines: ?[0-9]{1,4}(?P<v>(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}+[a-z0-9+/=]{8,}+)++"
+        rb"(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}+private-(?:mac|hash): ?[0-9a-f]++)?)",
         positive=("PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 1\n" + _MIX * 8 + "\nPrivate-MAC: " + _HEX,),
         negative=("PuTTY-User-Key-File-2: ssh-rsa\nPublic-Lines: 1\n" + _MIX * 8,),
         source=DETECT,

@@ -1,0 +1,235 @@
+"""More rules of the same table: those that a list of shapes it did not know showed to be missing."""
+
+from __future__ import annotations
+
+from sessionlog.events.secrets.rule import GITLEAKS, HEX, MIX, TRUFFLEHOG, VENDOR, Rule
+
+_UUID = "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"
+_UPPER = "A1B2C3D4"
+
+NEWER: tuple[Rule, ...] = (
+    Rule(
+        "axiom-token", "Axiom: API or personal token", "xaat- xapt-",
+        rb"xa[ap]t-[0-9a-f]{8}-[0-9a-f-]{27}",
+        positive=("xaat-" + _UUID,),
+        negative=("xaat-" + "of-a-kebab-name",),
+    ),
+    Rule(
+        "baidu-key", "Baidu Cloud: API key", "ALTAK-",
+        rb"ALTAK-[A-Za-z0-9]{16,32}/[0-9a-f]{32,40}",
+        positive=("bce-v3/" + "ALTAK-" + MIX * 3 + "/" + HEX * 2,),
+        negative=("ALTAK-" + MIX * 3,),
+    ),
+    Rule(
+        "confluent-secret", "Confluent Cloud: API secret", "cflt",
+        rb"cflt[A-Za-z0-9+/]{60}(?![A-Za-z0-9])",
+        positive=("cflt" + MIX * 7 + "a1B2",),
+        negative=("cflt" + MIX,),
+    ),
+    Rule(
+        "crates-io-token", "crates.io: API token", "cio",
+        rb"cio(?=[A-Za-z]{0,30}[0-9])(?=[a-z0-9]{0,30}[A-Z])[A-Za-z0-9]{32}(?![A-Za-z0-9_-])",
+        positive=("cio" + MIX * 4,),
+        negative=("cio" + "usnesses_of_the_precious",),
+    ),
+    Rule(
+        "dbt-token", "dbt Cloud: token", "dbtu_ dbtc_",
+        rb"dbt[uc]_[A-Za-z0-9_-]{30,}",
+        positive=("dbtu_" + MIX * 4,),
+        negative=("dbtu_" + "short_name_1",),
+    ),
+    Rule(
+        "depot-token", "Depot: token", "depot_",
+        rb"depot_(?:org|project|user)_[A-Za-z0-9]{40,}",
+        positive=("depot_" + "org_" + MIX * 5,),
+        negative=("depot_" + "project_of_the_build",),
+    ),
+    Rule(
+        "digitalocean-spaces-key", "DigitalOcean: Spaces access key", "DO00",
+        rb"DO00[A-Z0-9]{16}(?![A-Za-z0-9_])",
+        positive=("DO00" + _UPPER * 2,),
+        negative=("DO00" + _UPPER * 3,),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "endor-labs-key", "Endor Labs: API key", "",
+        rb"endr\+[A-Za-z0-9-]{16}",
+        positive=("endr+" + MIX * 2,),
+        negative=("bendr+" + "short",),
+        source=TRUFFLEHOG, least=16, behind="endr+",
+    ),
+    Rule(
+        "fal-key", "fal: API key", "",
+        rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[0-9a-f]{32}(?![0-9a-f])",
+        positive=(_UUID + ":" + HEX * 2,),
+        negative=(_UUID + ":" + HEX * 3,),
+        least=32, behind=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=37,
+    ),
+    Rule(
+        "ghost-admin-key", "Ghost: admin API key", "",
+        rb"[0-9a-f]{24}:[0-9a-f]{64}(?![0-9a-f])",
+        positive=(HEX + "0a1b2c3d:" + HEX * 4,),
+        negative=("sha256:" + HEX * 4,),
+        source=TRUFFLEHOG, least=64, behind=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=25,
+    ),
+    Rule(
+        "google-api-key-new", "Google: API key of AI Studio and Vertex", "",
+        rb"AQ\.Ab[A-Za-z0-9_-]{40,}",
+        positive=("AQ." + "Ab8" + MIX * 6,),
+        negative=("AQ." + "Abbreviation_of_it",),
+        least=40, behind="AQ.",
+    ),
+    Rule(
+        "honeycomb-key", "Honeycomb: API key", "hcaik_ hcbik_ hcxik_",
+        rb"hc[abx]ik_[a-z0-9]{50,}",
+        positive=("hcaik_" + "0a1b2c3d" * 8,),
+        negative=("hcaik_" + "of_the_ingest",),
+    ),
+    Rule(
+        "intercom-token", "Intercom: access token", "dG9rO",
+        rb"dG9rO[A-Za-z0-9+/]{50,}={0,2}",
+        positive=("dG9rO" + "gpr" + MIX * 6 + "=",),
+        negative=("dG9rO" + MIX,),
+    ),
+    Rule(
+        "jsr-token", "JSR: token", "jsrp_",
+        rb"jsrp_[A-Za-z0-9]{30,}",
+        positive=("jsrp_" + MIX * 4,),
+        negative=("jsrp_" + "ackage_of_names",),
+    ),
+    Rule(
+        "llama-cloud-key", "LlamaCloud: API key", "llx-",
+        rb"llx-[A-Za-z0-9]{40,}",
+        positive=("llx-" + MIX * 6,),
+        negative=("llx-" + "of-a-long-kebab-name",),
+    ),
+    Rule(
+        "mailgun-signing-key", "Mailgun: signing key", "",
+        rb"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z_-])",
+        positive=(HEX * 2 + "-0a1b2c3d-0a1b2c3d",),
+        negative=(HEX * 2 + "-0a1b2c3d-0a1b2c3d-0a1b",),
+        source=GITLEAKS,
+    ),
+    Rule(
+        "modal-token", "Modal: token", "ak- as-",
+        rb"a[ks]-(?=[A-Za-z]{0,21}[0-9])(?=[a-z0-9]{0,21}[A-Z])[A-Za-z0-9]{22}(?![A-Za-z0-9_-])",
+        positive=("ak-" + MIX * 2 + "a1B2c3", "as-" + MIX * 2 + "a1B2c3"),
+        negative=("as-" + "of-a-long-kebab-name-here",),
+    ),
+    Rule(
+        "nightfall-key", "Nightfall: API key", "NF-",
+        rb"NF-[A-Za-z0-9]{32}(?![A-Za-z0-9])",
+        positive=("NF-" + MIX * 4,),
+        negative=("NF-" + "short1",),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "onfido-token", "Onfido: API token", "",
+        rb"api_(?:live|sandbox)\.[A-Za-z0-9_-]{11}\.[A-Za-z0-9_-]{32}",
+        positive=("api_live." + "a1B2c3D4e5F." + MIX * 4,),
+        negative=("api_live." + "a1B2c3D4e5F.method_of_a_long_name",),
+        source=TRUFFLEHOG, far="api_live.",
+    ),
+    Rule(
+        "packagist-token", "Packagist: token", "packagist_",
+        rb"packagist_(?:ac|o|u)[a-z]t_[0-9a-f]{60,}",
+        positive=("packagist_" + "uut_" + HEX * 4 + "0a1b",),
+        negative=("packagist_" + "uut_of_the_user",),
+    ),
+    Rule(
+        "paypal-braintree-token", "PayPal Braintree: access token", "",
+        rb"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[0-9a-f]{32}",
+        positive=("access_token$" + "production$" + "a1b2c3d4" * 2 + "$" + HEX * 2,),
+        negative=("access_token$" + "production$" + HEX * 2,),
+        source=TRUFFLEHOG, far="access_token$",
+    ),
+    Rule(
+        "portainer-token", "Portainer: access token", "ptr_",
+        rb"ptr_(?=[A-Za-z]{0,30}[0-9])[A-Za-z0-9+/]{40,}={0,2}",
+        positive=("ptr_" + MIX * 5 + "a1B=",),
+        negative=("ptr_" + "to_the_end_of_an_array_of_pointers_to_1",),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "razorpay-key", "Razorpay: key", "rzp_live_ rzp_test_",
+        rb"rzp_(?:live|test)_[A-Za-z0-9]{14}",
+        positive=("rzp_live_" + MIX + "a1B2c3",),
+        negative=("rzp_live_" + "payments",),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "rootly-key", "Rootly: API key", "rootly_",
+        rb"rootly_[0-9a-f]{64}",
+        positive=("rootly_" + HEX * 4,),
+        negative=("rootly_" + "of_the_incident",),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "salesforce-session", "Salesforce: session", "00D",
+        rb"00D[A-Za-z0-9]{12,15}!(?:[A-Za-z0-9_.]){80,}",
+        positive=("00D" + "5g000004" + "a1B2" + "!" + "AQ4AQ" + MIX * 11,),
+        negative=("00D" + HEX,),
+        source=TRUFFLEHOG, least=15,
+    ),
+    Rule(
+        "scaleway-key", "Scaleway: access key", "SCW",
+        rb"SCW(?=[A-Z]{0,16}[0-9])[A-Z0-9]{17}(?![A-Za-z0-9_])",
+        positive=("SCW" + _UPPER * 2 + "E",),
+        negative=("SCW" + _UPPER * 3,),
+    ),
+    Rule(
+        "stripe-payment-secret", "Stripe: client secret of a payment", "pi_",
+        rb"pi_[A-Za-z0-9]{24}_secret_[A-Za-z0-9]{24,}",
+        positive=("pi_" + MIX * 3 + "_secret_" + MIX * 3 + "a",),
+        negative=("pi_" + MIX * 3,),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "tencent-key", "Tencent Cloud: access key", "AKID",
+        rb"AKID(?=[A-Za-z]{0,31}[0-9])[A-Za-z0-9]{32}(?![A-Za-z0-9_])",
+        positive=("AKID" + MIX * 4,),
+        negative=("AKID" + MIX,),
+    ),
+    Rule(
+        "twitter-bearer", "Twitter: app's bearer token", "AAAAAAAAAAAAAAAAAAAAAA",
+        rb"A{22}[A-Za-z0-9]{10,100}+%(?:2[BF]|3D)[A-Za-z0-9%]{4,100}",
+        positive=("A" * 22 + MIX * 6 + "%2B" + MIX * 6, "A" * 22 + MIX * 10 + "%3D" + MIX),
+        negative=("A" * 22 + MIX * 10,),
+        source=GITLEAKS,
+    ),
+    Rule(
+        "voiceflow-key", "Voiceflow: API key", "",
+        rb"VF\.(?:DM|WS)\.[0-9a-f]{24}\.[A-Za-z0-9]{16}",
+        positive=("VF.DM." + HEX + "0a1b2c3d." + MIX * 2,),
+        negative=("VF.DM." + HEX + "0a1b2c3d.",),
+        source=TRUFFLEHOG, least=24, behind="VF.DM. VF.WS.",
+    ),
+    Rule(
+        "volcengine-key", "Volcengine: access key", "AKLT",
+        rb"AKLT(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{40,}",
+        positive=("AKLT" + MIX * 5 + "a1B2",),
+        negative=("AKLT" + MIX,),
+        source=VENDOR,
+    ),
+    Rule(
+        "woocommerce-key", "WooCommerce: consumer key or secret", "ck_ cs_",
+        rb"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",
+        positive=("cs_" + HEX * 2 + "0a1b2c3d",),
+        negative=("cs_" + "of_a_long_name_of_c_sharp",),
+        source=TRUFFLEHOG,
+    ),
+    Rule(
+        "yandex-oauth-token", "Yandex: OAuth token", "y0_",
+        rb"y0_[A-Za-z0-9_-]{50,}",
+        positive=("y0_" + "AgAAAAA" + MIX * 6,),
+        negative=("y0_" + "of_a_long_name",),
+    ),
+    Rule(
+        "zhipu-key", "Zhipu: API key", "",
+        rb"[0-9a-f]{32}\.(?=[A-Za-z]{0,15}[0-9])(?=[a-z0-9]{0,15}[A-Z])[A-Za-z0-9]{16}(?![A-Za-z0-9])",
+        positive=(HEX * 2 + "." + MIX * 2,),
+        negative=(HEX * 2 + "." + "a_name_of_words_",),
+        least=16, behind=" ".join(f"{digit}." for digit in "0123456789abcdef"), back=33,
+    ),
+)  # fmt: skip
+"""Rules of the version 2 of the table."""
