@@ -134,9 +134,9 @@ class Problem:
         offset: Byte offset of the damaged piece in the (decompressed) file.
         length: Bytes that could not be read, 0 when nothing was lost.
         kind: A stable word: torn_tail, torn_json, not_json, not_object, bad_envelope, bad_utf8, bad_number,
-            bad_payload, nul_bytes, too_long, too_large, too_deep, bad_compression, bad_database, unreadable, unknown_format,
-            unknown_version, source_failed, not_archived, unknown_type, unknown_field, seq_gap, seq_repeat, clock_back,
-            wide_mode, stopped_repair, secret.
+            bad_payload, nul_bytes, too_long, too_large, too_deep, bad_compression, bad_database, unreadable,
+            unknown_format, unknown_version, source_failed, not_archived, unknown_type, unknown_field, seq_gap,
+            seq_repeat, clock_back, wide_mode, stopped_repair, secret.
         detail: One sentence for a person. It may quote the log: escape it for the sink that shows it.
         severity: `info` for things worth knowing, `damage` for bytes that were not understood.
     """

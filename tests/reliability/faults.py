@@ -106,9 +106,7 @@ def all_faults(folder: Path, durability: str, *, torn: bool = False) -> Iterator
                     yield Fault(call=call, nth=nth, cause=cause, mode=mode)
 
 
-def run_scenario(
-    folder: Path, fuse: Any, durability: str, seam: Seam = watched, *, torn: bool = False
-) -> list[str]:
+def run_scenario(folder: Path, fuse: Any, durability: str, seam: Seam = watched, *, torn: bool = False) -> list[str]:
     """Emit some events under a fault, one more without it, close, and judge.
 
     With `torn` the log is there already, and a killed writer has left half a line at its end.
