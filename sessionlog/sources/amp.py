@@ -88,7 +88,8 @@ def _read(path: str) -> Iterator[Row | Problem]:
         number = message.get("messageId")
         yield Row(message, by_message.pop(number, {}) if isinstance(number, int) else {})
     for event in events:
-        if "toMessageId" not in event or event["toMessageId"] in by_message:
+        number = event.get("toMessageId")
+        if not isinstance(number, int) or number in by_message:
             yield Row({"role": "assistant"}, event)
 
 
