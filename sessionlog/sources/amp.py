@@ -180,5 +180,6 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
+    parser_version=2,
     caveat="newer versions keep threads on Amp's servers; what is here is without usage then",
 )
