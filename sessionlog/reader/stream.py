@@ -196,7 +196,10 @@ class EventStream:
         return True
 
     def _give_up_pretty(self, pretty: _Pretty, *, torn: Severity | None = None) -> Iterator[Event | Problem]:
-        """Name an object without an end; `torn` says that it is the last thing in the file, and how bad that is."""
+        """Name an object without an end; `torn` says that it is the last thing in the file, and how bad that is.
+
+        One that is whole is read: its last line was not where printers put it, or all of it is on one line.
+        """
         self._pretty = None
         lines = len(pretty.pieces)
         where = f" (lines {pretty.line} to {pretty.line + lines - 1})" if lines > 1 else ""
@@ -204,7 +207,11 @@ class EventStream:
         if torn is not None:
             detail = f"unfinished object, {pretty.size} bytes{where}"
             flaw = replace(flaw, kind="torn_tail", detail=detail, severity=torn)
-        events, flaws = decode_line(pretty.pieces[0]) if lines == 1 else ([], [])
+        events, flaws = (
+            decode_line(b"".join(pretty.pieces)) if lines == 1 or pretty.size <= self._max_line else ([], [])
+        )
+        if lines > 1 and flaws:  # its parts are not taken for events
+            events = []
         yield from events
         for item in flaws if events else [flaw]:
             yield self._problem(item, pretty.line, pretty.offset)

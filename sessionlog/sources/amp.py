@@ -88,7 +88,8 @@ def _read(path: str) -> Iterator[Row | Problem]:
         number = message.get("messageId")
         yield Row(message, by_message.pop(number, {}) if isinstance(number, int) else {})
     for event in events:
-        if "toMessageId" not in event or event["toMessageId"] in by_message:
+        number = event.get("toMessageId")
+        if not isinstance(number, int) or number in by_message:
             yield Row({"role": "assistant"}, event)
 
 
@@ -179,5 +180,6 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
+    parser_version=2,
     caveat="newer versions keep threads on Amp's servers; what is here is without usage then",
 )

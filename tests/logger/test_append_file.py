@@ -5,6 +5,7 @@ import os
 import pytest
 
 from sessionlog import files
+from sessionlog.errors import LogNotReadable
 from sessionlog.files import AppendFile
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.children import in_child
@@ -107,3 +108,29 @@ def test_a_small_file_is_read_up_to_its_limit(tmp_path, size, read):
     path.write_bytes(b"x" * size)
     assert files.read_small(str(path), 10) == b"x" * read
     assert files.read_small(str(tmp_path / "none"), 10) is None
+
+
+def test_a_megabyte_is_small(tmp_path):
+    """Where no limit is given."""
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"x" * ((1 << 20) + 1))
+    assert len(files.read_small(str(path))) == 1 << 20
+
+
+def test_a_file_that_was_replaced_is_in_its_folder_after_a_crash(tmp_path, monkeypatch):
+    """The rename is on the disk when `replace_file` returns."""
+    synced = []
+    monkeypatch.setattr(files, "sync_directory", synced.append)
+    files.replace_file(str(tmp_path / "s.jsonl"), [b"x"])
+    assert synced == [str(tmp_path)]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not list a process's descriptors")
+def test_what_is_refused_is_closed(tmp_path):
+    """A folder full of pipes does not use up the descriptors."""
+    os.mkfifo(tmp_path / "pipe")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with pytest.raises(LogNotReadable, match="not a regular file"):
+            files.open_log(str(tmp_path / "pipe"))
+    assert len(os.listdir("/proc/self/fd")) == before

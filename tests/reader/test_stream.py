@@ -228,6 +228,15 @@ def test_an_object_spread_too_wide_is_given_up():
     assert 300 < first.length < 320
 
 
+@pytest.mark.parametrize("behind", [b"", b"\n", line(3), b"\n\n" + line(3)])
+def test_an_object_whose_end_is_indented_is_read(behind):
+    """It is whole, though its last line is not where printers put it: the end of the file or the next object ends it."""
+    content = b'{\n  "session_id": "s",\n  "seq": 2,\n  "type": "x",\n  "ts": "2026-11-21T10:00:00Z"\n  }\n'
+    items = stream_of(line(1) + content + behind)
+    assert problems_of(items) == []
+    assert [event.seq for event in events_of(items)] == [1, 2, *([3] if behind.strip() else [])]
+
+
 def test_an_object_that_ends_and_is_no_json_costs_itself_alone():
     """What comes behind its last line is a line of its own."""
     first = b'{\n  "type": oops,\n}\n'

@@ -51,7 +51,7 @@ def main() -> int:
     total = 0
     shares = sum(target.share for target in targets)
     for target in targets:
-        runs = max(1, options.runs * target.share // shares)
+        runs = max(1, -(-options.runs * target.share // shares))
         words = [sys.executable, "-m", "tests.reliability.fuzz", "--one", "--target", target.name, "--runs", str(runs),
                  "--seed", str(options.seed), "--findings", str(options.findings), "--seconds", str(options.seconds),
                  *(["--random"] if options.random else [])]  # fmt: skip

@@ -238,8 +238,8 @@ def _edited(content: bytes, edits: bytes) -> bytes:
     """Apply edits of five bytes: four for the place, one for the new byte; what is left over cuts the end."""
     changed = bytearray(content)
     whole = len(edits) - len(edits) % 5
-    for at in range(0, whole, 5):
-        changed[int.from_bytes(edits[at : at + 4], "little") % max(1, len(changed))] = edits[at + 4]
+    for at in range(0, whole if content else 0, 5):
+        changed[int.from_bytes(edits[at : at + 4], "little") % len(changed)] = edits[at + 4]
     return bytes(changed[: len(changed) - 4096 * (len(edits) % 5)])
 
 
