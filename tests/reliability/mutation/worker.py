@@ -46,7 +46,7 @@ notice counts as survived."""
 LIMIT_SECONDS = 60.0
 """How long the tests of one mutant take together without it."""
 
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 40.0
 _MEMORY = 4 << 30
 _FILE_SIZE = 2 << 30
 _SET_CHILD_SUBREAPER = 36

@@ -1,4 +1,4 @@
-"""AppendFile: descriptors that are closed by somebody else, or cannot be asked about."""
+"""The seam to the operating system: descriptors that others close, locks that stay, folders, small files."""
 
 import os
 
