@@ -110,4 +110,4 @@ def _scaled(count: int, units: tuple[str, ...]) -> str:
         tenths = _half_up(rest * 10, 1000**power)
         if tenths < 10_000:
             return f"{sign}{tenths // 10}.{tenths % 10}{unit}"
-    return f"{sign}{rest:.0e}{units[0]}"
+    return f"{sign}{Decimal(rest):.0e}{units[0]}"  # a log may hold integers beyond any float
