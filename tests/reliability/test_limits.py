@@ -14,9 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.logger import event_writer, log_file
+from sessionlog.logger import log_file
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.reader import rows, stream
 from sessionlog.reader.check import check_log
 from tests.reliability.children import in_child
 from tests.reliability.oracle import check_gaps, check_health, check_recorded, check_whole, read_log
@@ -503,10 +502,3 @@ def test_a_folder_is_not_listed_for_every_loss(tmp_path, monkeypatch):
         assert emit_many(log, range(20)) == []
     assert emit_many(log, [20]) == [20]
     assert listed == ["s.jsonl"]
-
-
-def test_the_limits_that_are_promised():
-    """README's numbers: what is written, what is decoded whole, from what usage is still counted."""
-    assert event_writer.MAX_EVENT == 32 << 20
-    assert stream.MAX_LINE == 8 << 20
-    assert rows.MAX_LINE == 64 << 20
