@@ -76,15 +76,15 @@ class LineTracer:
 def choose_tests(covered: Iterable[Covered], path: str, lines: range, *, limit_seconds: float) -> list[Covered]:
     """Return the tests that reach one of a module's lines, then those named in `ALSO`; the quickest first.
 
-    The module's own, `test_MODULE.py`, go before all others. Together they take `limit_seconds` without a mutant, or
+    The module's own, `test_MODULE.py`, go before all others, whatever they reach. Together they take `limit_seconds` without a mutant, or
     less.
     """
     also = next((tests for prefix, tests in ALSO.items() if path.startswith(prefix)), ())
     passing = [test for test in covered if test.passed]
-    reaching = [test for test in passing if not test.lines.get(path, frozenset()).isdisjoint(lines)]
+    own = f"/test_{Path(path).stem}.py::"
+    reaching = [test for test in passing if own in test.test or not test.lines.get(path, frozenset()).isdisjoint(lines)]
     known = {test.test for test in reaching}
     others = [test for test in passing if test.test not in known and test.test.startswith(also)] if also else []
-    own = f"/test_{Path(path).stem}.py::"
     ordered = sorted(reaching, key=lambda test: (own not in test.test, test.seconds))
     chosen, seconds = [], 0.0
     for test in [*ordered, *sorted(others, key=lambda test: test.seconds)]:
