@@ -28,7 +28,7 @@ def decode_line(line: bytes) -> tuple[list[Event], list[Flaw]]:
     line = line.rstrip(b"\r\n")
     if not line:
         return [], []
-    if len(line) > LARGE and (detail := too_large(line, copies=3)):
+    if len(line) > LARGE and (detail := too_large(line, copies=2)):
         return [], [Flaw(kind="too_large", detail=detail, length=len(line))]
     try:
         value = _loads(line)

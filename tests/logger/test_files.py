@@ -51,12 +51,13 @@ def test_a_descriptor_that_is_another_file_by_now_is_not_written_to(tmp_path):
     log = SessionLogger(folder, "s", work_dir="/w", notify=lambda text: None)
     assert log.emit("progress", {"n": 0})
     number = next(int(fd) for fd in os.listdir("/proc/self/fd") if _leads_to(fd, log.path))
-    with open(tmp_path / "other", "w+b") as other:
+    (tmp_path / "other").write_bytes(b"the host's own\n")
+    with open(tmp_path / "other", "ab") as other:
         os.dup2(other.fileno(), number)
         (folder / "new").touch()  # the folder has changed, so that the file is looked at
         assert log.emit("progress", {"n": 1})
         log.close()
-        assert other.read() == b""
+    assert (tmp_path / "other").read_bytes() == b"the host's own\n"
     os.close(number)
     with open(log.path, "rb") as file:
         assert [b'"n":%d' % n in line for n, line in zip((0, 1), list(file)[1:3], strict=True)] == [True, True]

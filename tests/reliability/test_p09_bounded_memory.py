@@ -44,7 +44,7 @@ def _may_cap():
         pytest.param(traps.special_files, 1, USAGE, 60, id="pipe and devices"),
     ],
 )
-def test_memory_does_not_grow_with_the_log(tmp_path, make, size, command, megabytes):
+def test_p09_memory_does_not_grow_with_the_log(tmp_path, make, size, command, megabytes):
     """The command comes to its end in this much memory, and under a limit of all that it may ask for."""
     logs = tmp_path / "logs"
     make(logs, size)
@@ -56,7 +56,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path, make, size, command, megaby
 
 
 @pytest.mark.parametrize("make", [traps.deep_line, traps.gemini_document])
-def test_what_is_refused_for_its_size_is_named(tmp_path, make):
+def test_p09_what_is_refused_for_its_size_is_named(tmp_path, make):
     """A report says that it was skipped, `check` says where, how large it is, and exits 1."""
     logs = tmp_path / "logs"
     size = 24 * MIB if make is traps.gemini_document else 8 * MIB - 1024
@@ -68,7 +68,7 @@ def test_what_is_refused_for_its_size_is_named(tmp_path, make):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
-def test_the_bound_holds_for_the_whole_trap(tmp_path, trap):
+def test_p09_the_bound_holds_for_the_whole_trap(tmp_path, trap):
     """200 MB, whatever it is."""
     logs = tmp_path / "logs"
     trap.make(logs, trap.size)
@@ -80,7 +80,7 @@ def test_the_bound_holds_for_the_whole_trap(tmp_path, trap):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [traps.native_conversation, traps.claude_conversation, traps.codex_conversation])
-def test_a_session_of_700_000_events_is_replayed_at_once(tmp_path, make):
+def test_p09_a_session_of_700_000_events_is_replayed_at_once(tmp_path, make):
     """The first line comes while the log is being read, and memory stays as it is."""
     logs = tmp_path / "logs"
     make(logs, 700_000)

@@ -31,6 +31,15 @@ IMPORTERS = {
     "cli/repl/loading.py": "the agent that the command line names",
 }
 """Which modules import by a name that is computed, and whose names these are."""
+OURS = {
+    ("ledger/sync.py", "marshal"): "rows of the ledger, packed in memory",
+    (
+        "ledger/row_spool.py",
+        "marshal",
+    ): "rows from a worker: in a file without a name, or in a folder that is ours alone",
+    ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
+}
+"""Packings that could run code, of what this program itself has packed a moment before; nothing else can write there."""
 RUNS = {"cli/replay.py": "$PAGER, of the user's own environment", "demo.py": "this program"}
 """Which modules start a process, and which one."""
 
@@ -52,9 +61,9 @@ def uses():
 
 
 def test_p22_nothing_in_the_package_runs_data():
-    """No pickle, no eval, no YAML; names that are computed are imported in few places, each of which is known."""
+    """No pickle of what was read, no eval, no YAML; names that are computed are imported in few places, each of which is known."""
     found = set(uses())
-    assert [(name, used) for name, used in found if used in FORBIDDEN_MODULES or used.endswith("()")] == []
+    assert {(name, used) for name, used in found if used in FORBIDDEN_MODULES or used.endswith("()")} == set(OURS)
     assert {name for name, used in found if used == "import_module"} == set(IMPORTERS)
     assert {name for name, used in found if used == "subprocess"} == set(RUNS)
 

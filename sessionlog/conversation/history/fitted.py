@@ -5,6 +5,7 @@ What a log had to cut could never be read back; so the cut is made before, and m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,9 +18,13 @@ from sessionlog.conversation.history.saved import message_to_dict
 MOST = 24 << 20
 """Bytes of a message as JSON; an event may have 32 MiB, and says more than its message."""
 
+_MOST_WIDE = 6 << 20
+"""The same of a message with emoji: all its characters take four bytes each once read, and an event may hold it twice."""
+
 _FIELD = 1 << 20
 """Bytes of a call's arguments, or of a field that nobody knows, in a message that does not fit."""
 
+_FOUR_BYTES = re.compile(rb"[\xf0-\xf4]")
 _HEAD = 10_000
 _PER_LETTER = 6
 """Bytes that one character takes in JSON at most."""
@@ -32,7 +37,12 @@ def fitted(message: Message, most: int = MOST) -> Message:
         message: The message.
         most: Bytes that it may take as JSON.
     """
-    if size_of(message) * _PER_LETTER <= most or _length(message_to_dict(message)) <= most:
+    if size_of(message) * _PER_LETTER <= min(most, _MOST_WIDE):
+        return message
+    written = orjson.dumps(message_to_dict(message))
+    if _FOUR_BYTES.search(written):
+        most = min(most, _MOST_WIDE)
+    if len(written) <= most:
         return message
     calls = tuple(replace(call, arguments=_field(call.arguments)) for call in message.tool_calls)
     extra = {key: _field(value) for key, value in message.extra.items()}

@@ -68,10 +68,11 @@ def test_a_short_text_stays():
     assert size_of(Message.user("x" * 50)) == 150
 
 
-def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(tmp_path):
+@pytest.mark.parametrize(("letter", "most"), [("y", MOST), ("\U0001f600", 6 << 20)])
+def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(letter, most, tmp_path):
     """The log, the history and what is remembered are the same; what was cut is said in it."""
     history, call = Conversation(), ToolRequest("c", "read", {"path": "x"})
-    odd = Message("tool", "y" * (40 << 20), tool_call_id="c", name="other")
+    odd = Message("tool", letter * ((40 << 20) // len(letter.encode())), tool_call_id="c", name="other")
     recorder = record(tmp_path, redact=False)
     history.add_message(USER)
     recorder.request(history.messages)
@@ -82,8 +83,9 @@ def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(tmp_path):
     recorder.response(history.add_message(Message.assistant("ho")))
     found = remember_log(recorder.path)
     assert found.messages == history.messages
-    assert "of 41,943,040 characters were cut" in found.messages[2].text
-    assert MOST - (1 << 20) < len(found.messages[2].text) < MOST
+    text = found.messages[2].text
+    assert f"of {(40 << 20) // len(letter.encode()):,} characters were cut" in text
+    assert most - (2 << 20) < len(text.encode()) < most
 
 
 def test_a_piece_of_an_answer_is_told_in_several_events(tmp_path):
