@@ -19,7 +19,7 @@ MOST = 24 << 20
 """Bytes of a message as JSON; an event may have 32 MiB, and says more than its message."""
 
 _MOST_WIDE = 6 << 20
-"""The same of a message with emoji: all its characters take four bytes each once read, and an event may hold it twice."""
+"""The same of a message with emoji: all its characters take four bytes each once they are read."""
 
 _FIELD = 1 << 20
 """Bytes of a call's arguments, or of a field that nobody knows, in a message that does not fit."""
