@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part
-from sessionlog.context.snapshots.spelling import decoded, digest_of, spell
+from sessionlog.hashes import digest_of
+from sessionlog.messages.json_value import decode_arguments, json_text
 
 Json = Any
 KEPT = 4_000
@@ -133,7 +134,7 @@ def said_in(message: Message) -> Iterator[Said]:
 
 def make_called(tool: str, arguments: Json, call_id: str = "") -> Called:
     """Return a call; arguments that are a text of JSON are spelled as JSON is."""
-    value = decoded(arguments)
+    value = decode_arguments(arguments)
     text = "" if value is None else value if isinstance(value, str) else _sorted_json(value)
     return Called(tool=tool, arguments=text, call_id=call_id)
 
@@ -144,7 +145,7 @@ def _called(part: Part) -> Called:
 
 def _plain_json(text: str) -> str:
     """A result that is JSON, spelled in one way."""
-    value = decoded(text)
+    value = decode_arguments(text)
     return text if isinstance(value, str) else _sorted_json(value)
 
 
@@ -152,7 +153,7 @@ def _sorted_json(value: Json) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        return spell(value)
+        return json_text(value)
 
 
 def in_order_of_calls(said: Sequence[Said]) -> list[Said]:

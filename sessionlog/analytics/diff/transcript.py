@@ -20,13 +20,15 @@ from sessionlog.analytics.diff.said import Said, cut_to, in_order_of_calls, make
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.context.snapshots.logged import earlier_messages, word_of
 from sessionlog.context.snapshots.messages import read_message
-from sessionlog.context.snapshots.spelling import digest_of, spell, text_of
 from sessionlog.context.snapshots.splices import placed
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
+from sessionlog.hashes import digest_of
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.json_value import json_text
 
 Json = Any
 _MEANINGS = 20_000
@@ -157,7 +159,7 @@ class _Fold:
             self._instruct(beside)
         offered = data.get("tools")
         for tool in read_tools(offered) if isinstance(offered, list | tuple) else ():
-            self._offered[tool.name] = digest_of(spell(tool.definition))
+            self._offered[tool.name] = digest_of(json_text(tool.definition))
         messages = data.get("messages")
         if not isinstance(messages, list | tuple):
             self._open_prompt()

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part, read_message
-from sessionlog.context.snapshots.spelling import text_of
 from sessionlog.context.snapshots.talk import Talk, tool_answer
 from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
@@ -25,6 +24,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.times import SECOND
+from sessionlog.messages.content_text import text_of
 from sessionlog.sources.find import log_at
 
 Json = Any

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sessionlog.context.snapshots.spelling import decoded, get, item_text, part_words, spell, text_of, words_of
 from sessionlog.context.steps import utc_time
 from sessionlog.context.usage import Counts, read_counts
+from sessionlog.messages.content_text import get, item_text, part_words, text_of, words_of
+from sessionlog.messages.json_value import decode_arguments, json_text
 
 Json = Any
 Kind = Literal["system", "user", "assistant", "thinking", "tool_call", "tool_return"]
@@ -250,8 +251,10 @@ def _logged_call(item: Mapping[str, Json]) -> Part:
 
 
 def _call(name: Json, call_id: Json, arguments: Json) -> Part:
-    text = arguments if isinstance(arguments, str) else "" if arguments is None else spell(arguments)
-    return Part(kind="tool_call", text=text, name=_word(name), call_id=_word(call_id), arguments=decoded(arguments))
+    text = arguments if isinstance(arguments, str) else "" if arguments is None else json_text(arguments)
+    return Part(
+        kind="tool_call", text=text, name=_word(name), call_id=_word(call_id), arguments=decode_arguments(arguments)
+    )
 
 
 def _word(value: Json) -> str | None:

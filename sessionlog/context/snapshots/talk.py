@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Message, Part, read_message
-from sessionlog.context.snapshots.spelling import words_of
 from sessionlog.context.snapshots.splices import placed, splice
+from sessionlog.messages.content_text import words_of
 
 Json = Any
 

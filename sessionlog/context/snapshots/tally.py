@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sessionlog.context.snapshots.messages import Part
-from sessionlog.context.snapshots.spelling import spell
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
 from sessionlog.context.xray.measure import IMAGE
+from sessionlog.messages.json_value import json_text
 
 Count = Callable[[str], int]
 """Text → tokens: a tokenizer of the caller's own. What it gives is exact, unless it is a `TokenCount` that is not."""
@@ -37,7 +37,9 @@ class Tally:
 
     def json(self, value: Any) -> int:
         """Count a value as JSON."""
-        return self._noted(count_tokens_json(value, self._model) if self._count is None else self._count(spell(value)))
+        return self._noted(
+            count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
+        )
 
     def part(self, part: Part) -> int:
         """Count a piece of a message as it is sent."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from sessionlog.conversation.agents.relay import Client
 from sessionlog.conversation.agents.spelling import anthropic_messages, content_of, object_schema, system_text
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 MAX_TOKENS = 4096
 

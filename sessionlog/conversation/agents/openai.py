@@ -13,10 +13,10 @@ from uuid import uuid4
 
 from sessionlog.conversation.agents.relay import Client
 from sessionlog.conversation.agents.spelling import object_schema, openai_messages, read_arguments
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import Message, ToolRequest
 
 _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""

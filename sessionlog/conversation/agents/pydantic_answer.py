@@ -31,11 +31,11 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from sessionlog.conversation.agents.spelling import content_of, read_arguments
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Piece, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.conversation.turns.tool import error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 
 class PydanticAnswer:

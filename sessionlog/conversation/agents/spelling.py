@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sessionlog.conversation.history.message import ContentPart, Message
 from sessionlog.conversation.turns.pieces import Ask
+from sessionlog.messages.message import ContentPart, Message
 
 Json = dict[str, Any]
 

@@ -8,20 +8,20 @@ may be several messages here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sessionlog.conversation.history.fitted import size_of
-from sessionlog.conversation.history.message import Content, Message, ToolRequest
-from sessionlog.conversation.history.saved import (
+from sessionlog.errors import InvalidHistory
+from sessionlog.messages.json_value import json_text, json_value
+from sessionlog.messages.message import Content, Message, ToolRequest
+from sessionlog.messages.message_json import (
     content_from_json,
     message_from_dict,
     message_to_dict,
     request_from_dict,
     request_to_dict,
 )
-from sessionlog.errors import InvalidHistory
 
 Json = Any
 _OTHER_ROLES = {"developer": "system", "function": "tool"}
@@ -102,7 +102,7 @@ def read_message(value: Json, place: str, *, is_transcript: bool = False) -> tup
         spelled["tool_calls"] = [request_to_dict(call) for call in calls]
     content = spelled.get("content")
     if (is_transcript and not _can_be_read(content)) or (role == "tool" and not _is_content(content)):
-        content = spelled["content"] = _text(content)
+        content = spelled["content"] = json_text(content)
     if not isinstance(content, list | tuple) or not any(_kind(part) in ("tool_use", "tool_result") for part in content):
         return (message_from_dict(spelled, place),)
     return tuple(_apart(spelled, content, place))
@@ -137,7 +137,7 @@ def content_of(value: Json, place: str) -> Content:
 
 def loose_content(value: Json) -> Content:
     """Return what a tool says: a text, pieces, or any other value as JSON."""
-    return content_from_json(value) if _is_content(value) else _text(value)
+    return content_from_json(value) if _is_content(value) else json_text(value)
 
 
 def text_of(value: Json) -> str:
@@ -208,21 +208,14 @@ def _can_be_read(content: Json) -> bool:
     return True
 
 
-def _text(value: Json) -> str:
+def json_options(options: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the options that are JSON; other objects belong to the caller's program and may hold secrets."""
+    return {name: value for name, value in options.items() if _is_json(value)}
+
+
+def _is_json(value: object) -> bool:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        return str(value)
-
-
-def plain_only(options: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options that are JSON as they are: others are objects of the caller's program, secrets perhaps."""
-    return {name: value for name, value in options.items() if _is_plain(value)}
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or type(value) in {str, int, float, bool}
+        json_value(value, odd="refuse")
+    except InvalidHistory:
+        return False
+    return True

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessionlog.context.snapshots.messages import read_message, read_messages
-from sessionlog.context.snapshots.spelling import decoded, text_of
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.json_value import decode_arguments
 from tests.context.talks import ask, call, user
 
 
@@ -171,10 +172,10 @@ def test_reading_twice_is_reading_once():
 
 def test_arguments_that_are_no_json_stay_text():
     """A model may answer anything."""
-    assert decoded('{"a": ') == '{"a": '
-    assert decoded("[1]") == [1]
-    assert decoded("plain") == "plain"
-    assert decoded(None) is None
+    assert decode_arguments('{"a": ') == '{"a": '
+    assert decode_arguments("[1]") == [1]
+    assert decode_arguments("plain") == "plain"
+    assert decode_arguments(None) is None
 
 
 def test_texts_of_odd_contents():

@@ -13,8 +13,8 @@ from sessionlog.conversation.agents.spelling import (
     read_arguments,
     system_text,
 )
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 PNG = ContentPart.of_image(b"\x89PNG", "image/png")
 PNG_URL = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.log.fold import Fold, state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import remember_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.testing import MemorySink
 from tests.conversation.log.scripts import SCRIPTS, Player
 

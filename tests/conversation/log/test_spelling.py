@@ -2,9 +2,9 @@
 
 import pytest
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.log.spelling import answer_of, loose_content, read_calls, read_message, result_of, size_of
 from sessionlog.errors import InvalidHistory, MissingField
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 CALL = ToolRequest("c", "ls", {"path": "."})
 

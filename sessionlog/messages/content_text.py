@@ -6,10 +6,10 @@ ever text.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from hashlib import blake2b
+from collections.abc import Mapping
 from typing import Any
+
+from sessionlog.messages.json_value import json_text
 
 Json = Any
 _MEDIA = frozenset({
@@ -22,14 +22,6 @@ _HELD = (  # a part that is sent has one of these; what a tool lists as a file o
 _INLINE = ("inlineData", "inline_data", "fileData")
 _MIME = ("media_type", "mimeType", "mime_type")
 _TEXTS = ("text", "content", "thinking", "reasoning", "input_text", "output_text", "summary")
-
-
-def spell(value: Json) -> str:
-    """Return a value as JSON text; what JSON does not know is spelled as Python does."""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=_spell_other)
-    except (TypeError, ValueError, RecursionError):
-        return str(value)
 
 
 def words_of(content: Json) -> tuple[str, int]:
@@ -51,10 +43,7 @@ def text_of(content: Json) -> str:
         return content
     if isinstance(content, list | tuple) and content and all(map(_speaks, content)):
         return "\n".join(text for item in content if (text := item_text(item)))
-    try:
-        return json.dumps(content, ensure_ascii=False, default=_spell_other, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return str(content)
+    return json_text(content, compact=True)
 
 
 def part_words(item: Json) -> tuple[str, int]:
@@ -78,26 +67,6 @@ def item_text(item: Json) -> str:
             return text_of(value)
     word = get(item, "type") or get(item, "kind")
     return "" if word == "cache-point" else f"[{word or 'part'}]"
-
-
-def digest_of(*parts: str) -> bytes:
-    """Return 16 bytes that stand for texts, their borders included."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(b"%d:" % len(data))
-        state.update(data)
-    return state.digest()
-
-
-def decoded(arguments: Json, *, parse_float: Callable[[str], object] | None = None) -> Json:
-    """Return arguments as value: OpenAI's shape, and pydantic-ai at times, hold them as a text of JSON."""
-    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
-        return arguments
-    try:
-        return json.loads(arguments, parse_float=parse_float)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 def get(value: object, name: str) -> Any:
@@ -134,10 +103,6 @@ def _picture(value: object) -> str:
         return "image"
     has_type = any(isinstance(get(value, key), str) for key in _MIME)
     return "image" if has_type and isinstance(get(value, "data"), str | bytes) else ""
-
-
-def _spell_other(value: object) -> str:
-    return f"[{len(value)} bytes]" if isinstance(value, bytes | bytearray) else str(value)
 
 
 def _speaks(item: Json) -> bool:
