@@ -20,8 +20,23 @@ _HELD = (  # a part that is sent has one of these; what a tool lists as a file o
     "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
 )  # fmt: skip
 _INLINE = ("inlineData", "inline_data", "fileData")
+_GOOGLE = (*_INLINE, "functionCall", "functionResponse")
 _MIME = ("media_type", "mimeType", "mime_type")
 _TEXTS = ("text", "content", "thinking", "reasoning", "input_text", "output_text", "summary")
+
+
+def is_content(value: Json) -> bool:
+    """Whether a value is a list of texts and parts, in any provider's shape, and no other JSON."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(_speaks, value))
+
+
+def split_media(value: Json) -> tuple[Json, list[str]]:
+    """Return a JSON value with each picture or other file in it replaced by its name, and the types of these."""
+    found: list[str] = []
+    try:
+        return _named(value, found), found
+    except RecursionError:
+        return value, []
 
 
 def words_of(content: Json) -> tuple[str, int]:
@@ -41,7 +56,7 @@ def text_of(content: Json) -> str:
         return ""
     if isinstance(content, str):
         return content
-    if isinstance(content, list | tuple) and content and all(map(_speaks, content)):
+    if is_content(content):
         return "\n".join(text for item in content if (text := item_text(item)))
     return json_text(content, compact=True)
 
@@ -72,6 +87,18 @@ def item_text(item: Json) -> str:
 def get(value: object, name: str) -> Any:
     """Return what a mapping or an object holds under a name; None where it holds nothing."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _named(value: Json, found: list[str]) -> Json:
+    if value is None or isinstance(value, str | int | float | bytes):
+        return value
+    if isinstance(value, list | tuple):
+        return [_named(item, found) for item in value]
+    name = _picture(value)
+    if name:
+        found.append(name)
+        return f"[{name}]"
+    return {key: _named(item, found) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _without_pictures(value: Json) -> tuple[Json, int]:
@@ -107,4 +134,6 @@ def _picture(value: object) -> str:
 
 def _speaks(item: Json) -> bool:
     """Whether an element of a content is a text or a part with a type, in anybody's spelling."""
-    return isinstance(item, str) or isinstance(get(item, "type") or get(item, "kind") or get(item, "text"), str)
+    if isinstance(item, str) or isinstance(get(item, "type") or get(item, "kind") or get(item, "text"), str):
+        return True
+    return isinstance(item, Mapping) and any(isinstance(item.get(key), Mapping) for key in _GOOGLE)

@@ -68,14 +68,23 @@ def valid_text(text: str) -> str:
     return text
 
 
-def decode_arguments(arguments: Any, *, parse_float: Callable[[str], object] | None = None) -> Any:
-    """Return the arguments of a tool call as a JSON value: OpenAI and pydantic-ai may write them as JSON text."""
-    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
-        return arguments
+def decode_json(value: Any, *, parse_float: Callable[[str], object] | None = None) -> Any:
+    """Return the object or list of a JSON text; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
     try:
-        return json.loads(arguments, parse_float=parse_float)
+        return json.loads(value, parse_float=parse_float)
     except (ValueError, RecursionError):
-        return arguments
+        return value
+
+
+def decode_object(text: str) -> Any:
+    """Return the object of a JSON text; a text that is none as it is."""
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, dict) else text
 
 
 def _named(value: Any, depth: int) -> Any:
@@ -130,6 +139,10 @@ def _sanitised(value: object) -> Any:
 
 def _described(value: object) -> str:
     return f"[{len(value)} bytes]" if isinstance(value, bytes | bytearray) else str(value)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _place(path: _Path) -> str:

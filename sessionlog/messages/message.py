@@ -6,15 +6,24 @@ value in a message is JSON (see `json_value`) and a copy: changing what was pass
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from sessionlog.errors import InvalidHistory
-from sessionlog.messages.json_value import json_value, valid_text
+from sessionlog.messages.json_value import decode_object, json_value, valid_text
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
+MEDIA = frozenset({
+    "audio", "audio-url", "binary", "document", "document-url", "file", "image", "image-url", "image_url",
+    "input_audio", "input_file", "input_image", "media", "uploaded-file", "video", "video-url",
+})  # fmt: skip
+"""Types of parts that are files, in the words of OpenAI, Anthropic, Google and pydantic-ai."""
+_MEDIA_FIELDS = (
+    "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
+)  # fmt: skip
+_REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +63,20 @@ class ContentPart:
                 raise InvalidHistory("data without its media_type, as 'image/png'")
         object.__setattr__(self, "extra", _checked_extra(self.extra, taken))
 
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether it is a model's reasoning, and no part of its answer."""
+        return self.type in _REASONING
+
+    @property
+    def is_media(self) -> bool:
+        """Whether it is a picture, a document, a recording or another file."""
+        return (
+            self.data is not None
+            or self.image_url is not None
+            or (self.type in MEDIA and any(self.extra.get(key) is not None for key in _MEDIA_FIELDS))
+        )
+
     @classmethod
     def of_text(cls, text: str) -> ContentPart:
         """Make a part of text."""
@@ -79,6 +102,8 @@ class ToolRequest:
         name: The tool.
         arguments: Values by name; the text itself where the model wrote no JSON object.
         extra: Other fields of the provider, as they were given.
+        text: The arguments as the model wrote them, where they came as JSON text. Sent back unchanged, they do not
+            miss a provider's prompt cache. It is not saved, and does not count for equality.
 
     Raises:
         InvalidHistory: The id or the name is no text, or `extra` has the name of a field.
@@ -88,14 +113,22 @@ class ToolRequest:
     name: str
     arguments: Any = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    text: str | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("id", "name"):
             if not isinstance(getattr(self, key), str):
                 raise InvalidHistory(f"{key} of a tool call is {type(getattr(self, key)).__name__}; it is a text")
-        _check_texts(self, ("id", "name"))
+        _check_texts(self, ("id", "name", "text"))
         object.__setattr__(self, "arguments", json_value(self.arguments))
         object.__setattr__(self, "extra", _checked_extra(self.extra, {"id", "name", "arguments"}))
+
+    @classmethod
+    def of_model(cls, id: str, name: str, arguments: Any, *, extra: Mapping[str, Any] | None = None) -> ToolRequest:  # noqa: A002 - the field
+        """Make a request of what a model gave: arguments by name, or the JSON text that it wrote."""
+        if not isinstance(arguments, str):
+            return cls(id, name, {} if arguments is None else arguments, extra=extra or {})
+        return cls(id, name, decode_object(arguments or "{}"), extra=extra or {}, text=arguments or None)
 
 
 Content = str | tuple[ContentPart, ...]
@@ -168,6 +201,11 @@ class Message:
         return "".join(part.text or "" for part in self.content if part.type == "text")
 
     @property
+    def failed(self) -> bool:
+        """Whether it is the result of a tool that failed (`is_error`, as Anthropic's API has it)."""
+        return bool(self.extra.get("is_error"))
+
+    @property
     def is_empty(self) -> bool:
         """Whether it has neither content nor tool calls."""
         return not self.content and not self.tool_calls
@@ -223,3 +261,10 @@ def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
         if key in taken:
             raise InvalidHistory(f"extra has {key!r}, which is a field of its own")
     return {valid_text(key): json_value(item) for key, item in extra.items()}
+
+
+def content_of(parts: Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:
+    """Return parts as the content of a message: a text where all of them are plain text."""
+    if all(part.type == "text" and not part.extra for part in parts):
+        return "".join(part.text or "" for part in parts)
+    return tuple(parts)

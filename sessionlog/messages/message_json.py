@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,16 +92,20 @@ def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
         InvalidHistory: The value is no tool request for another reason.
     """
     _check_mapping(value, place, "a tool call")
-    found = value
-    if isinstance(value.get("function"), Mapping):  # the spelling of OpenAI's chat completions
+    found, is_openai = value, isinstance(value.get("function"), Mapping)
+    if is_openai:
         outer = {key: item for key, item in value.items() if key not in {"function", "type"}}
-        inner = dict(value["function"])
-        found = outer | inner | {"arguments": _parsed(inner.get("arguments"))}
+        found = outer | dict(value["function"])
     for key in ("id", "name"):
         if key not in found:
             raise MissingField(f"{place}: no {key!r}; a tool call has one")
     with _At(place):
-        return ToolRequest(found["id"], found["name"], found.get("arguments", {}), extra=_rest(found, _CALL))
+        id_, name, given, extra = found["id"], found["name"], found.get("arguments", {}), _rest(found, _CALL)
+        return (
+            ToolRequest.of_model(id_, name, given, extra=extra)
+            if is_openai
+            else ToolRequest(id_, name, given, extra=extra)
+        )
 
 
 def content_from_json(value: Json, place: str = "content") -> Content:
@@ -189,18 +192,6 @@ def _bytes(value: Json, place: str) -> bytes | None:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):
         raise InvalidHistory(f"{place}: data is not base64") from None
-
-
-def _parsed(arguments: Json) -> Json:
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return found if isinstance(found, dict) else arguments
 
 
 def _rest(value: Mapping[str, Json], known: frozenset[str] | set[str]) -> dict[str, Json]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sessionlog.context.snapshots.messages import Part
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
 from sessionlog.context.xray.measure import IMAGE
+from sessionlog.messages.entry import Piece
 from sessionlog.messages.json_value import json_text
 
 Count = Callable[[str], int]
@@ -41,20 +41,20 @@ class Tally:
             count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
         )
 
-    def part(self, part: Part) -> int:
+    def part(self, part: Piece) -> int:
         """Count a piece of a message as it is sent."""
         return self._words(part) + self._pictures(part)
 
-    def bare(self, part: Part) -> int:
+    def bare(self, part: Piece) -> int:
         """Count what a piece of a message says, without what carries it."""
         return self.text(part.text) + self._pictures(part)
 
-    def _pictures(self, part: Part) -> int:
+    def _pictures(self, part: Piece) -> int:
         """Pictures have one size, the X-ray's; it is a guess."""
-        self.estimated = self.estimated or bool(part.pictures)
-        return part.pictures * IMAGE
+        self.estimated = self.estimated or bool(part.media)
+        return part.media * IMAGE
 
-    def _words(self, part: Part) -> int:
+    def _words(self, part: Piece) -> int:
         if part.kind in ("user", "assistant"):
             return self.json({"role": part.kind, "content": [{"type": "text", "text": part.text}]})
         if part.kind == "tool_call":
