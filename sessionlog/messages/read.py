@@ -158,11 +158,15 @@ def _mapping_entry(value: Mapping[str, Json]) -> Entry:
     elif role is None:
         if given is not None:
             builder.problems.append(f"unknown role {given!r:.40}")
+        elif not isinstance(value.get("type"), str):
+            builder.problems.append("neither a role nor a type")
         _add_item(builder, value, "user")
         messages = builder.messages()
     elif role == "tool":
         messages = (_result(value),)
     else:
+        if not value.keys() & {"content", "parts", "tool_calls"}:
+            builder.problems.append("neither content nor tool calls")
         _add_content(builder, value.get("content", value.get("parts")), role)
         messages = _with_fields(value, role, builder)
     is_response = role == "assistant" or (role is None and any(m.role == "assistant" for m in messages))
@@ -210,6 +214,8 @@ def _result(value: Mapping[str, Json]) -> Message:
 def _with_fields(value: Mapping[str, Json], role: Role, builder: _Builder) -> tuple[Message, ...]:
     """The messages, the last of them with the fields that stand beside the content."""
     calls = read_calls(value.get("tool_calls"))
+    if isinstance(value.get("tool_calls"), list) and len(calls) < len(value["tool_calls"]):
+        builder.problems.append("a tool call that is no object")
     *before, last = builder.messages() or (Message(role),)
     if last.role == "tool":
         if not calls:
@@ -252,6 +258,8 @@ def _add_item(builder: _Builder, item: Json, role: Role) -> None:
     elif kind in _RESULTS:
         content = item.get("content", item.get("output"))
         call_id = item.get("tool_use_id") or item.get("call_id")
+        if not isinstance(call_id, str):
+            builder.problems.append("a tool result without the id of its call")
         builder.result(call_id, content, name=item.get("name"), failed=bool(item.get("is_error")))
     elif isinstance(item.get("functionCall"), Mapping):
         builder.call(_call(item["functionCall"]))

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.cut import apply_cut
-from sessionlog.conversation.log.spelling import answer_of, read_message, result_of, text_of
+from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of, text_of
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED

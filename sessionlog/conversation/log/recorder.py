@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sessionlog.conversation.history.fitted import fitted, shortened, size_of, size_of_json
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.cut import spell_cut
-from sessionlog.conversation.log.spelling import (
+from sessionlog.conversation.log.event_codec import (
     answer_of,
     json_options,
     pieces_of,

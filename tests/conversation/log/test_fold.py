@@ -148,7 +148,7 @@ def test_a_compaction_of_another_agents_log():
     ):
         made.take(event, "x")
     said = [(message.role, message.text) for message in made.messages()]
-    assert said == [("user", "short"), ("user", '{"odd": 1}'), ("assistant", "c")]
+    assert said == [("user", "short"), ("user", '{"odd":1}'), ("assistant", "c")]
 
 
 def test_logs_that_tell_answers_only():

@@ -1,19 +1,19 @@
-"""How messages stand in a log, and back: answers and tool results in events of their own, and messages as anybody's.
+"""Messages to events of a log and back: answers and tool results have events of their own.
 
-An answer is spelled in the fields that every reader knows (`content`, `tool_calls`, `partial`); where these do not give
-the very same message again, it stands beside them as `message`. Logs written without a session hold messages in their
-provider's spelling: what belongs to tools is taken out of the content (`tool_use`, `tool_result`), so that one of them
-may be several messages here.
+An answer is written in the fields that every reader knows (`content`, `tool_calls`, `partial`); where reading these
+does not give the same message again, it is written beside them as `message`. Logs written without a session hold
+messages in their provider's shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.history.fitted import size_of
 from sessionlog.errors import InvalidHistory
-from sessionlog.messages.json_value import json_text, json_value
+from sessionlog.messages.json_value import json_value
 from sessionlog.messages.message import Content, Message, ToolRequest
 from sessionlog.messages.message_json import (
     content_from_json,
@@ -22,9 +22,9 @@ from sessionlog.messages.message_json import (
     request_from_dict,
     request_to_dict,
 )
+from sessionlog.messages.read import read_entry, read_result
 
 Json = Any
-_OTHER_ROLES = {"developer": "system", "function": "tool"}
 
 
 def spell_answer(message: Message) -> dict[str, Json]:
@@ -74,38 +74,37 @@ def result_of(data: Mapping[str, Json], request: ToolRequest, place: str = "tool
     if isinstance(data.get("message"), Mapping):
         return message_from_dict(data["message"], f"{place}: message")
     output = data.get("output")
-    said = data.get("error") if output is None else output
-    return Message("tool", loose_content(said), tool_call_id=request.id, name=request.name)
+    given = data.get("error") if output is None else output
+    [message] = read_result(given, call_id=request.id, name=request.name).messages
+    return message
 
 
 def read_message(value: Json, place: str, *, is_transcript: bool = False) -> tuple[Message, ...]:
-    """Return what one logged message is here: mostly one, none or several where results of tools are inside.
+    """Return the messages that one logged message holds: mostly one; several where results of tools are in it.
 
     Args:
-        value: The message.
-        place: Where it was found, for the error's words.
-        is_transcript: It is made of another agent's log: its content may be anything, and it may be marked `inherited`.
+        value: The message, in any provider's shape.
+        place: Where it stands, for the error message.
+        is_transcript: It was made from another agent's log: what is no message there becomes text.
 
     Raises:
         InvalidHistory: It is no message; the error names the place.
     """
-    if not isinstance(value, Mapping):
-        raise InvalidHistory(f"{place}: a {type(value).__name__}; a message is an object")
-    role = value.get("role")
-    role = _OTHER_ROLES.get(role, role) if isinstance(role, str) else role
-    spelled = dict(value) | ({"role": role} if role is not None else {})
-    if is_transcript:
-        spelled.pop("inherited", None)
-        spelled.setdefault("content", None)
-    if spelled.get("tool_calls") is not None:
-        calls = read_calls(spelled.pop("tool_calls"), place)
-        spelled["tool_calls"] = [request_to_dict(call) for call in calls]
-    content = spelled.get("content")
-    if (is_transcript and not _can_be_read(content)) or (role == "tool" and not _is_content(content)):
-        content = spelled["content"] = json_text(content)
-    if not isinstance(content, list | tuple) or not any(_kind(part) in ("tool_use", "tool_result") for part in content):
-        return (message_from_dict(spelled, place),)
-    return tuple(_apart(spelled, content, place))
+    if is_transcript and isinstance(value, Mapping):
+        value = {key: item for key, item in value.items() if key != "inherited"}
+        value.setdefault("content", None)
+    entry = read_entry(value)
+    if entry.problems and not is_transcript:
+        message_from_dict(value, place)  # its error names the place within the message
+        raise InvalidHistory(f"{place}: {entry.problems[0]}")
+    return tuple(map(_with_call_ids, entry.messages))
+
+
+def _with_call_ids(message: Message) -> Message:
+    if all(call.id for call in message.tool_calls):
+        return message
+    calls = (call if call.id else replace(call, id=f"call-{n}") for n, call in enumerate(message.tool_calls))
+    return replace(message, tool_calls=tuple(calls))
 
 
 def read_calls(value: Json, place: str) -> tuple[ToolRequest, ...]:
@@ -135,11 +134,6 @@ def content_of(value: Json, place: str) -> Content:
     return content_from_json(value, place)
 
 
-def loose_content(value: Json) -> Content:
-    """Return what a tool says: a text, pieces, or any other value as JSON."""
-    return content_from_json(value) if _is_content(value) else json_text(value)
-
-
 def text_of(value: Json) -> str:
     """Return the text of a system prompt, which may be in pieces."""
     if isinstance(value, list | tuple):
@@ -165,47 +159,6 @@ def pieces_of(messages: Sequence[Message], size: int) -> Iterator[Sequence[Messa
             start, held = n, size_of(message)
     if start < len(messages):
         yield messages[start:]
-
-
-def _apart(message: Mapping[str, Json], content: Sequence[Json], place: str) -> list[Message]:
-    """Results first, each a message of its own; then what else is said, with the calls."""
-    made: list[Message] = []
-    calls: list[Json] = list(message.get("tool_calls") or ())
-    rest: list[Json] = []
-    for n, part in enumerate(content):
-        match _kind(part):
-            case "tool_result":
-                call_id = part.get("tool_use_id")
-                if not isinstance(call_id, str):
-                    raise InvalidHistory(f"{place}.content[{n}]: a tool result without its tool_use_id")
-                made.append(Message("tool", loose_content(part.get("content")), tool_call_id=call_id))
-            case "tool_use":
-                calls.append({"id": part.get("id"), "name": part.get("name"), "arguments": part.get("input") or {}})
-            case _:
-                rest.append(part)
-    if rest or calls:
-        spelled = {key: item for key, item in message.items() if key != "tool_calls"} | {"content": rest or None}
-        made.append(message_from_dict(spelled | ({"tool_calls": calls} if calls else {}), place))
-    return made
-
-
-def _kind(part: Json) -> str:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    return kind if isinstance(kind, str) else ""
-
-
-def _is_content(value: Json) -> bool:
-    if value is None or isinstance(value, str):
-        return True
-    return isinstance(value, list | tuple) and all(isinstance(part, str) or _kind(part) for part in value)
-
-
-def _can_be_read(content: Json) -> bool:
-    try:
-        content_from_json(content)
-    except InvalidHistory:
-        return False
-    return True
 
 
 def json_options(options: Mapping[str, Json]) -> dict[str, Json]:
