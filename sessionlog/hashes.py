@@ -1,4 +1,4 @@
-"""Hashes: names as numbers of 64 bits and bytes as short text, the same on every machine."""
+"""Hashes: names as numbers of 64 bits, bytes as short text, and digests of texts, the same on every machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["blake2b", "hash_bytes", "hash_name", "hash_with"]
+__all__ = ["blake2b", "digest_of", "hash_bytes", "hash_name", "hash_with"]
 
 
 def hash_name(name: str, seed: bytes) -> int:
@@ -25,3 +25,13 @@ def hash_with(seeded: blake2b, name: str) -> int:
 def hash_bytes(data: bytes) -> str:
     """Return `length:hash` of bytes."""
     return f"{len(data)}:{blake2b(data, digest_size=12).hexdigest()}"
+
+
+def digest_of(*texts: str) -> bytes:
+    """Return 16 bytes that stand for a list of texts; `("ab", "c")` and `("a", "bc")` differ."""
+    state = blake2b(digest_size=16)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        state.update(b"%d:" % len(data))
+        state.update(data)
+    return state.digest()

@@ -34,7 +34,7 @@ ORDER = (
     {"pricing", "sources"},
     {"reader"},
     {"settings"},
-    {"files", "places", "hashes"},
+    {"files", "places", "hashes", "messages"},
     {"events"},
     {"errors"},
 )

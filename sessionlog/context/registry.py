@@ -21,12 +21,13 @@ from sessionlog.context.snapshots.extract import full_snapshot_of, snapshot_of
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot
 from sessionlog.context.snapshots.logged import LogLike
 from sessionlog.context.snapshots.material import Material, gather
-from sessionlog.context.snapshots.messages import Message, read_messages
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.turns import fold_turns
-from sessionlog.context.steps import RequestUsageSnapshot, read_duration, utc_time
+from sessionlog.context.steps import RequestUsageSnapshot, read_duration
 from sessionlog.context.usage import TurnUsage, read_counts, tokens_of
-from sessionlog.events.times import format_time
+from sessionlog.events.times import format_time, utc_time
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.read import read_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class AgentRecorder:
         self._lock = threading.Lock()
         self._turn = 0
         self._requests: list[_Request] = []
-        self._messages: tuple[Message, ...] | None = None
+        self._messages: tuple[Entry, ...] | None = None
 
     def begin_turn(self) -> None:
         """Say that a user prompt came in; what is recorded from now on belongs to its turn."""
@@ -89,7 +90,7 @@ class AgentRecorder:
 
     def keep_messages(self, history: Iterable[object]) -> None:
         """Keep a message history of any kind, in place of the one before; later changes to it are not seen."""
-        messages = read_messages(history)
+        messages = read_entries(history)
         with self._lock:
             self._messages = messages
 
@@ -103,7 +104,7 @@ class AgentRecorder:
         return replace(material, steps=steps, turns=_turns(requests, turn))
 
     @property
-    def messages(self) -> tuple[Message, ...] | None:
+    def messages(self) -> tuple[Entry, ...] | None:
         """The history that was kept; None before the first."""
         with self._lock:
             return self._messages

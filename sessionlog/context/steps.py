@@ -11,12 +11,10 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sessionlog import files
 from sessionlog.context.usage import camel_dict
-from sessionlog.events.times import SECOND, format_time, parse_time
 
 RESPONSE = "Response"
 """What stands for the tools of a step that called none."""
@@ -132,21 +130,6 @@ def save_csv(steps: Sequence[StepRecord], path: str | os.PathLike[str], *, durat
         OSError: The file cannot be written.
     """
     files.replace_file(os.fspath(path), [to_csv(steps, durations=durations).encode()])
-
-
-def utc_time(value: object) -> str | None:
-    """Return a time as RFC 3339 in UTC: a datetime (without a zone it is UTC), or a text.
-
-    A text that is UTC already, or no time at all, stays as it is.
-    """
-    if isinstance(value, datetime):
-        moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-        return format_time((since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000)
-    if not isinstance(value, str) or not value:
-        return None
-    time_ns = None if value.endswith("Z") else parse_time(value)
-    return value if time_ns is None else format_time(time_ns)
 
 
 def read_duration(value: object) -> float | None:

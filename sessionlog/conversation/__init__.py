@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from sessionlog.conversation.agent import Agent
     from sessionlog.conversation.history.conversation import Conversation
-    from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
     from sessionlog.conversation.history.settings import ConversationSettings
     from sessionlog.conversation.history.token_counter import TokenCounter
     from sessionlog.conversation.history.truncation import Truncation
@@ -32,18 +31,19 @@ if TYPE_CHECKING:
     from sessionlog.conversation.turns.response import Response
     from sessionlog.conversation.turns.tool import Tool, tool
     from sessionlog.errors import AgentError, InvalidHistory, MissingField, SessionNotSaved, StaleSession
+    from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 _HOMES = {
     "Agent": "sessionlog.conversation.agent",
     "AgentError": "sessionlog.errors",
-    "ContentPart": "sessionlog.conversation.history.message",
+    "ContentPart": "sessionlog.messages.message",
     "Conversation": "sessionlog.conversation.history.conversation",
     "ConversationSettings": "sessionlog.conversation.history.settings",
     "Done": "sessionlog.conversation.turns.pieces",
     "FileStore": "sessionlog.conversation.stores.file",
     "InvalidHistory": "sessionlog.errors",
     "MemoryStore": "sessionlog.conversation.stores.memory",
-    "Message": "sessionlog.conversation.history.message",
+    "Message": "sessionlog.messages.message",
     "MissingField": "sessionlog.errors",
     "Reply": "sessionlog.conversation.turns.pieces",
     "Response": "sessionlog.conversation.turns.response",
@@ -58,7 +58,7 @@ _HOMES = {
     "TokenCounter": "sessionlog.conversation.history.token_counter",
     "Tool": "sessionlog.conversation.turns.tool",
     "ToolCalled": "sessionlog.conversation.turns.pieces",
-    "ToolRequest": "sessionlog.conversation.history.message",
+    "ToolRequest": "sessionlog.messages.message",
     "ToolReturned": "sessionlog.conversation.turns.pieces",
     "Truncation": "sessionlog.conversation.history.truncation",
     "tool": "sessionlog.conversation.turns.tool",

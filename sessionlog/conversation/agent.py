@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sessionlog.conversation.agents.answerer import Answerer
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.parts import check_parts
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.protocol import SessionStore
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 
 
 class Agent(Answerer):

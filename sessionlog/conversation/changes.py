@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sessionlog.conversation.history.message import Message, Role
 from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
@@ -17,6 +16,7 @@ from sessionlog.conversation.opening import Opened
 from sessionlog.conversation.turns.line import Line
 from sessionlog.conversation.turns.turns import Turns
 from sessionlog.errors import StaleSession
+from sessionlog.messages.message import Message, Role
 
 
 class Changes(Turns):

@@ -13,9 +13,7 @@ from uuid import uuid4
 
 from sessionlog.conversation.agents.answerer import Answerer
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import check_history
-from sessionlog.conversation.history.saved import message_from_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.token_counter import TokenCounter
 from sessionlog.conversation.log.fold import state_of
@@ -26,6 +24,8 @@ from sessionlog.conversation.stores.protocol import SessionStore
 from sessionlog.conversation.stores.shelf import Shelf, restore, saved_id
 from sessionlog.conversation.turns.line import Line
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
+from sessionlog.messages.message_json import message_from_dict
 
 if TYPE_CHECKING:
     from sessionlog.conversation.log.remember import Remembered

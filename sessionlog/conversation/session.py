@@ -16,7 +16,6 @@ from typing import Any, Self
 from sessionlog.conversation.agents.answerer import Answerer
 from sessionlog.conversation.changes import Changes
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.opening import (
     Opened,
@@ -34,6 +33,7 @@ from sessionlog.conversation.turns.turns import Turns
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 
 _STATUS: Mapping[State, str] = {"failed": "error", "cancelled": "cancelled", "interrupted": "cancelled"}
 

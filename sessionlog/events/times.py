@@ -100,3 +100,18 @@ def format_time(time_ns: int) -> str:
     seconds, nanos = divmod(time_ns, SECOND)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanos // 1000:06d}Z"
+
+
+def utc_time(value: object) -> str | None:
+    """Return a time as RFC 3339 in UTC: a datetime (without a zone it is UTC), or a text.
+
+    A text that is UTC already, or no time at all, stays as it is.
+    """
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        return format_time((since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000)
+    if not isinstance(value, str) or not value:
+        return None
+    time_ns = None if value.endswith("Z") else parse_time(value)
+    return value if time_ns is None else format_time(time_ns)

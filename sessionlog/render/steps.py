@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, utc_time
+from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord
+from sessionlog.events.times import utc_time
 from sessionlog.render.escape import csv_cell
 
 

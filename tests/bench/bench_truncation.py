@@ -9,8 +9,8 @@ from operator import itemgetter
 
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.estimate import estimate_tokens
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.settings import ConversationSettings
+from sessionlog.messages.message import Message, ToolRequest
 from tests.bench.measure import print_table
 
 LENGTHS = (1000, 10_000, 100_000)

@@ -6,11 +6,11 @@ A case that the table lists must differ exactly as it says there; whatever it do
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.stores.sqlite import SQLiteStore
 from sessionlog.conversation.turns.pieces import TextDelta
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conformance.data import VARIABLE, document, is_here
 
 COUNT = 13

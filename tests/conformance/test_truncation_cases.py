@@ -5,10 +5,10 @@ A case that the table lists must differ exactly as it says there; whatever it do
 
 import pytest
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import is_valid
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.truncation import truncate
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conformance.data import VARIABLE, document, is_here
 
 COUNT = 18

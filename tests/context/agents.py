@@ -10,8 +10,8 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from sessionlog.context.steps import utc_time
 from sessionlog.events.envelope import Event
+from sessionlog.events.times import utc_time
 
 PROMPTS = ("Read a.py.", "And b.py?", "Thank you.")
 SYSTEM, INSTRUCTIONS = "You are terse.", "Answer in English."

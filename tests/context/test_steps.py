@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, read_duration, save_csv, to_csv, utc_time
+from sessionlog.context.steps import COLUMNS, SHORT_COLUMNS, StepRecord, read_duration, save_csv, to_csv
+from sessionlog.events.times import utc_time
 from sessionlog.render.escape import csv_cell
 from tests.profiles import examples
 

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 
 
 class Scripted:

@@ -3,11 +3,11 @@
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import ContentPart, Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.session import Session
 from sessionlog.errors import AgentError, InvalidHistory, MissingField
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import ContentPart, Message
 from tests.conversation.scripted import Scripted, calls, reply, said
 
 

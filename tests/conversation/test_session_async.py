@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.turns.pieces import TextDelta
 from sessionlog.errors import AgentError, SessionNotSaved
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, ScriptedAsync, calls, reply, said
 from tests.conversation.test_session_failures import Failing
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import ScriptedAsync, events, log_in, said
 from tests.conversation.test_session_async import run
 

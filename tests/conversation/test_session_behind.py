@@ -5,13 +5,13 @@ import os
 
 import pytest
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, log_in, reply, said
 
 FOUR = [("user", "1"), ("assistant", "2"), ("user", "3"), ("assistant", "4")]

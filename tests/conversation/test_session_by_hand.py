@@ -2,12 +2,12 @@
 
 import pytest
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import StaleSession
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, events, log_in, said, types
 
 

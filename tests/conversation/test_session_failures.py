@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
@@ -13,6 +12,7 @@ from sessionlog.conversation.turns.line import CUT_OFF
 from sessionlog.conversation.turns.pieces import TextDelta
 from sessionlog.errors import AgentError, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said, types
 
 AT_ONCE = ConversationSettings(retry_initial_s=0, retry_jitter_s=0)

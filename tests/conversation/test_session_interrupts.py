@@ -5,11 +5,11 @@ from contextlib import suppress
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.line import CUT_OFF
 from sessionlog.errors import AgentError
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, said, types
 from tests.conversation.test_session_failures import Failing
 

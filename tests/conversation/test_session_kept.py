@@ -5,7 +5,6 @@ import json
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import ContentPart, Message
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.session import Session
@@ -13,6 +12,7 @@ from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import InvalidHistory, StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import ContentPart, Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said, types
 
 TWO = [("user", "1"), ("assistant", "2")]

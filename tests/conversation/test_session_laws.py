@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import is_valid
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.remember import remember
@@ -16,6 +15,7 @@ from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.pieces import ToolCalled
 from sessionlog.errors import AgentError
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, log_in, reply
 from tests.profiles import examples
 

@@ -9,11 +9,11 @@ import textwrap
 
 import pytest
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.stores.sqlite import SQLiteStore
 from sessionlog.conversation.turns import signals
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, events
 
 PROGRAM = """

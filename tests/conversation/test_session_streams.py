@@ -6,11 +6,11 @@ import json
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.pieces import Asking, Done, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.errors import AgentError
+from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said, types
 
 

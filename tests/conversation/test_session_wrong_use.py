@@ -3,12 +3,12 @@
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.line import NOT_RUN
 from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import AgentError, InvalidHistory, SessionNotSaved
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.scripted import Scripted, calls, log_in, reply, said
 
 

@@ -31,13 +31,13 @@ from sessionlog.conversation import (
     ToolReturned,
     tool,
 )
-from sessionlog.conversation.history.message import ToolRequest
 from sessionlog.conversation.history.rules import is_valid
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.turns.pieces import Done
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import ToolRequest
 from tests.reliability.children import fork, wait
 
 KILLS_PER_SESSION = 8

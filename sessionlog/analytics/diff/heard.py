@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from sessionlog.analytics.diff.said import Said
-from sessionlog.context.snapshots.spelling import digest_of
 from sessionlog.context.snapshots.splices import shared, splice
+from sessionlog.hashes import digest_of
 
 _TALKS = 8  # conversations side by side in one log: the main one, titles, planning
 _EXPECTED = 50_000

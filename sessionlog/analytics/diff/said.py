@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sessionlog.context.snapshots.messages import Message, Part
-from sessionlog.context.snapshots.spelling import decoded, digest_of, spell
+from sessionlog.hashes import digest_of
+from sessionlog.messages.entry import Entry, Piece
+from sessionlog.messages.json_value import decode_json, json_text
 
 Json = Any
 KEPT = 4_000
@@ -117,34 +118,34 @@ def cut_to(said: Said, most: int | None) -> Said:
     return replace(said, text=said.text[:most], calls=calls, left_out=max(0, len(said.text) - most))
 
 
-def said_in(message: Message) -> Iterator[Said]:
+def said_in(message: Entry) -> Iterator[Said]:
     """Yield what a message says: its words with its calls, then each tool's result that it brings."""
-    words = [part for part in message.parts if part.kind in ("system", "user", "assistant")]
-    calls = [_called(part) for part in message.parts if part.kind == "tool_call"]
+    words = [part for part in message.pieces if part.kind in ("system", "user", "assistant")]
+    calls = [_called(part) for part in message.pieces if part.kind == "tool_call"]
     if words or calls:
         spoken = words[0].kind if words else "assistant"
         text = "\n".join(part.text for part in words if part.text)
         if text.strip() or calls:
             yield make_said(spoken, text, calls=calls)
-    for part in message.parts:
+    for part in message.pieces:
         if part.kind == "tool_return":
             yield make_said("tool", part.text, tool=part.name or "", call_id=part.call_id or "", failed=part.failed)
 
 
 def make_called(tool: str, arguments: Json, call_id: str = "") -> Called:
     """Return a call; arguments that are a text of JSON are spelled as JSON is."""
-    value = decoded(arguments)
+    value = decode_json(arguments)
     text = "" if value is None else value if isinstance(value, str) else _sorted_json(value)
     return Called(tool=tool, arguments=text, call_id=call_id)
 
 
-def _called(part: Part) -> Called:
+def _called(part: Piece) -> Called:
     return make_called(part.name or "", part.text if part.arguments is None else part.arguments, part.call_id or "")
 
 
 def _plain_json(text: str) -> str:
     """A result that is JSON, spelled in one way."""
-    value = decoded(text)
+    value = decode_json(text)
     return text if isinstance(value, str) else _sorted_json(value)
 
 
@@ -152,7 +153,7 @@ def _sorted_json(value: Json) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        return spell(value)
+        return json_text(value)
 
 
 def in_order_of_calls(said: Sequence[Said]) -> list[Said]:

@@ -19,14 +19,16 @@ from sessionlog.analytics.diff.heard import Heard, Meaning, Message, meaning_of
 from sessionlog.analytics.diff.said import Said, cut_to, in_order_of_calls, make_called, make_said, numbered, said_in
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.context.snapshots.logged import earlier_messages, word_of
-from sessionlog.context.snapshots.messages import read_message
-from sessionlog.context.snapshots.spelling import digest_of, spell, text_of
 from sessionlog.context.snapshots.splices import placed
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
+from sessionlog.hashes import digest_of
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.json_value import json_text
+from sessionlog.messages.read import read_entry
 
 Json = Any
 _MEANINGS = 20_000
@@ -157,7 +159,7 @@ class _Fold:
             self._instruct(beside)
         offered = data.get("tools")
         for tool in read_tools(offered) if isinstance(offered, list | tuple) else ():
-            self._offered[tool.name] = digest_of(spell(tool.definition))
+            self._offered[tool.name] = digest_of(json_text(tool.definition))
         messages = data.get("messages")
         if not isinstance(messages, list | tuple):
             self._open_prompt()
@@ -220,7 +222,7 @@ class _Fold:
         self._open_prompt()
         streamed = "".join(self._streamed) if data.get("error") else ""
         self._streamed, self._room = [], _STREAMED
-        message = read_message(
+        message = read_entry(
             {"role": "assistant", "content": data.get("content"), "tool_calls": data.get("tool_calls")}
         )
         partial = bool(data.get("error") or data.get("partial"))
@@ -245,7 +247,7 @@ class _Fold:
         self._open_prompt()
         content = data.get("output")
         message = {"role": "tool", "tool_call_id": data.get("id"), "content": error if content is None else content}
-        for said in said_in(read_message(message)):
+        for said in said_in(read_entry(message)):
             named = replace(said, tool=name, failed=bool(error))
             self._heard.expect(cut_to(named, 0))
             self._keep(named if self._was_asked(name) else self._with_call(named, data.get("input")))
@@ -324,7 +326,7 @@ class _Fold:
 
 def _read(message: Json) -> Message:
     """What a message of a request says; a role that nobody knows is kept, and a summary is nobody's."""
-    read = read_message(message)
+    read = read_entry(message)
     if isinstance(message, Mapping) and message.get("summary") is True:
         return [make_said("summary", said.text) for said in said_in(read)]
     partial = isinstance(message, Mapping) and bool(message.get("partial"))

@@ -13,10 +13,10 @@ from contextlib import redirect_stdout
 from typing import Any, Protocol, TextIO
 
 from sessionlog.cli.output import note
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.conversation.turns.response import Response
 from sessionlog.events.encode import encode_object
+from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render.chat import outcome, tool_line
 from sessionlog.render.escape import one_line
 from sessionlog.render.flow import Flow

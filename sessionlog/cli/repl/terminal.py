@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from sessionlog.cli.repl.faces import TYPED, Rows, write
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.conversation.turns.response import Response
+from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render import chat
 from sessionlog.render.console import make_console
 from sessionlog.render.escape import terminal

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot, PromptSnapshot
 from sessionlog.context.snapshots.logged import LogLike
 from sessionlog.context.snapshots.material import Material, gather
-from sessionlog.context.snapshots.messages import Message, Part
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.snapshot_items import (
     MessageDetailSnapshot,
@@ -27,6 +26,7 @@ from sessionlog.context.snapshots.snapshot_items import (
 from sessionlog.context.snapshots.tally import Count, Tally
 from sessionlog.context.snapshots.turns import number_turns
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
+from sessionlog.messages.entry import Entry, Piece
 
 _KEYS = ("TAVILY_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN")
 _FIELDS = {
@@ -138,7 +138,7 @@ def snapshot_of(
     turns = number_turns(material.messages)
     for message, turn in zip(material.messages, turns, strict=True):
         when = "current" if turn == turns[-1] else "history"
-        for part in message.parts:
+        for part in message.pieces:
             if part.kind != "system":
                 taken = tally.part(part)
                 tokens[f"{when}_{_FIELDS[part.kind]}"] += taken
@@ -192,7 +192,7 @@ def full_snapshot_of(
         for tool in material.tools
     )
     room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools)
-    pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.parts if part.kind != "system"]
+    pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.pieces if part.kind != "system"]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
     while kept and pieces[kept - 1][2] <= room:
@@ -212,12 +212,12 @@ def full_snapshot_of(
     )
 
 
-def _said(message: Message, part: Part, tokens: int) -> MessageSnapshot:
+def _said(message: Entry, part: Piece, tokens: int) -> MessageSnapshot:
     return MessageSnapshot(role=part.kind, content=part.text, estimated_tokens=tokens, timestamp=message.timestamp)
 
 
 def _detail(
-    message: Message, part: Part, tokens: int, names: Mapping[str, str | None], *, in_context: bool
+    message: Entry, part: Piece, tokens: int, names: Mapping[str, str | None], *, in_context: bool
 ) -> MessageDetailSnapshot:
     role = "user" if part.kind == "user" else "tool" if part.kind == "tool_return" else "assistant"
     return MessageDetailSnapshot(

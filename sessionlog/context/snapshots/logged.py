@@ -12,19 +12,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sessionlog.context.snapshots.messages import Message, Part, read_message
-from sessionlog.context.snapshots.spelling import text_of
 from sessionlog.context.snapshots.talk import Talk, tool_answer
 from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
-from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, utc_time
+from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps
 from sessionlog.context.usage import Counts, TurnUsage, tokens_of
 from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
-from sessionlog.events.times import SECOND
+from sessionlog.events.times import SECOND, utc_time
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.message import Message
+from sessionlog.messages.read import read_entry
 from sessionlog.sources.find import log_at
 
 Json = Any
@@ -53,7 +55,7 @@ class LoggedSession:
     session_id: str
     model: str | None
     provider: str
-    messages: tuple[Message, ...]
+    messages: tuple[Entry, ...]
     tools: tuple[Tool, ...]
     steps: tuple[RequestUsageSnapshot, ...]
     turns: tuple[TurnUsage, ...]
@@ -158,9 +160,9 @@ class _Fold:
         """What is known now."""
         messages = self._talk.messages
         if self._prompt and not self.requests:
-            messages.insert(0, Message(is_response=False, parts=(Part(kind="user", text=self._prompt),)))
-        if self._system and not any(part.kind == "system" for message in messages for part in message.parts):
-            messages.insert(0, Message(is_response=False, parts=(Part(kind="system", text=self._system),)))
+            messages.insert(0, read_entry(Message.user(self._prompt)))
+        if self._system and not any(message.role == "system" for entry in messages for message in entry.messages):
+            messages.insert(0, read_entry(Message.system(self._system)))
         counts = self.told.read()
         messages = [replace(m, usage=counts.get(id(m.usage), m.usage)) if m.usage else m for m in messages]
         steps = [
@@ -219,7 +221,7 @@ class _Fold:
         self._window = size if type(size) is int and size > 0 else None
         counts = self.told.answered(data)
         said = {key: data.get(key) for key in ("content", "tool_calls", "reasoning")}
-        message = replace(read_message({"role": "assistant", **said}), timestamp=ts, usage=counts)
+        message = replace(read_entry({"role": "assistant", **said}), timestamp=ts, usage=counts)
         if not data.get("error"):
             self._talk.add(message)
         took = read_duration(data.get("latency_ms"))
@@ -257,7 +259,7 @@ class _Fold:
                 self._talk.inherit(given, ts)
             else:
                 for one in given:
-                    self._talk.add(read_message(one))
+                    self._talk.add(read_entry(one))
 
     def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
         if "agent" in data:

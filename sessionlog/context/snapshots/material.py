@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.context.snapshots.logged import LoggedSession, LogLike, read_logged_session
-from sessionlog.context.snapshots.messages import Message, read_messages
 from sessionlog.context.snapshots.tools import Tool, read_tools, tools_of_agent
 from sessionlog.context.snapshots.turns import fold_turns, number_turns, steps_of, turn_seconds
 from sessionlog.context.steps import RequestUsageSnapshot
 from sessionlog.context.usage import TurnUsage
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.read import read_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Material:
     settings: Mapping[str, Any] = field(default_factory=dict)
     prompts: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[Entry, ...] = ()
     steps: tuple[RequestUsageSnapshot, ...] = ()
     turns: tuple[TurnUsage, ...] = ()
     window: int = DEFAULT_CONTEXT_WINDOW
@@ -107,16 +108,16 @@ def _window_of(model: str | None, logged: LoggedSession | None) -> int | None:
     return next((size for size in found if size), None)
 
 
-def _turns(messages: tuple[Message, ...]) -> tuple[TurnUsage, ...]:
+def _turns(messages: tuple[Entry, ...]) -> tuple[TurnUsage, ...]:
     """What each turn used; where no message tells any usage, nothing is known of the turns."""
     steps = steps_of(messages)
     last = max(number_turns(messages), default=0)
     return tuple(fold_turns(steps, turn_seconds(messages), last=last).values()) if steps else ()
 
 
-def _messages(history: Iterable[object] | None, logged: LoggedSession | None) -> tuple[Message, ...]:
+def _messages(history: Iterable[object] | None, logged: LoggedSession | None) -> tuple[Entry, ...]:
     if history is not None:
-        return read_messages(history)
+        return read_entries(history)
     return logged.messages if logged else ()
 
 
@@ -126,10 +127,10 @@ def _tools(live: object, given: Iterable[object] | None, logged: LoggedSession |
     return tools_of_agent(live) or (logged.tools if logged else ())
 
 
-def _prompts(live: object, messages: tuple[Message, ...]) -> tuple[str, ...]:
+def _prompts(live: object, messages: tuple[Entry, ...]) -> tuple[str, ...]:
     own = [text for text in _items(live, "_system_prompts") if isinstance(text, str)]
     told = Counter(own)
-    said = [part.text for message in messages for part in message.parts if part.kind == "system"]
+    said = [part.text for message in messages for part in message.pieces if part.kind == "system"]
     more = []
     for text in said:
         if told[text] > 0:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sessionlog.context.snapshots.messages import Message, Part, read_message
-from sessionlog.context.snapshots.spelling import words_of
 from sessionlog.context.snapshots.splices import placed, splice
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.read import read_entry, read_result
 
 Json = Any
 
@@ -23,13 +23,13 @@ class Talk:
     """
 
     def __init__(self) -> None:
-        self._said: list[tuple[Json, Message]] = []
+        self._said: list[tuple[Json, Entry]] = []
         self._prompts: list[str] = []
         self._heard = 0  # how many messages `_prompts` is made of
         self._told = 0  # how many messages requests have sent
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[Entry]:
         """All of it, oldest first."""
         return [message for _, message in self._said]
 
@@ -39,10 +39,10 @@ class Talk:
         for raw in given:
             known, before = said[place] if place < len(said) else (None, None)
             if before is None:
-                message = read_message(raw)
+                message = read_entry(raw)
                 said.append((raw, replace(message, timestamp=message.timestamp or ts)))
             elif known is None or known != raw:
-                message = read_message(raw)
+                message = read_entry(raw)
                 same = before if known is None and message.is_response else None
                 stamp = message.timestamp or (same.timestamp if same else ts)
                 usage = message.usage or (same.usage if same else None)
@@ -58,7 +58,7 @@ class Talk:
         self.listen(given, self._told, ts)
         self._heard, self._prompts = len(self._said), []
 
-    def add(self, message: Message) -> None:
+    def add(self, message: Entry) -> None:
         """Take an answer, or what a tool says; the next request may send it."""
         self._said.append((None, message))
 
@@ -70,7 +70,7 @@ class Talk:
 
     def cut(self, dropped: Iterable[Json], added: Iterable[Json]) -> None:
         """Forget some messages, by spans of their indexes, and put others in their place; odd spans mean nothing."""
-        put_in = ((at, (message, read_message(message))) for at, message in placed(added))
+        put_in = ((at, (message, read_entry(message))) for at, message in placed(added))
         self._said = splice(self._said, dropped, put_in)
         self._told, self._heard, self._prompts = 0, len(self._said), []
 
@@ -80,7 +80,7 @@ class Talk:
         self._told = 0
         self._changed(0)
         if summary:
-            self.add(read_message({"role": "user", "content": summary}))
+            self.add(read_entry({"role": "user", "content": summary}))
 
     def fresh_prompts(self) -> list[str]:
         """What users have said since the last answer."""
@@ -88,7 +88,7 @@ class Talk:
             if message.is_response:
                 self._prompts = []
             elif message.is_prompt:
-                self._prompts += [part.text for part in message.parts if part.kind == "user"]
+                self._prompts += [part.text for part in message.pieces if part.kind == "user"]
         self._heard = len(self._said)
         return list(self._prompts)
 
@@ -99,8 +99,6 @@ class Talk:
             self._heard, self._prompts = last, []
 
 
-def tool_answer(name: str, output: Json, *, call_id: str | None, failed: bool, ts: str | None) -> Message:
-    """Return what a tool says as a message."""
-    text, pictures = words_of(output)
-    part = Part(kind="tool_return", text=text, pictures=pictures, name=name, call_id=call_id, failed=failed)
-    return Message(is_response=False, parts=(part,), timestamp=ts)
+def tool_answer(name: str, output: Json, *, call_id: str | None, failed: bool, ts: str | None) -> Entry:
+    """Return the result of a tool as an entry."""
+    return replace(read_result(output, call_id=call_id, name=name, failed=failed), timestamp=ts)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sessionlog.context.snapshots.messages import Part
-from sessionlog.context.snapshots.spelling import spell
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
 from sessionlog.context.xray.measure import IMAGE
+from sessionlog.messages.entry import Piece
+from sessionlog.messages.json_value import json_text
 
 Count = Callable[[str], int]
 """Text → tokens: a tokenizer of the caller's own. What it gives is exact, unless it is a `TokenCount` that is not."""
@@ -37,22 +37,24 @@ class Tally:
 
     def json(self, value: Any) -> int:
         """Count a value as JSON."""
-        return self._noted(count_tokens_json(value, self._model) if self._count is None else self._count(spell(value)))
+        return self._noted(
+            count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
+        )
 
-    def part(self, part: Part) -> int:
+    def part(self, part: Piece) -> int:
         """Count a piece of a message as it is sent."""
         return self._words(part) + self._pictures(part)
 
-    def bare(self, part: Part) -> int:
+    def bare(self, part: Piece) -> int:
         """Count what a piece of a message says, without what carries it."""
         return self.text(part.text) + self._pictures(part)
 
-    def _pictures(self, part: Part) -> int:
+    def _pictures(self, part: Piece) -> int:
         """Pictures have one size, the X-ray's; it is a guess."""
-        self.estimated = self.estimated or bool(part.pictures)
-        return part.pictures * IMAGE
+        self.estimated = self.estimated or bool(part.media)
+        return part.media * IMAGE
 
-    def _words(self, part: Part) -> int:
+    def _words(self, part: Piece) -> int:
         if part.kind in ("user", "assistant"):
             return self.json({"role": part.kind, "content": [{"type": "text", "text": part.text}]})
         if part.kind == "tool_call":

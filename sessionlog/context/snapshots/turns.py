@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sessionlog.context.snapshots.messages import Message
 from sessionlog.context.steps import RequestUsageSnapshot
-from sessionlog.context.usage import TurnUsage, tokens_of
+from sessionlog.context.usage import TurnUsage, read_counts, tokens_of
 from sessionlog.events.times import SECOND, parse_time
+from sessionlog.messages.entry import Entry
 
 
-def number_turns(messages: Iterable[Message]) -> list[int]:
+def number_turns(messages: Iterable[Entry]) -> list[int]:
     """Return the number of the turn of each message, from 1; 0 for what comes before the first prompt.
 
     Prompts that follow each other without an answer between them are one. What a tool says as a user, beside its result
@@ -30,7 +30,7 @@ def number_turns(messages: Iterable[Message]) -> list[int]:
     return numbers
 
 
-def steps_of(messages: Sequence[Message]) -> tuple[RequestUsageSnapshot, ...]:
+def steps_of(messages: Sequence[Entry]) -> tuple[RequestUsageSnapshot, ...]:
     """Return a step for every response that tells its usage, timed from the request before it."""
     steps: list[RequestUsageSnapshot] = []
     asked: str | None = None
@@ -46,14 +46,14 @@ def steps_of(messages: Sequence[Message]) -> tuple[RequestUsageSnapshot, ...]:
                     timestamp=message.timestamp,
                     turn_id=max(turn, 1),
                     duration_ms=between_ms(asked, message.timestamp),
-                    **tokens_of(message.usage),
+                    **tokens_of(read_counts(message.usage)),
                 )
             )
         asked = None
     return tuple(steps)
 
 
-def turn_seconds(messages: Sequence[Message]) -> dict[int, float]:
+def turn_seconds(messages: Sequence[Entry]) -> dict[int, float]:
     """Return how long each turn took, from its first message to its last, where the times of both are known."""
     times: dict[int, list[int]] = {}
     for message, turn in zip(messages, number_turns(messages), strict=True):

@@ -11,10 +11,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.spelling import anthropic_messages, content_of, object_schema, system_text
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
+from sessionlog.conversation.agents.request_parts import object_schema, system_text
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of
+from sessionlog.messages.wire import anthropic_messages
 
 MAX_TOKENS = 4096
 

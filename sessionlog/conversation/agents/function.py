@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Asking, Piece, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.errors import AgentError
+from sessionlog.messages.message import Message, ToolRequest
 
 _PASSED_ON = (ToolCalled, ToolReturned, Asking)
 

@@ -12,11 +12,12 @@ from typing import Any
 from uuid import uuid4
 
 from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.spelling import object_schema, openai_messages, read_arguments
-from sessionlog.conversation.history.message import Message, ToolRequest
+from sessionlog.conversation.agents.request_parts import object_schema
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.wire import openai_messages
 
 _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""
@@ -53,7 +54,7 @@ class OpenAIAnswer:
         """Give the whole completion."""
         if self._finish is None:
             raise ConnectionError("the stream ended before the answer did")
-        calls = [ToolRequest(call["id"], call["name"], read_arguments(call["arguments"])) for call in self._calls]
+        calls = [ToolRequest.of_model(call["id"], call["name"], call["arguments"]) for call in self._calls]
         return Reply(
             message=Message.assistant("".join(self._texts), tool_calls=calls),
             usage=usage_of(self._usage),
@@ -95,7 +96,10 @@ class OpenAIClient(Client):
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         schema, instruction = object_schema(ask.schema)
-        messages = [*([{"role": "system", "content": instruction}] if instruction else ()), *openai_messages(ask)]
+        messages = [
+            *([{"role": "system", "content": instruction}] if instruction else ()),
+            *openai_messages(ask.messages, ask.system),
+        ]
         request: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
         request["stream_options"] = {"include_usage": True}
         if ask.tools:

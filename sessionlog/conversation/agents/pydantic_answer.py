@@ -30,12 +30,11 @@ from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from sessionlog.conversation.agents.spelling import content_of, read_arguments
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Piece, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.conversation.turns.tool import error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of
 
 
 class PydanticAnswer:
@@ -143,8 +142,7 @@ def _is_output(definition: ToolDefinition | None) -> bool:
 
 
 def _request(call: ToolCallPart) -> ToolRequest:
-    arguments = call.args if isinstance(call.args, dict) else read_arguments(call.args)
-    return ToolRequest(call.tool_call_id, call.tool_name, arguments)
+    return ToolRequest.of_model(call.tool_call_id, call.tool_name, call.args)
 
 
 def _result(request: ToolRequest, event: FunctionToolResultEvent) -> tuple[Message, str | None]:

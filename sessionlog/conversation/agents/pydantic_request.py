@@ -30,10 +30,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.settings import ModelSettings
 
-from sessionlog.conversation.agents.spelling import object_schema, system_text
-from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.conversation.agents.request_parts import object_schema, system_text
 from sessionlog.conversation.turns.pieces import Ask
 from sessionlog.conversation.turns.tool import Tool, result_message
+from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
 
 def run_of(ask: Ask) -> dict[str, Any]:

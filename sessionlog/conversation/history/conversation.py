@@ -13,15 +13,15 @@ from typing import Any
 
 from sessionlog.conversation.history.estimate import estimate_tokens
 from sessionlog.conversation.history.fitted import fitted
-from sessionlog.conversation.history.message import Message, Role, ToolRequest
 from sessionlog.conversation.history.rules import check_history
-from sessionlog.conversation.history.saved import content_from_json, message_to_dict, messages_from, request_from_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.summary import Count
 from sessionlog.conversation.history.token_counter import TokenCounter
 from sessionlog.conversation.history.truncation import Truncation, truncate
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.events.times import format_time, parse_time
+from sessionlog.messages.message import Message, Role, ToolRequest
+from sessionlog.messages.message_json import content_from_json, message_to_dict, messages_from, request_from_dict
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.context.tokens import count_tokens, count_tokens_json
-from sessionlog.conversation.history.message import ContentPart, Message
+from sessionlog.messages.message import ContentPart, Message
 
 _AROUND = 4
 """What a provider's template adds to each message."""

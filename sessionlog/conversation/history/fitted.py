@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from sessionlog.conversation.history.message import Content, ContentPart, Message
-from sessionlog.conversation.history.saved import message_to_dict
+from sessionlog.messages.message import Content, ContentPart, Message
+from sessionlog.messages.message_json import message_to_dict
 
 MOST = 24 << 20
 """Bytes of a message as JSON; an event may have 32 MiB, and says more than its message."""

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.summary import is_summary
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message, ToolRequest
 
 
 def check_history(messages: Sequence[Message], place: str = "messages") -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.errors import InvalidHistory, InvalidSettings
+from sessionlog.messages.message import Message
 
 Summary = Callable[[Sequence[Message]], str]
 """Makes the summary of messages that are about to be dropped."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message
 
 Count = Callable[[Message], int]
 """Estimates the tokens of a message."""

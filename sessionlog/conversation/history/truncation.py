@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple, Self
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import groups, is_valid, last_turn, open_calls, repair
 from sessionlog.conversation.history.settings import ConversationSettings, Strategy
 from sessionlog.conversation.history.summary import Count, fitting, is_summary, summarised
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message
 
 _TARGET = 0.75
 _SUMMED_UP, _SUMMARY = 2, 10  # down to half of the budget, with a tenth for the summary: else each turn would bring one

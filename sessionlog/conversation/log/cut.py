@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from sessionlog.conversation.history.message import Message
-from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.history.summary import is_summary
 from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.messages.message import Message
+from sessionlog.messages.message_json import message_to_dict
 
 _T = TypeVar("_T")
 Span = tuple[int, int]

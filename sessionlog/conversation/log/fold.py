@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, get_args
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.cut import apply_cut
-from sessionlog.conversation.log.spelling import answer_of, read_message, result_of, text_of
+from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of, text_of
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
+from sessionlog.messages.message import Message, ToolRequest
 
 Json = Any
 State = Literal["new", "complete", "failed", "cancelled", "interrupted"]

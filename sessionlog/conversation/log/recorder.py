@@ -17,14 +17,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.conversation.history.fitted import fitted, shortened, size_of, size_of_json
-from sessionlog.conversation.history.message import Message, ToolRequest
-from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.cut import spell_cut
-from sessionlog.conversation.log.spelling import (
+from sessionlog.conversation.log.event_codec import (
     answer_of,
+    json_options,
     pieces_of,
-    plain_only,
     result_of,
     spell_answer,
     spell_result,
@@ -35,6 +33,8 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe
+from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
     from sessionlog.conversation.log.remember import Remembered
@@ -161,7 +161,7 @@ class Recorder:
         fields = {
             "model": model,
             "provider": provider,
-            **plain_only(options or {}),
+            **json_options(options or {}),
             "system": (self._system or "") if self._system != self._logged_system else None,
             "tools": [spell_tool(tool) for tool in tools] or None,
             "attempt_index": attempt if attempt > 1 else None,

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessionlog.archive.find import open_session
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import is_valid, repaired
 from sessionlog.conversation.log.fold import Fold, State
 from sessionlog.conversation.log.torn import is_unfinished
@@ -26,6 +25,7 @@ from sessionlog.files import stat_path
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.totals import Totals
+from sessionlog.messages.message import Message
 from sessionlog.reader.stream import EventStream, is_young
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.settings import session_directory

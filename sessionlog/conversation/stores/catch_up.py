@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.stores.shelf import LOG_SEQ, Shelf, saved_state
 from sessionlog.conversation.turns.line import Line
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message
 
 if TYPE_CHECKING:
     from sessionlog.conversation.log.remember import Remembered

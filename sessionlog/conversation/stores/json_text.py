@@ -1,4 +1,4 @@
-"""A session as JSON text: what cannot come back as it went is refused by name, before anything is written.
+"""A session as JSON text: what JSON cannot give back as it was is refused by its place, before anything is written.
 
 `json` alone would turn the key 1 into "1" and write NaN, which is no JSON; orjson writes null for it and knows no
 integers over 64 bits.
@@ -7,13 +7,13 @@ integers over 64 bits.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from sessionlog.errors import InvalidHistory, InvalidSessionId
+from sessionlog.messages.json_value import json_value
 
-DEEPEST = 200
+MAX_DEPTH = 200
 """Levels of nesting; a session has six or so, and what its tools were given."""
 
 
@@ -21,12 +21,12 @@ def check_key(session_id: object) -> str:
     """Return the id if it is a text that a store can keep.
 
     Raises:
-        InvalidSessionId: Empty, no text, or half a character.
+        InvalidSessionId: Empty, no text, or not valid Unicode.
     """
     if not isinstance(session_id, str) or not session_id:
         raise InvalidSessionId(f"session id {session_id!r}: it is a text that is not empty")
     if not session_id.isascii() and any("\ud800" <= letter <= "\udfff" for letter in session_id):
-        raise InvalidSessionId(f"session id {session_id!r}: there is half a character in it")
+        raise InvalidSessionId(f"session id {session_id!r}: there is an unpaired surrogate in it")
     return session_id
 
 
@@ -38,13 +38,13 @@ def to_json(session_id: str, data: Mapping[str, Any]) -> str:
     """
     if not isinstance(data, Mapping):
         raise InvalidHistory(f"session {session_id!r}: {type(data).__name__} cannot be saved; a session is a dict")
-    _check(data, (), session_id)
     try:
-        text = json.dumps(data if isinstance(data, dict) else dict(data), ensure_ascii=False, separators=(",", ":"))
+        value = json_value(data, odd="refuse", depth=MAX_DEPTH)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         text.encode()
-    except UnicodeEncodeError:  # half a character, as a stream that was cut may leave one
-        return json.dumps(dict(data), separators=(",", ":"))
-    except ValueError as error:  # an integer of more digits than Python prints
+    except UnicodeEncodeError:  # an unpaired surrogate, as a stream that was cut may leave one
+        return json.dumps(value, separators=(",", ":"))
+    except ValueError as error:  # no JSON, or an integer of more digits than Python prints
         raise InvalidHistory(f"session {session_id!r}: {error}; nothing was saved") from error
     return text
 
@@ -57,7 +57,7 @@ def from_json(text: object, place: str) -> dict[str, Any]:
     """
     try:
         if not isinstance(text, str | bytes):
-            raise TypeError(f"{type(text).__name__}, no text")  # noqa: TRY301 - told as the others are
+            raise TypeError(f"{type(text).__name__}, no text")  # noqa: TRY301 - one error for all
         value = json.loads(text if isinstance(text, str) else text.decode(), parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidHistory(f"{place}: not a saved session: {error}; it is left as it is") from error
@@ -70,30 +70,3 @@ def from_json(text: object, place: str) -> dict[str, Any]:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
-
-
-def _check(value: Any, place: tuple[str | int, ...], session_id: str) -> None:
-    """Refuse what JSON does not know, by its place."""
-    kind = type(value)
-    if kind is str or kind is int or value is None or kind is bool:
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidHistory(_sentence(session_id, place, f"{value} is no JSON number"))
-    elif len(place) >= DEEPEST:
-        raise InvalidHistory(_sentence(session_id, place[:8], f"nested more than {DEEPEST} levels deep, or in itself"))
-    elif isinstance(value, dict) or (not place and isinstance(value, Mapping)):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidHistory(_sentence(session_id, place, f"the key {key!r} is {type(key).__name__}, no text"))
-            _check(item, (*place, key), session_id)
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            _check(item, (*place, number), session_id)
-    elif not isinstance(value, str | int):
-        raise InvalidHistory(_sentence(session_id, place, f"{kind.__name__} is not JSON"))
-
-
-def _sentence(session_id: str, place: tuple[str | int, ...], flaw: str) -> str:
-    where = "".join(f"[{step!r}]" for step in place) or "the session"
-    return f"session {session_id!r}: {where}: {flaw}; nothing was saved"

@@ -7,11 +7,11 @@ from typing import Any, cast, get_args
 
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import check_history
-from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.stores.protocol import Saved, SessionStore
 from sessionlog.conversation.turns.line import Line, State
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
+from sessionlog.messages.message_json import message_to_dict
 
 SCHEMA = "sessionlog.session/1"
 LOG_SEQ = "log_seq"

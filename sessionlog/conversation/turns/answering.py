@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.turns.drive import Do, Pause, Steps
 from sessionlog.conversation.turns.line import Line
@@ -19,6 +18,7 @@ from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta, 
 from sessionlog.conversation.turns.source import END, source_of
 from sessionlog.conversation.turns.stop import Stop
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded
+from sessionlog.messages.message import Message
 
 Partial = Literal["failed", "cancelled", "interrupted"]
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.conversation.agents.answerer import Answerer
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.turns.retry import Attempts
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message
 
 NOT_RUN = "No result: nobody has run this tool."
 CUT_OFF = "No result: the session was interrupted while this tool ran; it may have taken effect."

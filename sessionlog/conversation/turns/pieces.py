@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import Message, ToolRequest
 
 if TYPE_CHECKING:
     from sessionlog.conversation.turns.response import Response

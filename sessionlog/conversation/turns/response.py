@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

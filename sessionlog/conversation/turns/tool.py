@@ -11,14 +11,14 @@ program goes through.
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.tool_schema import enum_of, hints_of, schema_of
+from sessionlog.messages.json_value import json_text
+from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _content(result: Any) -> Content:
         return (result,)
     if isinstance(result, list | tuple) and any(isinstance(part, ContentPart) for part in result):
         return tuple(part if isinstance(part, ContentPart) else ContentPart.of_text(str(part)) for part in result)
-    return json.dumps(result, ensure_ascii=False, default=str)
+    return json_text(result)
 
 
 def _converted(hint: Any, value: Any) -> Any:

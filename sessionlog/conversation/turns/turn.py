@@ -16,7 +16,6 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
@@ -29,6 +28,7 @@ from sessionlog.conversation.turns.stop import Closed, Stop, Stopped
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import Message, ToolRequest
 
 
 class Turn:

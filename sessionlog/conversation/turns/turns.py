@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sessionlog.conversation.history.message import ContentPart, Message
-from sessionlog.conversation.history.saved import content_from_json
 from sessionlog.conversation.turns.drive import AsyncStream, Course, Stream
 from sessionlog.conversation.turns.line import Line
 from sessionlog.conversation.turns.output import check_schema, checked, read_output
@@ -19,6 +17,8 @@ from sessionlog.conversation.turns.signals import unwatch, watch
 from sessionlog.conversation.turns.stop import Stop
 from sessionlog.conversation.turns.turn import Turn
 from sessionlog.conversation.turns.wait import check_no_loop
+from sessionlog.messages.message import ContentPart, Message
+from sessionlog.messages.message_json import content_from_json
 
 Input = str | Message | Iterable[str | ContentPart] | None
 

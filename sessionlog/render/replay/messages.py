@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from sessionlog.context.snapshots.spelling import decoded, digest_of
+from sessionlog.hashes import digest_of
+from sessionlog.messages.json_value import decode_json
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.exact import Digits, compact_json
 
@@ -122,7 +123,7 @@ def _read_call(item: Mapping[str, Json]) -> Call:
     return Call(
         id=_word(item.get("id")) or _word(item.get("tool_call_id")),
         name=_word(inner.get("name")) or _word(item.get("tool_name")),
-        arguments=decoded(inner[key], parse_float=Digits) if key else None,
+        arguments=decode_json(inner[key], parse_float=Digits) if key else None,
         given=key is not None,
     )
 

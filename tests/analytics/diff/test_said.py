@@ -3,12 +3,12 @@
 import pytest
 
 from sessionlog.analytics.diff.said import cut_to, make_called, make_said, said_in
-from sessionlog.context.snapshots.messages import read_message
+from sessionlog.messages.read import read_entry
 
 
 def said(message):
     """What a message of a log says."""
-    return list(said_in(read_message(message)))
+    return list(said_in(read_entry(message)))
 
 
 def digests(message):

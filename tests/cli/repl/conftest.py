@@ -16,11 +16,11 @@ from sessionlog.cli import main
 from sessionlog.cli.repl.chat import Chat
 from sessionlog.cli.repl.faces import PlainFace
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 
 PATIENCE = 30
 DESK = '''

@@ -32,7 +32,7 @@ def response(content="", usage=(1, 1), *, cache_read=0, **more):
 
 
 def texts(found):
-    return [(part.kind, part.text) for message in found.messages for part in message.parts]
+    return [(part.kind, part.text) for message in found.messages for part in message.pieces]
 
 
 def test_whole_prompts():

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.context.snapshots.messages import read_message
 from sessionlog.context.snapshots.talk import Talk
+from sessionlog.messages.read import read_entry
 from tests.profiles import examples
 
 _WORDS = st.sampled_from("abc")
@@ -21,7 +21,7 @@ def fresh(messages):
     """The prompts behind the last answer, looked for in all that was said."""
     answers = [place for place, message in enumerate(messages) if message.is_response]
     behind = messages[answers[-1] + 1 if answers else 0 :]
-    return [part.text for message in behind if message.is_prompt for part in message.parts]
+    return [part.text for message in behind if message.is_prompt for part in message.pieces]
 
 
 @examples(200)
@@ -30,14 +30,14 @@ def test_a_talk_is_what_was_said_last(moves):
     """After each request its messages behind those it does not repeat, and the prompts that no answer has followed."""
     talk = Talk()
     for move in moves:
-        before = [message.parts for message in talk.messages]
+        before = [message.pieces for message in talk.messages]
         if move[0] == "listen":
             talk.listen(move[1], move[2], None)
-            new = [read_message(message).parts for message in move[1]]
-            assert [message.parts for message in talk.messages] == before[: move[2]] + new
+            new = [read_entry(message).pieces for message in move[1]]
+            assert [message.pieces for message in talk.messages] == before[: move[2]] + new
             assert talk.fresh_prompts() == fresh(talk.messages)
         elif move[0] == "add":
-            talk.add(read_message({"role": "assistant", "content": move[1]}))
+            talk.add(read_entry({"role": "assistant", "content": move[1]}))
         else:
             talk.compact(move[1])
     assert talk.fresh_prompts() == fresh(talk.messages)
@@ -45,7 +45,7 @@ def test_a_talk_is_what_was_said_last(moves):
 
 def words(talk):
     """What is said."""
-    return [part.text for message in talk.messages for part in message.parts]
+    return [part.text for message in talk.messages for part in message.pieces]
 
 
 def user(text):
@@ -56,7 +56,7 @@ def test_what_is_inherited_takes_the_place_of_what_was_only_heard():
     """It stands behind what requests have sent; nobody has asked it just now."""
     talk = Talk()
     talk.listen([user("a")], 0, None)
-    talk.add(read_message({"role": "assistant", "content": "b"}))
+    talk.add(read_entry({"role": "assistant", "content": "b"}))
     talk.inherit([user("c"), user("d")], None)
     assert words(talk) == ["a", "c", "d"]
     assert talk.fresh_prompts() == []

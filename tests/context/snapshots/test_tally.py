@@ -5,22 +5,22 @@ import json
 import pytest
 
 from sessionlog.context import TokenCount
-from sessionlog.context.snapshots.messages import Part
 from sessionlog.context.snapshots.tally import Tally
 from sessionlog.context.xray.measure import IMAGE
+from sessionlog.messages.entry import Piece
 
 
 @pytest.mark.parametrize(
     ("part", "sent"),
     [
-        (Part(kind="user", text="é"), {"role": "user", "content": [{"type": "text", "text": "é"}]}),
+        (Piece(kind="user", text="é"), {"role": "user", "content": [{"type": "text", "text": "é"}]}),
         (
-            Part(kind="tool_call", text='{"a": 1}', name="read", call_id="c", arguments={"a": 1}),
+            Piece(kind="tool_call", text='{"a": 1}', name="read", call_id="c", arguments={"a": 1}),
             {"id": "c", "type": "tool_use", "name": "read", "input": {"a": 1}},
         ),
-        (Part(kind="tool_call", text=""), {"id": "", "type": "tool_use", "name": "", "input": {}}),
+        (Piece(kind="tool_call", text=""), {"id": "", "type": "tool_use", "name": "", "input": {}}),
         (
-            Part(kind="tool_return", text="x", call_id="c", failed=True),
+            Piece(kind="tool_return", text="x", call_id="c", failed=True),
             {"tool_use_id": "c", "type": "tool_result", "content": "x", "is_error": True},
         ),
     ],
@@ -34,16 +34,16 @@ def test_a_part_is_counted_in_its_json(part, sent):
 def test_a_picture_has_one_size(kind):
     """That of the X-ray, whatever counts the words; it is a guess."""
     tally = Tally(len)
-    plain = tally.part(Part(kind=kind, text="[binary]"))
+    plain = tally.part(Piece(kind=kind, text="[binary]"))
     assert not tally.estimated
-    assert tally.part(Part(kind=kind, text="[binary]", pictures=2)) == plain + 2 * IMAGE
-    assert tally.bare(Part(kind=kind, text="[binary]", pictures=2)) == len("[binary]") + 2 * IMAGE
+    assert tally.part(Piece(kind=kind, text="[binary]", media=2)) == plain + 2 * IMAGE
+    assert tally.bare(Piece(kind=kind, text="[binary]", media=2)) == len("[binary]") + 2 * IMAGE
     assert tally.estimated
 
 
 def test_thinking_is_counted_bare():
     """It is no message."""
-    assert Tally(len).part(Part(kind="thinking", text="hmm")) == 3
+    assert Tally(len).part(Piece(kind="thinking", text="hmm")) == 3
 
 
 def test_an_estimate_is_remembered():

@@ -2,18 +2,18 @@
 
 from types import SimpleNamespace
 
-from sessionlog.context.snapshots.messages import read_messages
 from sessionlog.context.snapshots.turns import between_ms, fold_turns, number_turns, steps_of, turn_seconds
+from sessionlog.messages.read import read_entries
 from tests.context.talks import answer, ask, call, result, tool_loop, user
 
 
 def turns(*talk):
-    return number_turns(read_messages(talk))
+    return number_turns(read_entries(talk))
 
 
 def test_a_prompt_opens_a_turn():
     """Answers and tools go on with it."""
-    assert number_turns(read_messages(tool_loop())) == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert number_turns(read_entries(tool_loop())) == [1, 1, 1, 1, 2, 2, 2, 2]
 
 
 def test_prompts_in_a_row_are_one():
@@ -40,7 +40,7 @@ def test_without_a_prompt_there_is_no_turn():
 
 def test_steps_are_timed_and_numbered():
     """From request to answer where both times are known; the turn is that of the prompt."""
-    steps = steps_of(read_messages(tool_loop()))
+    steps = steps_of(read_entries(tool_loop()))
     assert [(step.request_num, step.turn_id, step.duration_ms) for step in steps] == [
         (1, 1, None), (2, 1, 1000), (3, 2, 1000), (4, 2, 2000),
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_steps_are_timed_and_numbered():
 
 def test_turns_are_summed():
     """Every step is of one turn; a turn's time is from its first message to its last."""
-    messages = read_messages(tool_loop())
+    messages = read_entries(tool_loop())
     folded = fold_turns(steps_of(messages), turn_seconds(messages))
     assert {number: turn.input_tokens for number, turn in folded.items()} == {1: 250, 2: 460}
     assert {number: turn.duration_seconds for number, turn in folded.items()} == {1: 2, 2: 4}
@@ -58,7 +58,7 @@ def test_turns_are_summed():
 
 def test_without_times_the_steps_tell():
     """Known durations are added up where nobody knows how long a turn took."""
-    folded = fold_turns(steps_of(read_messages(tool_loop())), {})
+    folded = fold_turns(steps_of(read_entries(tool_loop())), {})
     assert folded[2].duration_seconds == 3
 
 

@@ -6,10 +6,10 @@ import pytest
 from pydantic import BaseModel
 
 from sessionlog.conversation.agents.anthropic import AnthropicClient
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import Answer, Server, message, pieces_of
 
 BOTH = pytest.mark.parametrize("is_async", [False, True])

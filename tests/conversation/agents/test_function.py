@@ -6,11 +6,11 @@ import functools
 import pytest
 
 from sessionlog.conversation.agents.function import Function
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.errors import AgentError
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import Message, ToolRequest
 
 ASK = Ask(messages=[Message.user("a")], system="Be brief.", options={"temperature": 0, "seed": 7})
 CALL = ToolRequest("c1", "f")

@@ -6,10 +6,10 @@ import pytest
 from pydantic import BaseModel
 
 from sessionlog.conversation.agents.openai import OpenAIClient, usage_of
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.agents.stub import Answer, Server, call_deltas, chat, pieces_of
 
 BOTH = pytest.mark.parametrize("is_async", [False, True])

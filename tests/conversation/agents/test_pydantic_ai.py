@@ -13,9 +13,9 @@ from pydantic_ai.usage import RequestUsage
 
 from sessionlog.conversation.agents.pydantic_ai import PydanticAI
 from sessionlog.conversation.agents.pydantic_answer import usage_of
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import pieces_of
 
 ASK = Ask(messages=[Message.user("hi")])

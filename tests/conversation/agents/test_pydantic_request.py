@@ -18,9 +18,9 @@ from pydantic_ai.models.function import FunctionModel
 
 from sessionlog.conversation.agents.pydantic_ai import PydanticAI
 from sessionlog.conversation.agents.pydantic_request import model_messages
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.turns.pieces import Ask, Reply, ToolReturned
 from sessionlog.conversation.turns.tool import tool
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import pieces_of
 
 PNG = ContentPart.of_image(b"png", "image/png")

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from sessionlog.conversation.agents.relay import fitted, vendor_of
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.turns.pieces import Ask, TextDelta
+from sessionlog.messages.message import Message
 from tests.conversation.agents.stub import Server, chat, message
 
 ASK = Ask(messages=[Message.user("hi")])

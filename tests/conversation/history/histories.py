@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 SYSTEM, USER, ASSISTANT = Message.system("Be brief."), Message.user("question"), Message.assistant("answer")
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.history.histories import any_history, asks, result, weigh
 from tests.profiles import examples
 

@@ -3,7 +3,7 @@
 from sessionlog.context.tokens import count_tokens
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.conversation.history.estimate import PICTURE, estimate_tokens
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 
 def test_texts_names_and_arguments_count():

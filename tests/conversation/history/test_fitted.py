@@ -5,10 +5,10 @@ import pytest
 from sessionlog.conversation.history import fitted as module
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.fitted import MOST, fitted, shortened, size_of
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
-from sessionlog.conversation.history.saved import message_to_dict
 from sessionlog.conversation.log.remember import remember_log
 from sessionlog.conversation.stores.json_text import to_json
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message_json import message_to_dict
 from tests.conversation.log.logs import USER, record
 
 SMALL = 60_000

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import check_history, is_valid, last_turn, open_calls, repaired
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.history.histories import ASSISTANT, SYSTEM, USER, any_history, asks, result, valid_history
 from tests.profiles import examples
 

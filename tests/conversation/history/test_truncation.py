@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.history.rules import is_valid, last_turn
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.summary import is_summary
 from sessionlog.conversation.history.truncation import Truncation, truncate
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import Message
 from tests.conversation.history.histories import any_history, asks, result, valid_history, weigh
 from tests.profiles import examples
 

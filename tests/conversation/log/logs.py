@@ -1,9 +1,9 @@
 """Logs of sessions, written and spoilt."""
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 
 USER, ANSWER, MORE = Message.user("hi"), Message.assistant("ho"), Message.user("more")
 HALF = Message.assistant("half", partial="interrupted")

@@ -2,11 +2,11 @@
 
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _JSON = st.dictionaries(st.sampled_from(["path", "n"]), _TEXTS | st.integers(0, 9) | st.none(), max_size=2)

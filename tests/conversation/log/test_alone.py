@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.errors import StaleSession
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message
 from sessionlog.testing import MemorySink
 from tests.conversation.log.logs import record, turn
 

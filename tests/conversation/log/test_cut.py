@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import Message
 from sessionlog.conversation.log.cut import apply_cut, cut_of
+from sessionlog.messages.message import Message
 from tests.profiles import examples
 
 A, B, C, D = (Message.user(text) for text in "abcd")

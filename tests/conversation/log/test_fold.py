@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.log.fold import Fold, state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import remember_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.testing import MemorySink
 from tests.conversation.log.scripts import SCRIPTS, Player
 from tests.profiles import examples
@@ -149,7 +149,7 @@ def test_a_compaction_of_another_agents_log():
     ):
         made.take(event, "x")
     said = [(message.role, message.text) for message in made.messages()]
-    assert said == [("user", "short"), ("user", '{"odd": 1}'), ("assistant", "c")]
+    assert said == [("user", "short"), ("user", '{"odd":1}'), ("assistant", "c")]
 
 
 def test_logs_that_tell_answers_only():

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log import recorder as module
 from sessionlog.conversation.log.fold import Fold
@@ -12,6 +11,7 @@ from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.errors import NotRecorded
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.testing import MemorySink
 
 USER, ANSWER, MORE = Message.user("hi"), Message.assistant("ho"), Message.user("more")

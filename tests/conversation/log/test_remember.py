@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.errors import AmbiguousSession, InvalidHistory, LogNotReadable
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.testing import MemorySink
 from tests.conversation.log.logs import ANSWER, HALF, USER, lines, record, rewrite, turn
 from tests.conversation.log.scripts import SCRIPTS, Player

@@ -10,10 +10,10 @@ import pytest
 
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.log.remember import open_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.log.logs import USER, record, rewrite, turn
 from tests.sources.test_otel import span, write
 

@@ -6,11 +6,11 @@ from contextlib import closing, suppress
 import pytest
 
 from sessionlog.conversation import Agent, ConversationSettings, Reply, Session, TextDelta, tool
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.errors import AgentError
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 
 
 def answering(chance):

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.status.reader import session_status
 from sessionlog.conversation import ConversationSettings, Session
-from sessionlog.conversation.history.message import Message, ToolRequest
 from sessionlog.conversation.history.rules import last_turn, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.log.logs import record
 from tests.profiles import examples
 

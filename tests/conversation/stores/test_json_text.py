@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.stores.json_text import DEEPEST, from_json, to_json
+from sessionlog.conversation.stores.json_text import MAX_DEPTH, from_json, to_json
 from sessionlog.errors import InvalidHistory
 from tests.profiles import examples
 
@@ -43,10 +43,10 @@ def test_what_goes_in_comes_out(data):
         ({"a": math.nan}, r"\['a'\]: nan is no JSON number"),
         ({"a": [-math.inf]}, r"\['a'\]\[0\]: -inf is no JSON number"),
         ({"a": {1: 2}}, r"\['a'\]: the key 1 is int, no text"),
-        ({None: 2}, "the session: the key None is NoneType, no text"),
+        ({None: 2}, "the value: the key None is NoneType, no text"),
         ({"a": object()}, r"\['a'\]: object is not JSON"),
         ({"a": 10**5000}, "session 's': .*nothing was saved"),
-        (nested(DEEPEST), f"nested more than {DEEPEST} levels"),
+        (nested(MAX_DEPTH), f"nested more than {MAX_DEPTH} levels"),
         ([1], "list cannot be saved; a session is a dict"),
         (None, "NoneType cannot be saved"),
     ],
@@ -67,7 +67,7 @@ def test_a_session_in_itself_is_refused():
 
 def test_the_deepest_that_is_written_is_read():
     """One level more is refused."""
-    assert from_json(to_json("s", nested(DEEPEST - 1)), "p") == nested(DEEPEST - 1)
+    assert from_json(to_json("s", nested(MAX_DEPTH - 1)), "p") == nested(MAX_DEPTH - 1)
 
 
 @pytest.mark.parametrize("kind", [OrderedDict, MappingProxyType])

@@ -4,8 +4,8 @@ from enum import Enum
 
 import pytest
 
-from sessionlog.conversation.history.message import ContentPart, ToolRequest
 from sessionlog.conversation.turns.tool import Tool, call_tool, error_message, result_message, tool, tools_of
+from sessionlog.messages.message import ContentPart, ToolRequest
 
 
 class Unit(Enum):

@@ -1,6 +1,6 @@
 """Messages of several providers' shapes, and the digests that tell them apart."""
 
-from sessionlog.context.snapshots.spelling import digest_of
+from sessionlog.hashes import digest_of
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.exact import Digits
 from sessionlog.render.replay.messages import read_calls, read_message, said_keys, text_of

@@ -1,19 +1,19 @@
-"""A message as JSON and back, exactly: pictures by their bytes, and what nobody here knows as it was.
+"""Saved messages: a message to JSON and back without loss, pictures and unknown fields included.
 
-Reading names the place of what is wrong (`messages[3].content[0]: …`) and takes the common spellings of providers as
-well. Nothing is shared between a message and its JSON: changing one never changes the other.
+An error names its place (`messages[3].content[0]: …`). The shapes of OpenAI's chat completions are accepted, too. A
+message and its JSON share no values: changing one never changes the other.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from sessionlog.conversation.history.message import Content, ContentPart, Message, ToolRequest
 from sessionlog.errors import InvalidHistory, MissingField
+from sessionlog.messages.json_value import json_value
+from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
 Json = Any
 
@@ -26,12 +26,12 @@ _KINDS = {
 
 
 def message_to_dict(message: Message, *, nulls: bool = False) -> dict[str, Json]:
-    """Make the JSON value of a message; bytes are base64.
+    """Return the JSON object of a message; bytes are base64.
 
     Args:
         message: The message.
-        nulls: Give `name`, `tool_call_id` and `tool_calls`, and a piece's `text` and `image_url`, also where they are
-            None. Without it what is not set is left out.
+        nulls: Write `name`, `tool_call_id` and `tool_calls`, and a part's `text` and `image_url`, also where they are
+            None. Without it they are left out then.
     """
     value: dict[str, Json] = {"role": message.role, "content": _content_to_json(message.content, nulls=nulls)}
     for key in ("name", "tool_call_id"):
@@ -42,20 +42,20 @@ def message_to_dict(message: Message, *, nulls: bool = False) -> dict[str, Json]
         value["tool_calls"] = [request_to_dict(call) for call in message.tool_calls] or None
     if message.partial is not None:
         value["partial"] = message.partial
-    value.update(copied(message.extra))
+    value.update(json_value(message.extra))
     return value
 
 
 def message_from_dict(value: Json, place: str = "message") -> Message:
-    """Make the message of a JSON value.
+    """Return the message of a JSON value.
 
     Args:
-        value: As `message_to_dict` makes it, or as providers write messages.
-        place: Where it was found, for the error's words.
+        value: As `message_to_dict` writes it, or in the shape of OpenAI's chat completions.
+        place: Where the value stands, for the error message.
 
     Raises:
         MissingField: There is no role, or neither content nor tool calls.
-        InvalidHistory: Anything else that is no message.
+        InvalidHistory: The value is no message for another reason.
     """
     _check_mapping(value, place, "a message")
     if "role" not in value:
@@ -71,41 +71,45 @@ def message_from_dict(value: Json, place: str = "message") -> Message:
 
 
 def messages_from(value: Json, place: str = "messages") -> tuple[Message, ...]:
-    """Make the messages of a list; see `message_from_dict`, whose errors it raises."""
+    """Return the messages of a list; raises what `message_from_dict` raises."""
     if not isinstance(value, list | tuple):
         raise InvalidHistory(f"{place}: {_kind(value)}; it is a list of messages")
     return tuple(message_from_dict(item, f"{place}[{n}]") for n, item in enumerate(value))
 
 
 def request_to_dict(request: ToolRequest) -> dict[str, Json]:
-    """Make the JSON value of a tool call that is asked for."""
-    value = {"id": request.id, "name": request.name, "arguments": copied(request.arguments)}
-    value.update(copied(request.extra))
+    """Return the JSON object of a tool request."""
+    value = {"id": request.id, "name": request.name, "arguments": json_value(request.arguments)}
+    value.update(json_value(request.extra))
     return value
 
 
 def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
-    """Make the tool call of a JSON value; arguments in a text of JSON become what they say, if that is an object.
+    """Return the tool request of a JSON value; arguments that are JSON text of an object are decoded.
 
     Raises:
         MissingField: There is no id or no name.
-        InvalidHistory: It is no tool call.
+        InvalidHistory: The value is no tool request for another reason.
     """
     _check_mapping(value, place, "a tool call")
-    found = value
-    if isinstance(value.get("function"), Mapping):  # the spelling of OpenAI's chat completions
+    found, is_openai = value, isinstance(value.get("function"), Mapping)
+    if is_openai:
         outer = {key: item for key, item in value.items() if key not in {"function", "type"}}
-        inner = dict(value["function"])
-        found = outer | inner | {"arguments": _parsed(inner.get("arguments"))}
+        found = outer | dict(value["function"])
     for key in ("id", "name"):
         if key not in found:
             raise MissingField(f"{place}: no {key!r}; a tool call has one")
     with _At(place):
-        return ToolRequest(found["id"], found["name"], found.get("arguments", {}), extra=_rest(found, _CALL))
+        id_, name, given, extra = found["id"], found["name"], found.get("arguments", {}), _rest(found, _CALL)
+        return (
+            ToolRequest.of_model(id_, name, given, extra=extra)
+            if is_openai
+            else ToolRequest(id_, name, given, extra=extra)
+        )
 
 
 def content_from_json(value: Json, place: str = "content") -> Content:
-    """Make the content of a message: a text, or a list of texts and pieces.
+    """Return the content of a message from its JSON: a text, or a list of texts and parts.
 
     Raises:
         InvalidHistory: It is neither.
@@ -116,20 +120,8 @@ def content_from_json(value: Json, place: str = "content") -> Content:
     return tuple(_piece(item, f"{place}[{n}]") for n, item in enumerate(pieces))
 
 
-def copied(value: Json) -> Json:
-    """Copy a JSON value, so that nobody holds a part of somebody else's.
-
-    Raises:
-        InvalidHistory: It is nested deeper than Python goes, or in itself.
-    """
-    try:
-        return _copy(value)
-    except RecursionError:
-        raise InvalidHistory("a value in it is nested too deep") from None
-
-
 class _At:
-    """Puts the place in front of what the value's own constructor says."""
+    """Puts the place in front of the message of an InvalidHistory that a constructor raises."""
 
     __slots__ = ("_place",)
 
@@ -142,14 +134,6 @@ class _At:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, InvalidHistory):
             raise type(error)(f"{self._place}: {error}") from None
-
-
-def _copy(value: Json) -> Json:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copy(item) for item in value]
-    return value
 
 
 def _content_to_json(content: Content, *, nulls: bool) -> Json:
@@ -168,7 +152,7 @@ def _piece_to_dict(piece: ContentPart, *, nulls: bool) -> dict[str, Json]:
         value["data"] = base64.b64encode(piece.data).decode("ascii")
     if piece.media_type is not None:
         value["media_type"] = piece.media_type
-    value.update(copied(piece.extra))
+    value.update(json_value(piece.extra))
     return value
 
 
@@ -192,7 +176,7 @@ def _piece(value: Json, place: str) -> ContentPart:
 
 
 def _spelled(value: dict[str, Json], place: str) -> dict[str, Json]:
-    """Spell a picture's address as this house does; OpenAI has it in an object, with more about the picture."""
+    """Bring a picture's address to the top level; OpenAI has it in an object, beside other fields."""
     url = value.get("image_url")
     if not isinstance(url, Mapping):
         return value
@@ -208,18 +192,6 @@ def _bytes(value: Json, place: str) -> bytes | None:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):
         raise InvalidHistory(f"{place}: data is not base64") from None
-
-
-def _parsed(arguments: Json) -> Json:
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return found if isinstance(found, dict) else arguments
 
 
 def _rest(value: Mapping[str, Json], known: frozenset[str] | set[str]) -> dict[str, Json]:

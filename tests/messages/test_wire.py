@@ -1,20 +1,17 @@
-"""Histories as providers spell them: every role, pictures, tool calls, and what has no place."""
+"""Histories in the shapes of providers: every role, pictures, tool calls, and what has no place."""
 
 import base64
-from dataclasses import dataclass
+import json
 
 import pytest
-from pydantic import BaseModel
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sessionlog.conversation.agents.spelling import (
-    anthropic_messages,
-    object_schema,
-    openai_messages,
-    read_arguments,
-    system_text,
-)
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
-from sessionlog.conversation.turns.pieces import Ask
+from sessionlog.messages.json_value import decode_object
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.read import read_entries
+from sessionlog.messages.wire import anthropic_messages, openai_messages
+from tests.profiles import examples
 
 PNG = ContentPart.of_image(b"\x89PNG", "image/png")
 PNG_URL = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
@@ -31,7 +28,7 @@ def test_openai_keeps_the_order_and_the_ids():
         Message.tool("two", "c2", name="look"),
         Message.assistant("done"),
     ]
-    spelled = openai_messages(Ask(messages=history, system="first"))
+    spelled = openai_messages(history, "first")
     assert [message["role"] for message in spelled] == [
         "system",
         "system",
@@ -54,11 +51,11 @@ def test_openai_is_shown_a_tools_picture_after_its_results():
         Message.tool("two", "c2"),
         Message.user("and?"),
     ]
-    spelled = openai_messages(Ask(messages=history))
+    spelled = openai_messages(history)
     assert spelled[0]["content"] is None
     assert [message["role"] for message in spelled] == ["assistant", "tool", "tool", "user", "user"]
     assert spelled[3]["content"] == [{"type": "image_url", "image_url": {"url": PNG_URL}}]
-    assert openai_messages(Ask(messages=history[:3]))[-1] == spelled[3]
+    assert openai_messages(history[:3])[-1] == spelled[3]
 
 
 def test_openai_is_shown_pictures_and_its_own_kinds_of_pieces():
@@ -66,7 +63,7 @@ def test_openai_is_shown_pictures_and_its_own_kinds_of_pieces():
     sound = ContentPart(type="input_audio", extra={"input_audio": {"data": "x", "format": "wav"}})
     far = ContentPart(type="image_url", image_url="http://a/b.png", extra={"detail": "low"})
     thought = ContentPart(type="thinking", extra={"thinking": "hm", "signature": "s"})
-    said = openai_messages(Ask(messages=[Message.user(["look", PNG, far, sound]), Message.assistant([thought])]))
+    said = openai_messages([Message.user(["look", PNG, far, sound]), Message.assistant([thought])])
     assert said == [
         {
             "role": "user",
@@ -127,46 +124,64 @@ def test_anthropic_is_given_back_what_it_thought_but_nothing_that_it_refuses():
     ]
 
 
-def test_system_texts_are_joined_in_order():
-    """The session's own is the first."""
-    ask = Ask(messages=[Message.system("b"), Message.user("hi"), Message.system("c")], system="a")
-    assert system_text(ask) == "a\n\nb\n\nc"
-    assert system_text(Ask(messages=[])) == ""
-
-
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [('{"x": [1]}', {"x": [1]}), ("", {}), (None, {}), ("[1]", "[1]"), ('{"x": NaN}', '{"x": NaN}'), ("{", "{")],
 )
 def test_arguments_are_an_object_or_the_models_own_text(text, arguments):
     """What is no JSON object is kept as it was written, for the tool to refuse."""
-    assert read_arguments(text) == arguments
+    assert ToolRequest.of_model("c", "f", text).arguments == arguments
 
 
 def test_arguments_too_deep_to_read_are_a_text():
     """Nothing that a model writes ends a turn."""
-    assert read_arguments('{"x":' + "[" * 200_000) == '{"x":' + "[" * 200_000
+    assert decode_object('{"x":' + "[" * 200_000) == '{"x":' + "[" * 200_000
 
 
-def test_a_schema_is_enforced_where_it_is_an_objects_and_told_where_not():
-    """Providers enforce objects only."""
+_words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.strip)
+_arguments = st.dictionaries(_words, st.none() | st.booleans() | st.integers(-9, 9) | _words, max_size=2)
+_user = st.builds(Message.user, _words | st.just([ContentPart.of_text("look"), PNG]))
 
-    class City(BaseModel):
-        name: str
 
-    @dataclass
-    class Town:
-        name: str
+@st.composite
+def _turn(draw):
+    ids = draw(st.lists(_words, max_size=2, unique=True))
+    calls = [ToolRequest(id_, draw(_words), draw(_arguments)) for id_ in ids]
+    results = [Message.tool(draw(_words), call.id) for call in calls]
+    return [draw(_user), Message.assistant(draw(_words), tool_calls=calls), *results]
 
-    assert object_schema(None) == (None, "")
-    assert object_schema(City)[0]["properties"]["name"]["type"] == "string"
-    assert object_schema(Town)[0]["title"] == "Town"
-    assert object_schema({"type": "object", "properties": {"a": {}}})[1] == ""
-    schema, told = object_schema(list[int])
-    assert schema is None
-    assert '"integer"' in told
-    assert object_schema({}) == (None, "Answer with JSON and nothing else.")
-    assert object_schema({"type": "object"}) == (
-        None,
-        'Answer with JSON and nothing else. Its JSON schema: {"type": "object"}',
-    )
+
+_history = st.lists(_turn(), max_size=3).map(lambda turns: [message for turn in turns for message in turn])
+
+
+def _read(sent):
+    """The messages of a request, as a log of it would give them."""
+    entries = read_entries(json.loads(json.dumps(sent)))
+    assert not [entry for entry in entries if entry.problems]
+    return [message for entry in entries for message in entry.messages]
+
+
+def _known(message):
+    """What both shapes have: pictures by their bytes, whatever OpenAI's address of them is."""
+    content = message.content
+    if not isinstance(content, str):
+        content = [PNG if part.image_url == PNG_URL else part for part in content]
+        content = content[0].text if len(content) == 1 and content[0].type == "text" else content
+    return message.role, content, message.tool_calls, message.tool_call_id
+
+
+@examples(200)
+@given(_history)
+def test_a_history_survives_each_wire(history):
+    """What is sent to a provider is read back from a log of the request as the history that it was made of."""
+    expected = [_known(message) for message in history]
+    assert [_known(message) for message in _read(openai_messages(history))] == expected
+    assert [_known(message) for message in _read(anthropic_messages(history))] == expected
+
+
+def test_arguments_go_back_as_the_model_wrote_them():
+    """Other blanks would miss the provider's cache of the prompt."""
+    call = ToolRequest.of_model("c", "f", '{"a":1,  "b":2}')
+    assert call.arguments == {"a": 1, "b": 2}
+    [message] = openai_messages([Message.assistant(tool_calls=[call])])
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"a":1,  "b":2}'

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
-from sessionlog.conversation.history.plain import DEEPEST, plain, plain_text
-from sessionlog.conversation.history.saved import message_from_dict, message_to_dict
 from sessionlog.conversation.log.remember import remember_log
 from sessionlog.conversation.stores.json_text import from_json, to_json
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.json_value import MAX_DEPTH, json_value, valid_text
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message_json import message_from_dict, message_to_dict
 from tests.conversation.log.logs import record
 from tests.profiles import examples
 
@@ -37,21 +37,21 @@ class Colour(StrEnum):
     ],
 )
 def test_what_is_no_json_has_a_name(value, spelled):
-    """Of a number its name, of half a character the sign for one, of anything else what a log says."""
-    assert plain(value) == spelled
-    json.dumps(plain(value), allow_nan=False)
+    """A number has its name, an unpaired surrogate U+FFFD, any other object what a log writes for it."""
+    assert json_value(value) == spelled
+    json.dumps(json_value(value), allow_nan=False)
 
 
 def test_what_is_too_deep_is_refused():
     """Also what holds itself."""
     deep, endless = "x", []
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         deep = [deep]
     endless.append(endless)
-    assert plain(deep) == deep
+    assert json_value(deep) == deep
     for value in ([deep], endless):
         with pytest.raises(InvalidHistory, match="nested too deep"):
-            plain(value)
+            json_value(value)
 
 
 def test_nothing_is_shared():
@@ -88,4 +88,4 @@ def test_live_is_log_is_store(tmp_path_factory, text, arguments, more):
     assert list(remember_log(str(folder / "s.jsonl")).messages) == said
     stored = from_json(to_json("s", {"messages": [message_to_dict(message) for message in said]}), "s")
     assert [message_from_dict(value) for value in stored["messages"]] == said
-    assert all(plain_text(message.text) == message.text for message in said)
+    assert all(valid_text(message.text) == message.text for message in said)

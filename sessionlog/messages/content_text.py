@@ -6,10 +6,10 @@ ever text.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from hashlib import blake2b
+from collections.abc import Mapping
 from typing import Any
+
+from sessionlog.messages.json_value import json_text
 
 Json = Any
 _MEDIA = frozenset({
@@ -20,16 +20,23 @@ _HELD = (  # a part that is sent has one of these; what a tool lists as a file o
     "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
 )  # fmt: skip
 _INLINE = ("inlineData", "inline_data", "fileData")
+_GOOGLE = (*_INLINE, "functionCall", "functionResponse")
 _MIME = ("media_type", "mimeType", "mime_type")
 _TEXTS = ("text", "content", "thinking", "reasoning", "input_text", "output_text", "summary")
 
 
-def spell(value: Json) -> str:
-    """Return a value as JSON text; what JSON does not know is spelled as Python does."""
+def is_content(value: Json) -> bool:
+    """Whether a value is a list of texts and parts, in any provider's shape, and no other JSON."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(_speaks, value))
+
+
+def split_media(value: Json) -> tuple[Json, list[str]]:
+    """Return a JSON value with each picture or other file in it replaced by its name, and the types of these."""
+    found: list[str] = []
     try:
-        return json.dumps(value, ensure_ascii=False, default=_spell_other)
-    except (TypeError, ValueError, RecursionError):
-        return str(value)
+        return _named(value, found), found
+    except RecursionError:
+        return value, []
 
 
 def words_of(content: Json) -> tuple[str, int]:
@@ -49,12 +56,9 @@ def text_of(content: Json) -> str:
         return ""
     if isinstance(content, str):
         return content
-    if isinstance(content, list | tuple) and content and all(map(_speaks, content)):
+    if is_content(content):
         return "\n".join(text for item in content if (text := item_text(item)))
-    try:
-        return json.dumps(content, ensure_ascii=False, default=_spell_other, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return str(content)
+    return json_text(content, compact=True)
 
 
 def part_words(item: Json) -> tuple[str, int]:
@@ -80,29 +84,21 @@ def item_text(item: Json) -> str:
     return "" if word == "cache-point" else f"[{word or 'part'}]"
 
 
-def digest_of(*parts: str) -> bytes:
-    """Return 16 bytes that stand for texts, their borders included."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(b"%d:" % len(data))
-        state.update(data)
-    return state.digest()
-
-
-def decoded(arguments: Json, *, parse_float: Callable[[str], object] | None = None) -> Json:
-    """Return arguments as value: OpenAI's shape, and pydantic-ai at times, hold them as a text of JSON."""
-    if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
-        return arguments
-    try:
-        return json.loads(arguments, parse_float=parse_float)
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def get(value: object, name: str) -> Any:
     """Return what a mapping or an object holds under a name; None where it holds nothing."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _named(value: Json, found: list[str]) -> Json:
+    if value is None or isinstance(value, str | int | float | bytes):
+        return value
+    if isinstance(value, list | tuple):
+        return [_named(item, found) for item in value]
+    name = _picture(value)
+    if name:
+        found.append(name)
+        return f"[{name}]"
+    return {key: _named(item, found) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _without_pictures(value: Json) -> tuple[Json, int]:
@@ -136,10 +132,8 @@ def _picture(value: object) -> str:
     return "image" if has_type and isinstance(get(value, "data"), str | bytes) else ""
 
 
-def _spell_other(value: object) -> str:
-    return f"[{len(value)} bytes]" if isinstance(value, bytes | bytearray) else str(value)
-
-
 def _speaks(item: Json) -> bool:
     """Whether an element of a content is a text or a part with a type, in anybody's spelling."""
-    return isinstance(item, str) or isinstance(get(item, "type") or get(item, "kind") or get(item, "text"), str)
+    if isinstance(item, str) or isinstance(get(item, "type") or get(item, "kind") or get(item, "text"), str):
+        return True
+    return isinstance(item, Mapping) and any(isinstance(item.get(key), Mapping) for key in _GOOGLE)

@@ -5,15 +5,15 @@ import json
 import pytest
 from hypothesis import given
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
-from sessionlog.conversation.history.saved import (
+from sessionlog.errors import InvalidHistory, MissingField
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message_json import (
     content_from_json,
     message_from_dict,
     message_to_dict,
     messages_from,
     request_from_dict,
 )
-from sessionlog.errors import InvalidHistory, MissingField
 from tests.conversation.history.histories import saved_message
 from tests.profiles import examples
 
@@ -130,7 +130,7 @@ USER = {"role": "user", "content": "x"}
         (
             [USER | {"tool_calls": [{"id": "c", "name": "f"}]}],
             InvalidHistory,
-            "messages[0]: tool calls in a message of",
+            "messages[0]: tool calls in a user message",
         ),
     ],
 )

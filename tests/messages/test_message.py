@@ -2,8 +2,8 @@
 
 import pytest
 
-from sessionlog.conversation.history.message import ContentPart, Message, ToolRequest
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 
 def test_the_helpers_make_each_role():
@@ -49,7 +49,7 @@ def test_lists_that_were_given_are_not_held():
         (lambda: Message("tool", "x", tool_call_id=5), "tool_call_id is int"),
         (lambda: Message("assistant", "", tool_calls=["c1"]), "a tool call is str"),
         (lambda: Message("assistant", "", tool_calls="c1"), "tool_calls is str"),
-        (lambda: Message("user", "x", tool_calls=[ToolRequest("c", "n")]), "only an assistant asks for tools"),
+        (lambda: Message("user", "x", tool_calls=[ToolRequest("c", "n")]), "only an assistant message has them"),
         (lambda: Message("user", "x", extra={"role": "tool"}), "extra has 'role', which is a field of its own"),
         (lambda: Message("user", "x", extra={5: 1}), "a key of extra is int"),
         (lambda: Message("user", "x", extra=[]), "extra is list; it is a mapping"),

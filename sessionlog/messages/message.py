@@ -1,36 +1,45 @@
-"""Message: one thing that was said, as a value that survives saving, pictures included.
+"""Message: one message of a conversation as a frozen value that can be saved and loaded, pictures included.
 
-A message never changes; a history is a list of them. What this version does not know of a saved message is kept in
-`extra` and written back. All of it is JSON (see `plain`), and nothing of it is shared with whoever gave it.
+A history is a list of messages. Fields that this version does not know are kept in `extra` and written back. Every
+value in a message is JSON (see `json_value`) and a copy: changing what was passed in does not change the message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from sessionlog.conversation.history.plain import plain, plain_text
 from sessionlog.errors import InvalidHistory
+from sessionlog.messages.json_value import decode_object, json_value, valid_text
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
+MEDIA = frozenset({
+    "audio", "audio-url", "binary", "document", "document-url", "file", "image", "image-url", "image_url",
+    "input_audio", "input_file", "input_image", "media", "uploaded-file", "video", "video-url",
+})  # fmt: skip
+"""Types of parts that are files, in the words of OpenAI, Anthropic, Google and pydantic-ai."""
+_MEDIA_FIELDS = (
+    "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
+)  # fmt: skip
+_REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentPart:
-    """A piece of a message's content.
+    """A part of a message's content.
 
     Attributes:
         type: `text`, `image_url` (a picture by its address), `image` (its bytes), or a provider's own word.
-        text: What a text says.
-        image_url: Where a picture is.
+        text: The text of a `text` part.
+        image_url: The address of a picture.
         data: The bytes of a picture.
-        media_type: What the bytes are, as `image/png`.
-        extra: What else the piece was given, as it was.
+        media_type: The type of `data`, as `image/png`.
+        extra: Other fields, as they were given.
 
     Raises:
-        InvalidHistory: A field of another type, bytes of which nobody says what they are, or a field's name in `extra`.
+        InvalidHistory: A field has the wrong type, `data` has no `media_type`, or `extra` has the name of a field.
     """
 
     type: str
@@ -41,7 +50,7 @@ class ContentPart:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _settle_texts(self, ("type", "text", "image_url", "media_type"))
+        _check_texts(self, ("type", "text", "image_url", "media_type"))
         if not self.type:
             raise InvalidHistory("a piece of content without a type; `text` and `image` are some")
         taken = {"type", "text", "image_url", "media_type"}
@@ -54,48 +63,72 @@ class ContentPart:
                 raise InvalidHistory("data without its media_type, as 'image/png'")
         object.__setattr__(self, "extra", _checked_extra(self.extra, taken))
 
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether it is a model's reasoning, and no part of its answer."""
+        return self.type in _REASONING
+
+    @property
+    def is_media(self) -> bool:
+        """Whether it is a picture, a document, a recording or another file."""
+        return (
+            self.data is not None
+            or self.image_url is not None
+            or (self.type in MEDIA and any(self.extra.get(key) is not None for key in _MEDIA_FIELDS))
+        )
+
     @classmethod
     def of_text(cls, text: str) -> ContentPart:
-        """Make a piece of text."""
+        """Make a part of text."""
         return cls(type="text", text=text)
 
     @classmethod
     def of_image(cls, data: bytes, media_type: str = "image/png") -> ContentPart:
-        """Make a picture of its bytes."""
+        """Make a picture from its bytes."""
         return cls(type="image", data=bytes(data), media_type=media_type)
 
     @classmethod
     def of_image_url(cls, url: str) -> ContentPart:
-        """Make a picture that is fetched by whoever answers."""
+        """Make a picture that the provider fetches from an address."""
         return cls(type="image_url", image_url=url)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call that a model asks for; what ran is the log's `tool.call`.
+    """A tool call that a model requests; the call that ran is the log's `tool.call`.
 
     Attributes:
-        id: Joins it with its result.
+        id: Joins the call with its result.
         name: The tool.
-        arguments: By name; a text where the model wrote what is no JSON object. NaN is a text here, too.
-        extra: What else a provider said of the call, as it was.
+        arguments: Values by name; the text itself where the model wrote no JSON object.
+        extra: Other fields of the provider, as they were given.
+        text: The arguments as the model wrote them, where they came as JSON text. Sent back unchanged, they do not
+            miss a provider's prompt cache. It is not saved, and does not count for equality.
 
     Raises:
-        InvalidHistory: The id or the name is no text, or a field's name is in `extra`.
+        InvalidHistory: The id or the name is no text, or `extra` has the name of a field.
     """
 
     id: str
     name: str
     arguments: Any = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    text: str | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("id", "name"):
             if not isinstance(getattr(self, key), str):
                 raise InvalidHistory(f"{key} of a tool call is {type(getattr(self, key)).__name__}; it is a text")
-        _settle_texts(self, ("id", "name"))
-        object.__setattr__(self, "arguments", plain(self.arguments))
+        _check_texts(self, ("id", "name", "text"))
+        object.__setattr__(self, "arguments", json_value(self.arguments))
         object.__setattr__(self, "extra", _checked_extra(self.extra, {"id", "name", "arguments"}))
+
+    @classmethod
+    def of_model(cls, id: str, name: str, arguments: Any, *, extra: Mapping[str, Any] | None = None) -> ToolRequest:  # noqa: A002 - the field
+        """Make a request of what a model gave: arguments by name, or the JSON text that it wrote."""
+        if not isinstance(arguments, str):
+            return cls(id, name, {} if arguments is None else arguments, extra=extra or {})
+        return cls(id, name, decode_object(arguments or "{}"), extra=extra or {}, text=arguments or None)
 
 
 Content = str | tuple[ContentPart, ...]
@@ -107,17 +140,17 @@ class Message:
     """One message of a history.
 
     Attributes:
-        role: Who speaks.
-        content: A text, or pieces; lists of texts and pieces are taken as well. None is an empty text.
-        tool_calls: What an assistant asks for.
-        tool_call_id: The call that a tool's message answers.
-        name: The tool that answers, or the speaker's name.
-        partial: Why the answer is not whole (`cancelled`, `failed`, `interrupted`), None when it is.
-        extra: Fields that nobody here knows, as they were given.
+        role: Who the message is from.
+        content: A text, or parts; a list of texts and parts is accepted, too. None is an empty text.
+        tool_calls: The tool calls that an assistant requests.
+        tool_call_id: The id of the call whose result a `tool` message is.
+        name: The tool, or the name of a user.
+        partial: Why the answer is incomplete (`cancelled`, `failed`, `interrupted`); None where it is complete.
+        extra: Fields that this version does not know, as they were given.
 
     Raises:
-        InvalidHistory: The role is none of the four, the content is neither text nor pieces, another field is of the
-            wrong type, tools are asked for by anybody but an assistant, or a field's name is in `extra`.
+        InvalidHistory: The role is none of the four, the content is neither text nor parts, another field has the wrong
+            type, a message of another role than `assistant` has tool calls, or `extra` has the name of a field.
     """
 
     role: Role
@@ -131,51 +164,56 @@ class Message:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidHistory(f"unknown role {self.role!r:.40}; a message is of {', '.join(ROLES)}")
-        _settle_texts(self, ("tool_call_id", "name", "partial"))
+        _check_texts(self, ("tool_call_id", "name", "partial"))
         object.__setattr__(self, "content", _content(self.content))
         object.__setattr__(self, "tool_calls", _calls(self.tool_calls))
         if self.tool_calls and self.role != "assistant":
-            raise InvalidHistory(f"tool calls in a message of {self.role}; only an assistant asks for tools")
+            raise InvalidHistory(f"tool calls in a {self.role} message; only an assistant message has them")
         object.__setattr__(self, "extra", _checked_extra(self.extra, _FIELDS))
 
     @classmethod
     def system(cls, content: Any) -> Message:
-        """What the agent is told to be."""
+        """Make a system message."""
         return cls("system", content)
 
     @classmethod
     def user(cls, content: Any, *, name: str | None = None) -> Message:
-        """What a person says: a text, or texts and pieces."""
+        """Make a user's message: a text, or a list of texts and parts."""
         return cls("user", content, name=name)
 
     @classmethod
     def assistant(
         cls, content: Any = "", *, tool_calls: Iterable[ToolRequest] = (), partial: str | None = None
     ) -> Message:
-        """What the model answers, and the tools that it asks for."""
+        """Make a model's answer, with the tool calls that it requests."""
         return cls("assistant", content, tool_calls=tuple(tool_calls), partial=partial)
 
     @classmethod
     def tool(cls, content: Any, tool_call_id: str, *, name: str | None = None) -> Message:
-        """What a tool says to a call."""
+        """Make the result of a tool call."""
         return cls("tool", content, tool_call_id=tool_call_id, name=name)
 
     @property
     def text(self) -> str:
-        """What it says, without its pictures."""
+        """The texts of its content, joined; pictures are left out."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text or "" for part in self.content if part.type == "text")
 
     @property
+    def failed(self) -> bool:
+        """Whether it is the result of a tool that failed (`is_error`, as Anthropic's API has it)."""
+        return bool(self.extra.get("is_error"))
+
+    @property
     def is_empty(self) -> bool:
-        """It says nothing and asks for nothing."""
+        """Whether it has neither content nor tool calls."""
         return not self.content and not self.tool_calls
 
 
 def _content(value: object) -> Content:
     if value is None or isinstance(value, str):
-        return plain_text(value) if value else ""
+        return valid_text(value) if value else ""
     if isinstance(value, ContentPart):
         return (value,)
     if not isinstance(value, list | tuple):
@@ -200,7 +238,7 @@ def _calls(value: object) -> tuple[ToolRequest, ...]:
     return tuple(value)
 
 
-def _settle_texts(value: object, names: Iterable[str]) -> None:
+def _check_texts(value: object, names: Iterable[str]) -> None:
     for name in names:
         found = getattr(value, name)
         if found is None:
@@ -208,11 +246,11 @@ def _settle_texts(value: object, names: Iterable[str]) -> None:
         if not isinstance(found, str):
             raise InvalidHistory(f"{name} is {type(found).__name__}; it is a text")
         if not found.isascii():
-            object.__setattr__(value, name, plain_text(found))
+            object.__setattr__(value, name, valid_text(found))
 
 
 def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
-    """A plain copy of it: what is saved as a field could not be told from the field."""
+    """A JSON copy; a key that is also a field would be read back as the field."""
     if not extra and type(extra) is dict:
         return {}
     if not isinstance(extra, Mapping):
@@ -222,4 +260,11 @@ def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
             raise InvalidHistory(f"a key of extra is {type(key).__name__}; it is a text")
         if key in taken:
             raise InvalidHistory(f"extra has {key!r}, which is a field of its own")
-    return {plain_text(key): plain(item) for key, item in extra.items()}
+    return {valid_text(key): json_value(item) for key, item in extra.items()}
+
+
+def content_of(parts: Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:
+    """Return parts as the content of a message: a text where all of them are plain text."""
+    if all(part.type == "text" and not part.extra for part in parts):
+        return "".join(part.text or "" for part in parts)
+    return tuple(parts)

@@ -1,5 +1,6 @@
 """Messages of every kind become one small value; nothing raises."""
 
+import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -7,15 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.context.snapshots.messages import read_message, read_messages
-from sessionlog.context.snapshots.spelling import decoded, text_of
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.json_value import decode_json
+from sessionlog.messages.message_json import message_to_dict
+from sessionlog.messages.read import read_entries, read_entry
 from tests.context.talks import ask, call, user
+from tests.conversation.history.histories import saved_message
 from tests.profiles import examples
 
 
 def parts(message):
     """Kind and text of each part."""
-    return [(part.kind, part.text) for part in read_message(message).parts]
+    return [(part.kind, part.text) for part in read_entry(message).pieces]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +29,7 @@ def parts(message):
         ({"role": "developer", "content": "Be brief."}, [("system", "Be brief.")]),
         ({"role": "user", "content": "Hi"}, [("user", "Hi")]),
         ({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, [("user", "a"), ("user", "b")]),
-        ({"role": "user", "content": ["a", "b"]}, [("user", "a\nb")]),
+        ({"role": "user", "content": ["a", "b"]}, [("user", "a"), ("user", "b")]),
         ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, [("user", "[image_url]")]),
         ({"role": "user", "parts": [{"text": "Hi"}]}, [("user", "Hi")]),
         ({"role": "assistant", "content": "Yes", "reasoning_content": "Hm"}, [("thinking", "Hm"), ("assistant", "Yes")]),
@@ -63,8 +67,8 @@ def test_messages_of_logs_and_providers(message, expected):
 )  # fmt: skip
 def test_a_tool_call_of_every_kind(message):
     """Its name, id and arguments are the same in all of them, and the message is the model's."""
-    read = read_message(message)
-    (part,) = read.parts
+    read = read_entry(message)
+    (part,) = read.pieces
     assert (part.kind, part.name, part.call_id, part.arguments) == ("tool_call", "read", "c", {"path": "a"})
     assert part.text == '{"path": "a"}'
     assert read.is_response
@@ -86,7 +90,7 @@ def test_a_tool_call_of_every_kind(message):
 )
 def test_parts_of_a_stored_request(part, kind, failed):
     """What pydantic-ai sends to a model; a kind that is not known yet is no user's."""
-    (read,) = read_message({"kind": "request", "parts": [part]}).parts
+    (read,) = read_entry({"kind": "request", "parts": [part]}).pieces
     assert (read.kind, read.text, read.failed) == (kind, "x", failed)
 
 
@@ -94,7 +98,9 @@ def test_a_user_prompt_with_files():
     """Texts are kept and the rest is named."""
     content = ["Look:", SimpleNamespace(kind="image-url", url="u"), {"kind": "binary"}, {"kind": "cache-point"}]
     assert parts(ask(SimpleNamespace(part_kind="user-prompt", content=content))) == [
-        ("user", "Look:\n[image-url]\n[binary]")
+        ("user", "Look:"),
+        ("user", "[image-url]"),
+        ("user", "[binary]"),
     ]
 
 
@@ -130,52 +136,52 @@ def test_a_picture_is_named_never_spelled(content, text, pictures):
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": content}]},
     )
     for message in sent:
-        (part,) = read_message(message).parts
-        assert (part.text, part.pictures) == (text, pictures)
+        (part,) = read_entry(message).pieces
+        assert (part.text, part.media) == (text, pictures)
 
 
 def test_pictures_beside_words():
-    """Each is a piece of its own in a provider's message, a part of the prompt in pydantic-ai's, and a whole answer."""
-    found = read_message({"role": "user", "parts": [{"text": "Look"}, _GEMINI]}).parts
-    assert [(part.text, part.pictures) for part in found] == [("Look", 0), ("[image]", 1)]
-    (prompt,) = read_message(ask(user(["Look", _LIVE]))).parts
-    assert (prompt.text, prompt.pictures) == ("Look\n[binary]", 1)
-    (made,) = read_message({"kind": "response", "parts": [{"part_kind": "file", "content": _STORED}]}).parts
-    assert (made.kind, made.text, made.pictures) == ("assistant", "[binary]", 1)
+    """Each is a piece of its own in a provider's message, in pydantic-ai's, and a whole answer."""
+    found = read_entry({"role": "user", "parts": [{"text": "Look"}, _GEMINI]}).pieces
+    assert [(part.text, part.media) for part in found] == [("Look", 0), ("[image]", 1)]
+    prompt = read_entry(ask(user(["Look", _LIVE]))).pieces
+    assert [(part.text, part.media) for part in prompt] == [("Look", 0), ("[binary]", 1)]
+    (made,) = read_entry({"kind": "response", "parts": [{"part_kind": "file", "content": _STORED}]}).pieces
+    assert (made.kind, made.text, made.media) == ("assistant", "[binary]", 1)
 
 
 def test_times_and_usage_are_kept():
-    """A datetime or a text, of the message or of its last part; usage only of a response."""
+    """As given: of the message or of its last part; usage only of a response."""
     ts = datetime(2026, 11, 21, 10, tzinfo=UTC)
-    assert read_message(ask(user("x"), ts=ts)).timestamp == "2026-11-21T10:00:00.000000Z"
+    assert read_entry(ask(user("x"), ts=ts)).timestamp == "2026-11-21T10:00:00.000000Z"
     late = SimpleNamespace(part_kind="user-prompt", content="x", timestamp=ts)
-    assert read_message(ask(late)).timestamp == "2026-11-21T10:00:00.000000Z"
+    assert read_entry(ask(late)).timestamp == "2026-11-21T10:00:00.000000Z"
     stored = {"kind": "response", "parts": [], "usage": {"input_tokens": 3}, "timestamp": "2026-11-21T10:00:00Z"}
-    read = read_message(stored)
-    assert (read.usage.input_tokens, read.timestamp) == (3, "2026-11-21T10:00:00Z")
-    assert read_message({**stored, "kind": "request"}).usage is None
+    read = read_entry(stored)
+    assert (read.usage, read.timestamp) == ({"input_tokens": 3}, "2026-11-21T10:00:00Z")
+    assert read_entry({**stored, "kind": "request"}).usage is None
 
 
 def test_a_prompt_is_what_a_user_says():
     """Not what brings the answers of tools, and not what a system adds."""
-    assert read_message({"role": "user", "content": "Go"}).is_prompt
+    assert read_entry({"role": "user", "content": "Go"}).is_prompt
     returned = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
-    assert not read_message({"role": "user", "content": [returned, {"type": "text", "text": "reminder"}]}).is_prompt
-    assert not read_message({"role": "system", "content": "Go"}).is_prompt
+    assert not read_entry({"role": "user", "content": [returned, {"type": "text", "text": "reminder"}]}).is_prompt
+    assert not read_entry({"role": "system", "content": "Go"}).is_prompt
 
 
 def test_reading_twice_is_reading_once():
     """A message that was read is itself."""
-    (read,) = read_messages([{"role": "user", "content": "x"}])
-    assert read_message(read) is read
+    (read,) = read_entries([{"role": "user", "content": "x"}])
+    assert read_entry(read) is read
 
 
 def test_arguments_that_are_no_json_stay_text():
     """A model may answer anything."""
-    assert decoded('{"a": ') == '{"a": '
-    assert decoded("[1]") == [1]
-    assert decoded("plain") == "plain"
-    assert decoded(None) is None
+    assert decode_json('{"a": ') == '{"a": '
+    assert decode_json("[1]") == [1]
+    assert decode_json("plain") == "plain"
+    assert decode_json(None) is None
 
 
 def test_texts_of_odd_contents():
@@ -200,10 +206,17 @@ _JSON = st.recursive(
 )  # fmt: skip
 
 
+@examples(200)
+@given(saved_message)
+def test_what_was_saved_is_read_as_it_was(message):
+    """The reader takes our own JSON for what it is."""
+    assert read_entry(json.loads(json.dumps(message_to_dict(message)))).messages == (message,)
+
+
 @examples(300)
 @given(_JSON)
 def test_no_shape_raises(value):
     """Whatever a log holds is read into parts with a kind and a text."""
-    read = read_message(value)
-    assert all(part.kind and isinstance(part.text, str) for part in read.parts)
+    read = read_entry(value)
+    assert all(part.kind and isinstance(part.text, str) for part in read.pieces)
     assert all(isinstance(name, str) for name in read.tool_names)

@@ -1,0 +1,174 @@
+"""Messages to events of a log and back: answers and tool results have events of their own.
+
+An answer is written in the fields that every reader knows (`content`, `tool_calls`, `partial`); where reading these
+does not give the same message again, it is written beside them as `message`. Logs written without a session hold
+messages in their provider's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sessionlog.conversation.history.fitted import size_of
+from sessionlog.errors import InvalidHistory
+from sessionlog.messages.json_value import json_value
+from sessionlog.messages.message import Content, Message, ToolRequest
+from sessionlog.messages.message_json import (
+    content_from_json,
+    message_from_dict,
+    message_to_dict,
+    request_from_dict,
+    request_to_dict,
+)
+from sessionlog.messages.read import read_entry, read_result
+
+Json = Any
+
+
+def spell_answer(message: Message) -> dict[str, Json]:
+    """Return the fields of `llm.response` that say what an answer says."""
+    return {
+        "content": message.text,
+        "tool_calls": [request_to_dict(call) for call in message.tool_calls] or None,
+        "partial": message.partial,
+    }
+
+
+def answer_of(data: Mapping[str, Json], streamed: str = "", place: str = "llm.response") -> Message | None:
+    """Return the answer that an `llm.response` tells; None where it says nothing.
+
+    Args:
+        data: The payload.
+        streamed: The pieces before it, which stand for an answer without a text.
+        place: Where it was found, for the error's words.
+
+    Raises:
+        InvalidHistory: What it says is no message.
+    """
+    if isinstance(data.get("message"), Mapping):
+        return message_from_dict(data["message"], f"{place}: message")
+    calls = read_calls(data.get("tool_calls"), place)
+    content, word = data.get("content"), data.get("partial")
+    partial = word if isinstance(word, str) else "failed" if data.get("error") else None
+    if content is None and not calls and not streamed:
+        return None
+    said = content_of(streamed if content is None else content, f"{place}: content")
+    return Message("assistant", said, tool_calls=calls, partial=partial)
+
+
+def spell_result(request: ToolRequest, message: Message) -> dict[str, Json]:
+    """Return the fields of `tool.call` that say what was called and what it said."""
+    content = message.content
+    output = content if isinstance(content, str) else message_to_dict(message)["content"]
+    return {"tool": request.name, "id": request.id, "input": request.arguments, "output": output}
+
+
+def result_of(data: Mapping[str, Json], request: ToolRequest, place: str = "tool.call") -> Message:
+    """Return the result that a `tool.call` tells of a call.
+
+    Raises:
+        InvalidHistory: What it says is no message.
+    """
+    if isinstance(data.get("message"), Mapping):
+        return message_from_dict(data["message"], f"{place}: message")
+    output = data.get("output")
+    given = data.get("error") if output is None else output
+    [message] = read_result(given, call_id=request.id, name=request.name).messages
+    return message
+
+
+def read_message(value: Json, place: str, *, is_transcript: bool = False) -> tuple[Message, ...]:
+    """Return the messages that one logged message holds: mostly one; several where results of tools are in it.
+
+    Args:
+        value: The message, in any provider's shape.
+        place: Where it stands, for the error message.
+        is_transcript: It was made from another agent's log: what is no message there becomes text.
+
+    Raises:
+        InvalidHistory: It is no message; the error names the place.
+    """
+    if is_transcript and isinstance(value, Mapping):
+        value = {key: item for key, item in value.items() if key != "inherited"}
+        value.setdefault("content", None)
+    entry = read_entry(value)
+    if entry.problems and not is_transcript:
+        message_from_dict(value, place)  # its error names the place within the message
+        raise InvalidHistory(f"{place}: {entry.problems[0]}")
+    return tuple(map(_with_call_ids, entry.messages))
+
+
+def _with_call_ids(message: Message) -> Message:
+    if all(call.id for call in message.tool_calls):
+        return message
+    calls = (call if call.id else replace(call, id=f"call-{n}") for n, call in enumerate(message.tool_calls))
+    return replace(message, tool_calls=tuple(calls))
+
+
+def read_calls(value: Json, place: str) -> tuple[ToolRequest, ...]:
+    """Return the calls of a `tool_calls` list; what is no list, as the count of the oldest logs, gives none.
+
+    A call without an id is given one, by its place in the list.
+
+    Raises:
+        InvalidHistory: One of them is no call.
+    """
+    if not isinstance(value, list | tuple):
+        return ()
+    calls = []
+    for n, item in enumerate(value):
+        if isinstance(item, Mapping) and not item.get("id"):
+            item = {**item, "id": f"call-{n}"}  # noqa: PLW2901 - the same call, named
+        calls.append(request_from_dict(item, f"{place}: tool_calls[{n}]"))
+    return tuple(calls)
+
+
+def content_of(value: Json, place: str) -> Content:
+    """Return a content; None is an empty text.
+
+    Raises:
+        InvalidHistory: It is neither a text nor pieces.
+    """
+    return content_from_json(value, place)
+
+
+def text_of(value: Json) -> str:
+    """Return the text of a system prompt, which may be in pieces."""
+    if isinstance(value, list | tuple):
+        texts = (part.get("text") for part in value if isinstance(part, Mapping))
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return value if isinstance(value, str) else ""
+
+
+def spell_tool(tool: Any) -> Json:
+    """Return what a request says of a tool: a JSON value as it is, of an object its name, description, parameters."""
+    if isinstance(tool, Mapping):
+        return dict(tool)
+    return {key: getattr(tool, key, None) for key in ("name", "description", "parameters")}
+
+
+def pieces_of(messages: Sequence[Message], size: int) -> Iterator[Sequence[Message]]:
+    """Cut messages into pieces of about so many characters, each of at least one message."""
+    start = held = 0
+    for n, message in enumerate(messages):
+        held += size_of(message)
+        if held > size and n > start:
+            yield messages[start:n]
+            start, held = n, size_of(message)
+    if start < len(messages):
+        yield messages[start:]
+
+
+def json_options(options: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the options that are JSON; other objects belong to the caller's program and may hold secrets."""
+    return {name: value for name, value in options.items() if _is_json(value)}
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json_value(value, odd="refuse")
+    except InvalidHistory:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Messages: one value for a message of any provider, its JSON, and the readers of providers' shapes."""

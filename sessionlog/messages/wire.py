@@ -1,0 +1,110 @@
+"""Messages as OpenAI's chat completions and Anthropic's messages API take them.
+
+Role, content and tool calls are sent; marks such as `partial` are not. What a provider has no place for goes to the
+nearest one: a picture that a tool returned follows OpenAI's tool messages as the user's.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sessionlog.messages.entry import arguments_text
+from sessionlog.messages.message import ContentPart, Message
+
+Json = dict[str, Any]
+
+
+def openai_messages(messages: Iterable[Message], system: str | None = None) -> list[Json]:
+    """Return a history as the messages of OpenAI's chat completions, the system text first."""
+    written: list[Json] = [{"role": "system", "content": system}] if system else []
+    shown: list[Json] = []
+    for message in messages:
+        if message.role == "tool":
+            pictures = [_openai_part(part) for part in _parts(message) if part.type != "text"]
+            text = message.text or ("The result follows." if pictures else "")
+            written.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": text})
+            shown += pictures
+            continue
+        written += [{"role": "user", "content": shown}] if shown else []
+        shown = []
+        written += _openai_message(message)
+    return written + ([{"role": "user", "content": shown}] if shown else [])
+
+
+def anthropic_messages(messages: Iterable[Message]) -> list[Json]:
+    """Return a history as Anthropic's messages: neighbours of one role become one; system texts are left out."""
+    written: list[Json] = []
+    for message in messages:
+        role, blocks = _anthropic_blocks(message)
+        if not blocks or role == "system":
+            continue
+        if written and written[-1]["role"] == role:
+            written[-1]["content"] += blocks
+        else:
+            written.append({"role": role, "content": blocks})
+    return written
+
+
+def _openai_message(message: Message) -> list[Json]:
+    made: Json = {"role": message.role, "content": message.text}
+    if message.role == "user":
+        if not isinstance(message.content, str):
+            made["content"] = [_openai_part(part) for part in message.content]
+        made |= {"name": message.name} if message.name else {}
+    elif message.tool_calls:
+        made["content"] = message.text or None
+        made["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}}
+            for call in message.tool_calls
+        ]
+    return [made] if made["content"] or message.tool_calls or message.role == "user" else []
+
+
+def _openai_part(part: ContentPart) -> Json:
+    if part.type == "text":
+        return {"type": "text", "text": part.text or ""}
+    url = part.image_url
+    if part.type == "image" and part.data is not None:
+        url = f"data:{part.media_type};base64,{_base64(part)}"
+    return {"type": "image_url", "image_url": {"url": url, **part.extra}} if url else {"type": part.type, **part.extra}
+
+
+def _anthropic_blocks(message: Message) -> tuple[str, list[Json]]:
+    blocks = [block for part in _parts(message) if (block := _anthropic_block(part))]
+    if message.role == "tool":
+        failed = {"is_error": True} if message.failed else {}
+        return "user", [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks, **failed}]
+    for call in message.tool_calls:
+        given = call.arguments if isinstance(call.arguments, Mapping) else {"arguments": call.arguments}
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": dict(given)})
+    return message.role, blocks
+
+
+def _anthropic_block(part: ContentPart) -> Json | None:
+    if part.type == "text":  # an empty one is refused
+        return {"type": "text", "text": part.text} if (part.text or "").strip() else None
+    if part.data is not None:
+        source = {"type": "base64", "media_type": part.media_type, "data": _base64(part)}
+        return {"type": "image", "source": source}
+    if part.image_url is not None:
+        return {"type": "image", "source": _anthropic_source(part.image_url)}
+    if part.type == "thinking" and not part.extra.get("signature"):
+        return None
+    return {"type": part.type, **part.extra} if part.extra else None
+
+
+def _anthropic_source(url: str) -> Json:
+    head, comma, data = url.partition(",")
+    if url.startswith("data:") and comma and head.endswith(";base64"):
+        return {"type": "base64", "media_type": head[5:-7].partition(";")[0], "data": data}
+    return {"type": "url", "url": url}
+
+
+def _parts(message: Message) -> Sequence[ContentPart]:
+    return (ContentPart.of_text(message.content),) if isinstance(message.content, str) else message.content
+
+
+def _base64(part: ContentPart) -> str:
+    return base64.b64encode(part.data or b"").decode("ascii")
