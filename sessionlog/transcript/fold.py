@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sessionlog.events.envelope import Event
@@ -135,7 +136,7 @@ class ConversationFold:
         added = [Added(value) for value in (given if self._own else self._fresh(given))]
         if self._own and not count:
             return self._tell_whole(added)
-        start = min(count, self._sent) if self._own else self._sent
+        start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
         meanings, spellings = self._read(added)
         self._seen.mark_new(added, meanings, self._left)
         missing = max(0, count - self._sent) if self._own else 0
@@ -293,6 +294,8 @@ class ConversationFold:
             one.new = one.entry.messages
             self._seen.expect(*one.new)
         is_prompted = self._is_prompted
+        if self._own:
+            self._seen.keep_aside(list(self._meanings))  # the next request repeats some of it
         yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
         self._is_prompted = is_prompted
         self._sent, self._stale = len(self._meanings), self._since
@@ -372,10 +375,10 @@ class ConversationFold:
     def _drop(self, cause: Cause, start: int) -> Splice:
         gone = self._meanings[start:]
         del self._meanings[start:], self._spellings[start:]
-        for meaning in gone:
-            self._seen.forget(*meaning)
+        digests = tuple(chain.from_iterable(gone))
+        self._seen.forget(*digests)
         self._calls = []
-        return Splice(cause=cause, start=start, removed=len(gone), is_split=True)
+        return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         status = data.get("status")

@@ -60,6 +60,7 @@ class Splice:
             single messages.
         left_out: Messages of the conversation before that a request with a whole prompt does not have.
         kept: Those that it has.
+        gone: Of an undo or a clear, the digests of the messages that go, in their order.
         flaw: What does not fit, in words; then nothing changes.
     """
 
@@ -71,6 +72,7 @@ class Splice:
     is_split: bool = False
     left_out: int = 0
     kept: int = 0
+    gone: tuple[bytes, ...] = ()
     flaw: str = ""
 
 
