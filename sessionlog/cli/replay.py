@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain
-from typing import IO, Annotated, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 
 import typer
 
@@ -37,6 +37,7 @@ from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
+from sessionlog.transcript.fold import OWN
 
 _NAMED = 20  # event types in a note
 _FOLLOWED = ("native", "fizeau")
@@ -86,23 +87,19 @@ def replay(
             texts = _or_types(_json_lines(items, chosen), types)
         else:
             name = session or next(iter(log.source.name_sessions(log.path)), "")
-            blocks = _blocks(items, name, chosen, all_messages=all_messages, priced=not view.exact)
+            options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
+            blocks = _blocks(items, chosen, priced=not view.exact, **options)
             texts = _painted(_or_types(select(blocks, chosen), types), view)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
 def _blocks(
-    items: Iterable[Event | Problem],
-    name: str,
-    chosen: Callable[[str], bool] | None,
-    *,
-    all_messages: bool,
-    priced: bool,
+    items: Iterable[Event | Problem], chosen: Callable[[str], bool] | None, *, priced: bool, **options: Any
 ) -> Iterator[Block]:
     """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
     price = price_book(load_settings()).price if priced else None
     named = chosen or (lambda _: False)
-    return fold_replay(items, session_id=name, all_messages=all_messages, named=named, price=price)
+    return fold_replay(items, named=named, price=price, **options)
 
 
 def _factor(speed: str | None) -> float | None:

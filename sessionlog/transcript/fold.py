@@ -26,6 +26,8 @@ from sessionlog.transcript.seen import SeenMessages, shared
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
 Json = Any
+OWN = frozenset({"native", "fizeau"})
+"""Sources whose requests hold whole prompts unless they say otherwise; those of others continue the one before."""
 _STREAMED = 32 << 20  # bytes in memory of an answer under way
 _PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
 _LONG = 100_000  # elements of which the meaning is kept
@@ -66,7 +68,7 @@ class ConversationFold:
         self._room = _STREAMED
         self._calls: list[tuple[str, str]] | None = []  # (id, tool) of open calls; None where an answer names none
         self._has_started = self._has_requests = False
-        self._holds_messages = True
+        self._holds_messages = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
             "session.start": self._start,
             "llm.request": self._request,
@@ -219,17 +221,15 @@ class ConversationFold:
             if message.role != "tool":
                 self._calls = [(call.id, call.name) for call in message.tool_calls]
             else:
-                self._answers(message.tool_call_id, message.name)
+                self._answered(message.tool_call_id, message.name)
 
-    def _answers(self, call_id: Json, name: Json) -> bool:
-        """Whether a result answers an open call, by its id, else by the name of its tool; it is open no more."""
-        if self._calls is None:
-            return True
-        for call in self._calls:
+    def _answered(self, call_id: Json, name: Json) -> str | None:
+        """The id of the open call that a result answers, by its id, else by the name of its tool; None for none."""
+        for call in self._calls or ():
             if call[0] == call_id if call_id else call[1] == name:
-                self._calls.remove(call)
-                return True
-        return False
+                (self._calls or []).remove(call)
+                return call[0]
+        return None
 
     def _open_prompt(self) -> Iterator[Splice]:
         """The prompt of a log whose requests hold no messages."""
@@ -275,10 +275,11 @@ class ConversationFold:
 
     def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         self._since += 1
-        if self._own and self._holds_messages and not self._answers(data.get("id"), data.get("tool")):
+        call_id = self._answered(data.get("id"), data.get("tool")) if self._own else None
+        if call_id is None and self._own and self._holds_messages and self._calls is not None:
             return
         yield from self._open_prompt() if not self._has_requests else ()
-        yield self._append("result", Added(data, result_entry(data)))
+        yield self._append("result", Added(data, result_entry(data, call_id)))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if data.get("success") is False or data.get("no_compaction"):

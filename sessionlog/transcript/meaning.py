@@ -57,8 +57,13 @@ def says_something(message: Message) -> bool:
 
 
 def spelling_of(value: Json) -> bytes:
-    """Return 16 bytes that stand for a value as it is spelled: much faster than reading it."""
+    """Return 16 bytes that stand for a message as it is spelled: much faster than reading it."""
     try:
+        if isinstance(value, dict) and isinstance(value.get("content"), str):
+            # orjson reserves eight bytes for each of a text
+            rest = blake2b(orjson.dumps({**value, "content": None}), digest_size=16)
+            rest.update(value["content"].encode())
+            return rest.digest()
         return blake2b(orjson.dumps(value), digest_size=16).digest()
     except (TypeError, ValueError, RecursionError):
         return digest_of(json_text(value))

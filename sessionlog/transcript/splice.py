@@ -90,14 +90,19 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
     return read_entry({"role": "assistant", "content": streamed if content is None else content, **said})
 
 
-def result_entry(data: Mapping[str, Json]) -> Entry:
-    """Return the result of a `tool.call` as an element; an error stands for an output that is missing."""
+def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:
+    """Return the result of a `tool.call` as an element; an error stands for an output that is missing.
+
+    Args:
+        data: The payload.
+        call_id: The id of its call, for a payload that has none.
+    """
     if isinstance(data.get("message"), Mapping):
         return read_entry(data["message"])
-    output, call_id, name = data.get("output"), data.get("id"), data.get("tool")
+    output, logged, name = data.get("output"), data.get("id"), data.get("tool")
     return read_result(
         data.get("error") if output is None else output,
-        call_id=call_id if isinstance(call_id, str) and call_id else None,
+        call_id=logged if isinstance(logged, str) and logged else call_id,
         name=name if isinstance(name, str) and name else "unknown",
         failed=bool(data.get("error")),
     )

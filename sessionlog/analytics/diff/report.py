@@ -16,13 +16,14 @@ from typing import Any, Literal
 
 from sessionlog.analytics.diff.align import Pair, align
 from sessionlog.analytics.diff.said import KEPT, Said
-from sessionlog.analytics.diff.side import OWN, Side, is_same_log, read_side
+from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.analytics.diff.transcript import Transcript
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
+from sessionlog.transcript.fold import OWN
 
 SCHEMA = "sessionlog.diff/1"
 

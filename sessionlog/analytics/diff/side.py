@@ -15,9 +15,7 @@ from sessionlog.analytics.sessions import SessionSummary, list_sessions
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
-
-OWN = ("native", "fizeau")
-"""Sources whose requests hold the whole conversation, and that tell every prompt and tool that there is."""
+from sessionlog.transcript.fold import OWN
 
 _FIGURES = (
     "start", "status", "models", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",

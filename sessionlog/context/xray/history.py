@@ -1,18 +1,14 @@
-"""History: a fold over a session's events to what was in the window at one of its requests.
+"""History: a session's events → what was in the window at one of its requests.
 
-A request either holds its whole prompt or, in what is made from other agents' logs, only what is new since the one
-before (`earlier_messages`); the oldest logs hold only a count, and then what was asked, answered and returned stands
-for the messages. A compaction takes away what came before it, except its summary; the answers and results that it
-swallowed are not heard again. Reasoning that is logged beside an answer is in the window until the next prompt.
+The conversation is folded by `transcript`; here its elements are sized. In what is made from other agents' logs
+reasoning that is logged beside an answer is in the window until the next prompt. What comes between two requests is
+sized when the next one repeats it; only the oldest logs, whose requests hold no messages, have nothing else.
 
 Counting tokens takes longer than reading, and nearly all that a log tells is gone at its last request. So texts are
 kept uncounted while they may be needed, up to `_KEPT` bytes; beyond that they are counted and let go, and what remains
 are sizes, short names and digests; of messages before the last `_LONGEST` only sums. Other requests than the one that
 was asked for are sized by their length, at that one's rate of bytes to tokens. So memory is bounded by what one request
 holds.
-
-A request that another follows without an answer was none; the last one may still be waiting for its. The very oldest
-logs tell answers only: then each stands for its request.
 """
 
 from __future__ import annotations
@@ -27,13 +23,16 @@ from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Usages, Window, name_results, provider_of
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.payloads import UNREPEATED
+from sessionlog.transcript.fold import ConversationFold
+from sessionlog.transcript.splice import Added, Splice
 
 Json = Any
 _KEPT = 2 << 20
 _LONGEST = 5_000  # messages
 _NAMES = 5_000
 _PROBLEMS = 20
+_NOTHING = Summed((), 0)
+"""An element that the next request repeats, or that is among those summed up."""
 
 
 def fold_history(items: Iterable[Event | Problem], *, request: int | None = None, own: bool = True) -> History:
@@ -57,10 +56,16 @@ def fold_history(items: Iterable[Event | Problem], *, request: int | None = None
 class _Look:
     """The request that is looked at: what was sent with it, still uncounted."""
 
-    def __init__(self, window: Window, head: Sequence[Said], said: list[Said], tools: Json) -> None:
+    def __init__(
+        self, window: Window, head: Sequence[Said], said: list[Said], thoughts: list[Said], tools: Json
+    ) -> None:
         self.window = window
-        self._head, self._said, self._end = head, said, len(said)  # what is said later is added behind the end
-        self._tools = tools
+        self.end = len(said)  # what is said later stands behind the end
+        self._head, self._said, self._thoughts, self._tools = head, said, list(thoughts), tools
+
+    def keep(self) -> None:
+        """Copy what was sent, before it changes."""
+        self._said = self._said[: self.end]
 
     def answered(self, model: str, provider: str, size: Json) -> None:
         window = self.window
@@ -70,7 +75,7 @@ class _Look:
         )  # fmt: skip
 
     def counted(self, names: Mapping[str, str]) -> Window:
-        said = [*self._head, *self._said[: self._end]]
+        said = [*self._head, *self._said[: self.end], *self._thoughts]
         pieces = name_results([piece for one in said for piece in one.pieces()], names)
         tools = measure_tools(self._tools, self.window.model or None)
         return replace(self.window, pieces=tuple(pieces), tools=tools)
@@ -80,17 +85,14 @@ class _Fold:
     def __init__(self, wanted: int | None, *, own: bool) -> None:
         self._wanted = wanted
         self._own = own
+        self._conversation = ConversationFold(own=own)
         self._start: Mapping[str, Json] = {}
         self._system: list[Said] = []
-        self._said: list[Said] = []
+        self._said: list[Said] = []  # one for each element of the conversation
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
-        self._heard: list[Said] = []  # since the last request, for requests that do not tell it
         self._thoughts: list[Said] = []
-        self._first_thought: int | None = None
-        self._stale = self._since = 0
-        self._is_told = True  # whether requests hold messages
+        self._holds_messages = False
         self._is_cut = False  # whether a compaction has told no summary yet
-        self._open = self._is_asked = False
         self._names: dict[str, str] = {}
         self._latest = ""  # who answered last: a request that is not answered may name nobody
         self._look: _Look | None = None
@@ -107,180 +109,135 @@ class _Fold:
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
+        was_waiting = self._conversation.is_waiting
+        splices = self._conversation.take(event)
+        if event.type == "session.start" and not self._start:
+            self._start = data
+            if self._conversation.system:
+                self._system = [self._message("system", self._conversation.system)]
+        if event.type == "llm.request" and "agent" not in data:
+            self._holds_messages = isinstance(data.get("messages"), list | tuple)
+        before = tuple(splice for splice in splices if splice.cause != "answer")
+        for splice in before:
+            self._apply(splice, data)
+        if "agent" in data:
+            return  # a sub-agent's, or what wrote a summary: beside the conversation
         match event.type:
-            case "session.start":
-                self._begin(data)
             case "llm.request":
-                self._ask(event, data)
+                self._ask(event, data, was_waiting=was_waiting)
             case "llm.response":
-                self._answer(event, data)
+                if self._conversation.requests > len(self._sizes):  # a log that tells answers only
+                    self._ask(event, {}, was_waiting=False)
+                    was_waiting = True
+                if was_waiting:
+                    self._answer(data)
+                for splice in splices[len(before) :]:
+                    self._apply(splice, data)
             case "tool.call":
-                self._run(data)
-            case "compaction.end":
+                self._name(data)
+            case "compaction.end" if data.get("success") is not False and not data.get("no_compaction"):
                 self._compact(data)
-            case "history.add":
-                self._inherit(data)
-            case "history.pop" | "history.clear":  # what is left is said again
-                self._replace([])
 
-    def _begin(self, data: Mapping[str, Json]) -> None:
-        if self._start:
-            return  # the first one counts
-        self._start = data
-        system, prompt = data.get("system_prompt"), data.get("prompt")
-        if isinstance(system, str) and system:
-            self._system = [self._message("system", system)]
-        if isinstance(prompt, str) and prompt:
-            self._heard = [self._message("user", prompt)]
+    def _message(self, role: str, content: Json, **more: Json) -> Said:
+        return Said({"role": role, "content": content, **more}, self._model({}), placeholders=not self._own)
 
-    def _message(self, role: str, content: Json, *, is_thought: bool = False, **more: Json) -> Said:
-        message = {"role": role, "content": content, **more}
-        return Said(message, self._model({}), placeholders=not self._own, is_thought=is_thought)
+    def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
+        """Change the elements as the conversation has changed."""
+        changed = slice(splice.start, splice.start + splice.removed)
+        if self._look is not None and splice.start < self._look.end:
+            self._look.keep()
+        if splice.is_split:
+            elements = ([one] if one.count == 1 else [_NOTHING] * one.count for one in self._said)
+            self._said = list(chain.from_iterable(elements))
+        if splice.cause == "request" and any(_role(one) == "user" for one in splice.added):
+            self._forget_thoughts()
+        gone, come = self._said[changed], [self._element(one, splice, data) for one in splice.added]
+        self._said[changed] = come
+        self._size += sum(one.size for one in come) - sum(one.size for one in gone)
+        self._uncounted += sum(one.size for one in come) - sum(one.size for one in gone if not one.is_measured)
+        if self._uncounted > _KEPT:
+            self._count()
 
-    def _ask(self, event: Event, data: Mapping[str, Json]) -> None:
-        messages = data.get("messages")
-        continues = not self._own or bool(data.get("earlier_messages"))
-        self._is_told = isinstance(messages, list | tuple)
-        if not isinstance(messages, list | tuple):
-            self._extend(self._heard)
-        elif continues:
-            self._extend(self._fresh(messages, self._model(data)))
-        else:
-            self._replace([Said(one, self._model(data), placeholders=False) for one in messages])
-        self._heard, self._thoughts, self._since, self._stale = [], [], 0, 0
-        if self._open:  # the one before was never answered, so it is none
+    def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> Said:
+        count = len(one.entry.messages)
+        message = one.raw
+        if splice.cause in ("answer", "result", "added", "partial") and self._holds_messages:
+            return Summed((), 0, count=count)  # the next request repeats it
+        if splice.cause == "answer":
+            message = {"role": "assistant", "content": data.get("content"), "tool_calls": data.get("tool_calls")}
+        elif splice.cause == "result":
+            call_id, name = _word(data.get("id")), _word(data.get("tool"))
+            message = {"role": "tool", "content": data.get("output"), "tool_call_id": call_id, "name": name}
+        elif splice.cause == "compaction" and isinstance(message, Mapping) and message.get("summary") is True:
+            message = {"role": "summary", "content": message.get("content")}
+        elif splice.cause == "request" and not self._own:
+            if self._is_cut and _role(one) == "system":  # what an agent is sent first after a cut is what is left
+                message = {**message, "role": "summary"}
+            self._is_cut = False
+        return Said(message, self._model(data), placeholders=not self._own, count=count)
+
+    def _ask(self, event: Event, data: Mapping[str, Json], *, was_waiting: bool) -> None:
+        if was_waiting:  # the one before was never answered, so it is none
             self._sizes.pop()
             self._usages.dropped()
-        is_whole = self._is_told and not continues
-        tools = data.get("tools")
+        messages = data.get("messages")
+        is_whole = self._own and isinstance(messages, list | tuple) and not data.get("earlier_messages")
         has_own = is_whole and bool(self._said) and self._said[0].role in ("system", "developer")
         beside = data.get("system") or data.get("instructions")
         if isinstance(beside, str) and beside:
             self._system, has_own = [self._message("system", beside)], False
-        head = [] if has_own else self._system
-        self._sizes.append(self._size + sum(one.size for one in head) + (size_of(tools) if tools else 0))
+        head, tools = [] if has_own else self._system, data.get("tools")
+        aside = sum(one.size for one in chain(head, self._thoughts))
+        self._sizes.append(self._size + aside + (size_of(tools) if tools else 0))
         self._usages.asked()
-        self._open = self._is_asked = True
         number = len(self._sizes)
         if self._wanted in (None, number):
             window = Window(
                 number=number, time_ns=event.time_ns, model=self._model(data) or "",
                 provider=_word(self._start.get("provider")), is_whole=is_whole, has_prompt=is_whole or bool(head),
             )  # fmt: skip
-            self._look = _Look(window, head, self._said, tools)
-
-    def _fresh(self, messages: Sequence[Json], model: str | None) -> list[Said]:
-        """What is new, less what a compaction has swallowed; a prompt ends earlier reasoning."""
-        made = list(self._thoughts)
-        for message in messages:
-            role = message.get("role") if isinstance(message, Mapping) else None
-            if self._stale and role in ("assistant", "tool"):
-                self._stale -= 1
-                continue
-            if role == "user":
-                made = [one for one in made if not one.is_thought]
-                self._forget_thoughts()
-            if role == "system" and self._is_cut:  # what an agent hears first after a cut is what is left of before
-                self._is_cut = False
-                message = {**message, "role": "summary"}  # noqa: PLW2901 - the same message, named
-            made.append(Said(message, model, placeholders=not self._own))
-        self._is_cut = False
-        return made
-
-    def _forget_thoughts(self) -> None:
-        """They are at the end: what was said before the first of them is not looked at."""
-        first, self._first_thought = self._first_thought, None
-        if first is None:
-            return
-        gone = [one for one in self._said[first:] if one.is_thought]
-        self._said = [*self._said[:first], *(one for one in self._said[first:] if not one.is_thought)]
-        self._size -= sum(one.size for one in gone)
-        self._uncounted -= sum(one.size for one in gone if not one.is_measured)
-
-    def _extend(self, said: Iterable[Said]) -> None:
-        for one in said:
-            if one.is_thought and self._first_thought is None:
-                self._first_thought = len(self._said)
-            self._said.append(one)
-            self._size += one.size
-            self._uncounted += one.size
-        if self._uncounted > _KEPT:
-            self._count()
+            self._look = _Look(window, head, self._said, self._thoughts, tools)
 
     def _count(self) -> None:
         """Let texts go; and of what is older than a window holds all but sums."""
         pieces = [one.pieces() for one in self._said]
+        for thought in self._thoughts:
+            thought.pieces()
         self._uncounted = 0
-        if len(pieces) > 2 * _LONGEST:
-            old = name_results(list(chain.from_iterable(pieces[:-_LONGEST])), self._names)
-            size = sum(one.size for one in self._said[:-_LONGEST])
-            self._said = [Summed(sum_up(old), size), *self._said[-_LONGEST:]]
-            self._first_thought = next((n for n, one in enumerate(self._said) if one.is_thought), None)
+        old = len(self._said) - _LONGEST
+        if old > _LONGEST:
+            named = name_results(list(chain.from_iterable(pieces[:old])), self._names)
+            summed = Summed(sum_up(named), sum(one.size for one in self._said[:old]))
+            self._said = [summed, *[_NOTHING] * (old - 1), *self._said[old:]]
 
-    def _replace(self, said: list[Said]) -> None:
-        self._said, self._size, self._first_thought = said, sum(one.size for one in said), None
-        self._uncounted = sum(one.size for one in said if not one.is_measured)
-
-    def _answer(self, event: Event, data: Mapping[str, Json]) -> None:
-        if "agent" in data:
-            return  # a sub-agent's, or what wrote a summary: beside the conversation
-        if not self._is_asked:  # a log that tells answers only
-            self._ask(event, {})
-            self._is_asked = False
-        if not self._open:
-            return
-        self._open = False
+    def _answer(self, data: Mapping[str, Json]) -> None:
         provider = provider_of(data, self._start)
         self._usages.heard(data, provider)
         self._latest = _word(data.get("model")) or self._latest
         if self._look is not None and self._look.window.number == len(self._sizes):
             self._look.answered(_word(data.get("model")), provider, data.get("context_window"))
-        if not data.get("error"):
-            self._since += 1
-            self._remember(data)
-
-    def _remember(self, data: Mapping[str, Json]) -> None:
-        """Keep what later requests will hold without saying it."""
         thought = data.get("reasoning")
-        if not self._own and isinstance(thought, str) and thought:
-            part = {"type": "thinking", "thinking": thought}
-            self._thoughts.append(self._message("assistant", [part], is_thought=True))
-        if not self._is_told:
-            self._heard.append(self._message("assistant", data.get("content"), tool_calls=data.get("tool_calls")))
+        if not self._own and not data.get("error") and isinstance(thought, str) and thought:
+            self._thoughts.append(self._message("assistant", [{"type": "thinking", "thinking": thought}]))
+            self._uncounted += self._thoughts[-1].size
 
-    def _run(self, data: Mapping[str, Json]) -> None:
-        if "agent" in data:
-            return
-        self._since += 1
+    def _name(self, data: Mapping[str, Json]) -> None:
         call_id, name = _word(data.get("id")), _word(data.get("tool"))
         if call_id and name:
             self._names[call_id] = name
             if len(self._names) > _NAMES:
                 del self._names[next(iter(self._names))]
-        if not self._is_told:
-            self._heard.append(self._message("tool", data.get("output"), tool_call_id=call_id, name=name))
 
     def _compact(self, data: Mapping[str, Json]) -> None:
-        if data.get("success") is False or data.get("no_compaction"):
-            return
-        number = len(self._sizes) + (0 if self._open else 1)
+        number = len(self._sizes) + (not self._conversation.is_waiting)
         if not self._compactions or self._compactions[-1] != number:
             self._compactions.append(number)
-        if data.get("dropped") is not None:  # what is left is said again
-            self._replace([])
-            self._heard, self._thoughts = [], []
-            return
-        summary = data.get("summary")
-        self._is_cut = not (isinstance(summary, str) and summary)
-        self._replace([] if self._is_cut else [self._message("summary", summary)])
-        self._heard, self._thoughts = [], []
-        self._stale = self._since
+        self._is_cut = data.get("dropped") is None and not data.get("summary")
+        self._forget_thoughts()
 
-    def _inherit(self, data: Mapping[str, Json]) -> None:
-        """Take what the next request leans on without saying it; what it says again is heard there."""
-        messages = data.get("messages")
-        if isinstance(messages, list | tuple) and data.get("reason") in UNREPEATED:
-            self._extend([Said(one, self._model(data), placeholders=not self._own) for one in messages])
+    def _forget_thoughts(self) -> None:
+        self._uncounted -= sum(one.size for one in self._thoughts if not one.is_measured)
+        self._thoughts = []
 
     def _model(self, data: Mapping[str, Json]) -> str | None:
         start = self._start
@@ -295,11 +252,15 @@ class _Fold:
         tokens = 0 if window is None else total(window.pieces) + total(window.tools) - words
         estimates = (words + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
-            requests=len(self._sizes), window=window, is_waiting=self._open,
+            requests=len(self._sizes), window=window, is_waiting=self._conversation.is_waiting,
             samples=tuple(self._usages.samples(estimates, self._start)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
             problem_count=self._problem_count, problems=tuple(self._problems),
         )  # fmt: skip
+
+
+def _role(one: Added) -> Json:
+    return one.raw.get("role") if isinstance(one.raw, Mapping) else None
 
 
 def _word(value: Json) -> str:

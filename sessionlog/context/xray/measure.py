@@ -55,18 +55,18 @@ class Said:
     Attributes:
         role: Who says it.
         size: Its length in bytes as JSON, about.
-        is_thought: Whether it is reasoning that was logged beside an answer.
+        count: How many messages it holds: providers put the results of several tools into one.
     """
 
-    __slots__ = ("_message", "_model", "_pieces", "_placeholders", "is_thought", "role", "size")
+    __slots__ = ("_message", "_model", "_pieces", "_placeholders", "count", "role", "size")
 
-    def __init__(self, message: Json, model: str | None, *, placeholders: bool, is_thought: bool = False) -> None:
+    def __init__(self, message: Json, model: str | None, *, placeholders: bool, count: int = 1) -> None:
         content = message.get("content") if isinstance(message, Mapping) else None
         self.role = message.get("role") if isinstance(message, Mapping) else None
         self.size = (
             len(content) + _AROUND if isinstance(content, str) and "tool_calls" not in message else size_of(message)
         )
-        self.is_thought = is_thought
+        self.count = count
         self._message = message
         self._model = model
         self._placeholders = placeholders
@@ -93,8 +93,8 @@ class Summed(Said):
 
     __slots__ = ()
 
-    def __init__(self, pieces: tuple[Piece, ...], size: int) -> None:
-        super().__init__(None, None, placeholders=False)
+    def __init__(self, pieces: tuple[Piece, ...], size: int, *, count: int = 1) -> None:
+        super().__init__(None, None, placeholders=False, count=count)
         self._pieces, self.size = pieces, size
 
 

@@ -21,12 +21,11 @@ from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
 from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Env, Log
+from sessionlog.transcript.fold import OWN
 
 SCHEMA = "sessionlog.context/1"
 LARGEST = 10
 """How many items and repeats the JSON document has, unless it is to be full."""
-
-_OWN = frozenset({"native", "fizeau"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +173,7 @@ def xray(
     """
     log, found = resolve_log(target, directory, env or {}) if isinstance(target, str) else (target, None)
     session = session or found
-    history = fold_history(log.source.read(log.path, session), request=request, own=log.source.id in _OWN)
+    history = fold_history(log.source.read(log.path, session), request=request, own=log.source.id in OWN)
     name = session or next(iter(log.source.name_sessions(log.path)), "")
     if not history.requests:
         raise LogNotReadable(f"{log.path}: no request to a model in it, so nothing is known of its context")

@@ -6,7 +6,7 @@ that is none is a note, and the next event is as good as any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from sessionlog.events.payloads import (
     SessionStart,
     ToolCall,
 )
+from sessionlog.messages.entry import content_text
+from sessionlog.messages.read import read_entry
 from sessionlog.render.replay.account import Account, Price
 from sessionlog.render.replay.blocks import (
     Answered,
@@ -37,17 +39,8 @@ from sessionlog.render.replay.blocks import (
     Said,
     Served,
 )
+from sessionlog.render.replay.calls import error_text, read_calls, text_of
 from sessionlog.render.replay.exact import exact
-from sessionlog.render.replay.memory import Memory
-from sessionlog.render.replay.messages import (
-    Message,
-    error_text,
-    read_calls,
-    read_message,
-    reply_keys,
-    said_keys,
-    text_of,
-)
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.pending import Pending
 from sessionlog.render.replay.remarks import (
@@ -56,9 +49,11 @@ from sessionlog.render.replay.remarks import (
     change_note,
     payload_of,
     problem_note,
-    said_blocks,
+    said_block,
     unknown_note,
 )
+from sessionlog.transcript.fold import ConversationFold
+from sessionlog.transcript.splice import Splice
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
@@ -67,6 +62,7 @@ QUIET = frozenset({"progress", "llm.delta"})
 def fold_replay(
     events: Iterable[Event | Problem],
     *,
+    own: bool = True,
     session_id: str = "",
     all_messages: bool = False,
     named: Callable[[str], bool] = lambda _: False,
@@ -76,12 +72,13 @@ def fold_replay(
 
     Args:
         events: In file order, with the problems the reader met.
+        own: Whether requests hold whole prompts unless they say otherwise, as in our own logs.
         session_id: The session's name, which is its file's; the first event's id where it is empty.
         all_messages: Also show the messages that have been shown before.
         named: Tells whether a type was asked for by name; `QUIET` types and requests are shown only then.
         price: Gives the cost of a response that records none.
     """
-    fold = _Fold(session_id, all_messages, named, price)
+    fold = _Fold(session_id, all_messages, named, price, own=own)
     for item in events:
         yield from fold.problem(item) if isinstance(item, Problem) else fold.event(item)
     yield from fold.close()
@@ -90,19 +87,22 @@ def fold_replay(
 class _Fold:
     """What is known half-way through a log."""
 
-    def __init__(self, session_id: str, all_messages: bool, named: Callable[[str], bool], price: Price | None) -> None:
+    def __init__(
+        self, session_id: str, all_messages: bool, named: Callable[[str], bool], price: Price | None, *, own: bool
+    ) -> None:
         self._session_id = session_id
         self._all_messages = all_messages
         self._named = named
         self._account = Account(price)
-        self._memory = Memory()
+        self._conversation = ConversationFold(own=own)
+        self._tools: dict[str, str] = {}  # names of calls, by id
+        self._prompt = ""  # of the head, which the first request repeats
         self._partial = Partial()
         self._pending = Pending()
         self._opened = self._started = self._ended = False
-        self._added: Block | None = None  # not told yet that messages were added
         self._is_again = False  # what is left of a history that was cut is being told again
         self._answer = ""
-        self._handlers: Mapping[str, Callable[[Event, Any], Iterator[Block]]] = {
+        self._handlers: Mapping[str, Callable[[Event, Any, Sequence[Splice]], Iterator[Block]]] = {
             "session.start": self._on_start,
             "llm.request": self._on_request,
             "llm.delta": self._on_delta,
@@ -124,9 +124,7 @@ class _Fold:
         """One event."""
         self._account.pass_time(event.time_ns)
         value = payload_of(event)
-        added, self._added = self._added, None
-        if added is not None and event.type != "compaction.end":  # a prompt is added for it that the request will show
-            yield added
+        splices = self._conversation.take(_with_data(event))
         if not self._opened and (value is None or event.type != "session.start"):
             yield self._open(event, None)
         handler = self._handlers.get(event.type)
@@ -136,7 +134,7 @@ class _Fold:
         elif handler is None:
             yield from self._remark(event, value)
         if value is not None and handler is not None:
-            yield from handler(event, value)
+            yield from handler(event, value, splices)
         elif event.type == "llm.response":  # a request was made, whatever is left of its answer
             self._account.served(event, LLMResponse(), self._partial, failed=False)
             self._ended = False
@@ -144,16 +142,11 @@ class _Fold:
     def _remark(self, event: Event, value: Payload) -> Iterator[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
             return  # its llm.response has just said it
-        if isinstance(value, Compaction) and value.summary:
-            self._memory.expect(said_keys("user", value.summary))
-        if isinstance(value, Compaction) and value.dropped is not None:
-            self._memory.cut(value.dropped, value.added or ())
+        self._is_again = self._is_again or (isinstance(value, Compaction) and value.dropped is not None)
         yield block_of(event, value)
 
     def close(self) -> Iterator[Block]:
         """The log is over: tell what is still open, and that there is no end where there is none."""
-        if self._added is not None:
-            yield self._added
         yield from self._settle(self._account.time_ns)
         if self._opened and not self._ended:
             yield self._account.ending(None, None, said=self._answer)
@@ -166,7 +159,8 @@ class _Fold:
             type="session.start", time_ns=event.time_ns, session_id=title, logged_id=event.session_id, start=start
         )
 
-    def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
+    def _on_start(self, event: Event, start: SessionStart, splices: Sequence[Splice]) -> Iterator[Block]:
+        del splices
         yield from self._settle(event.time_ns)
         if self._started:
             yield unknown_note(event)  # the first one counts
@@ -175,70 +169,71 @@ class _Fold:
         yield self._open(event, start)
         for role, text in (("system", start.system_prompt), ("user", start.prompt)):
             if text:
-                self._memory.expect(said_keys(role, text))
                 yield Said(type=event.type, time_ns=event.time_ns, role=role, text=text)
+        self._prompt = start.prompt or ""
 
-    def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
+    def _on_request(self, event: Event, request: LLMRequest, splices: Sequence[Splice]) -> Iterator[Block]:
         yield from self._break_off(event.time_ns)
         self._ended = self._is_again = False
         self._account.asked(request.model)
-        listed = request.messages or ()
-        news = self._memory.news(listed, earlier=max(0, request.earlier_messages or 0))
-        new = []
-        for message in news.messages:
-            rest, ran = self._take_replies(event, message)
-            yield from ran
-            if rest is not None:
-                new.append(rest)
+        ran, said = self._sort(event, splices)
+        yield from ran
         yield from self._unanswered(event.time_ns)
         if self._all_messages or self._named(event.type):
             yield asked_block(event, request)
-        if news.left_out:
-            yield Rewritten(type=event.type, time_ns=event.time_ns, left_out=news.left_out, kept=news.kept)
-        shown = [read_message(value, place) for place, value in enumerate(listed)] if self._all_messages else new
-        yield from said_blocks(event, shown, listed)
-
-    def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
-        """A history that changes between requests: told in a line, but what no request will say is shown."""
-        listed, memory = change.messages or (), self._memory
-        if event.type in {"history.clear", "history.pop"}:
-            memory.take_back(max(0, change.count or 0) if event.type == "history.pop" else None)
-        elif change.reason in UNREPEATED:
-            is_again = memory.is_cut or self._is_again
-            self._is_again = is_again
-            new = memory.retold(listed)
-            if is_again or change.reason == "long":
-                yield from said_blocks(event, new, listed)
-                return
+        yield from (
+            Rewritten(type=event.type, time_ns=event.time_ns, left_out=splice.left_out, kept=splice.kept)
+            for splice in splices
+            if splice.left_out
+        )
+        if self._all_messages:
+            elements = [(read_entry(value), value) for value in request.messages or ()]
+            messages = [(message, *element) for element in elements for message in element[0].messages]
+            tools = {call.id: call.name for message, _, _ in messages for call in message.tool_calls}
+            yield from (said_block(event, *one, tools) for one in messages)
         else:
-            for _ in listed:
-                memory.heard()
-            if listed:
-                self._added = change_note(event, change)
-                return
+            yield from said
+
+    def _sort(self, event: Event, splices: Iterable[Splice]) -> tuple[list[Ran], list[Said]]:
+        """What is new in the conversation: results of open calls, and what is said."""
+        ran: list[Ran] = []
+        said: list[Said] = []
+        for splice in splices:
+            for one in splice.added if splice.cause not in ("answer", "partial", "result") else ():
+                for message in one.new:
+                    self._tools.update((call.id, call.name) for call in message.tool_calls)
+                    text, call = content_text(message)[0], self._pending.take_id(message.tool_call_id or "")
+                    if message.role == "tool" and call is not None:
+                        self._account.tool(failed=False)
+                        ran.append(Ran(type="tool.call", time_ns=event.time_ns, call=call, output=text))
+                    elif message.role == "user" and text.strip() == self._prompt.strip():
+                        self._prompt = ""  # shown with the head
+                    else:
+                        said.append(said_block(event, message, one.entry, one.raw, self._tools))
+        return ran, said
+
+    def _on_change(self, event: Event, change: HistoryChange, splices: Sequence[Splice]) -> Iterator[Block]:
+        """A history that changes between requests: told in a line, but what no request will say is shown."""
+        _, said = self._sort(event, splices)
+        if event.type in {"history.clear", "history.pop"}:
+            self._is_again = True
+        elif change.reason not in UNREPEATED:
+            if not said or any(block.role != "user" for block in said):
+                yield change_note(event, change)
+            yield from said
+            return
+        elif self._is_again or change.reason == "long":
+            yield from said
+            return
         yield change_note(event, change)
 
-    def _take_replies(self, event: Event, message: Message) -> tuple[Message | None, list[Block]]:
-        """Split a message into the results of open calls and the rest."""
-        ran: list[Block] = []
-        rest = []
-        for reply in message.replies:
-            call = self._pending.take_id(reply.id)
-            if call is None:
-                rest.append(reply)
-                continue
-            self._account.tool(failed=False)
-            ran.append(Ran(type="tool.call", time_ns=event.time_ns, call=call, output=reply.text))
-        if not rest and not message.text.strip() and not message.calls:
-            return None, ran
-        return replace(message, replies=tuple(rest)), ran
-
-    def _on_delta(self, event: Event, delta: LLMDelta) -> Iterator[Block]:
-        del event
+    def _on_delta(self, event: Event, delta: LLMDelta, splices: Sequence[Splice]) -> Iterator[Block]:
+        del event, splices
         self._partial.add(delta)
         yield from ()
 
-    def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
+    def _on_response(self, event: Event, response: LLMResponse, splices: Sequence[Splice]) -> Iterator[Block]:
+        del splices
         yield from self._unanswered(event.time_ns)
         streamed = self._partial.text
         error = error_text(exact(event, "error"))
@@ -247,19 +242,17 @@ class _Fold:
         self._ended = False
         text = response.content or ""
         if error:
-            self._memory.expect(said_keys("assistant", text or streamed))
-            self._memory.heard()
             yield Failed(type=event.type, time_ns=event.time_ns, error=error, text=text or streamed, served=served)
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
-        self._memory.expect(said_keys("assistant", text, read_calls(response.tool_calls)))
-        self._memory.heard()
         self._pending.ask(calls)
+        self._tools = {call.id: call.name for call in calls}
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
         yield Answered(type=event.type, time_ns=event.time_ns, text=text, calls=count, served=served)
 
-    def _on_tool(self, event: Event, tool: ToolCall) -> Iterator[Block]:
+    def _on_tool(self, event: Event, tool: ToolCall, splices: Sequence[Splice]) -> Iterator[Block]:
+        del splices
         given = isinstance(event.data, Mapping) and "input" in event.data
         ran = Call(id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given=given)
         asked = self._pending.take(ran)
@@ -267,8 +260,6 @@ class _Fold:
             ran = Call(id=ran.id or asked.id, name=ran.name, arguments=ran.arguments, given=given)
         self._ended = False
         output = text_of(tool.output)
-        self._memory.expect(reply_keys(ran.id, output))
-        self._memory.heard()
         error = error_text(exact(event, "error"))
         self._account.tool(failed=bool(error))
         yield Ran(
@@ -280,7 +271,8 @@ class _Fold:
             duration_ms=tool.duration_ms,
         )
 
-    def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
+    def _on_end(self, event: Event, end: SessionEnd, splices: Sequence[Splice]) -> Iterator[Block]:
+        del splices
         yield from self._settle(event.time_ns)
         self._ended = True
         yield self._account.ending(event, end, said=self._answer)
@@ -297,9 +289,11 @@ class _Fold:
     def _break_off(self, time_ns: int | None) -> Iterator[Block]:
         """Show a stream that no response closed."""
         partial = self._partial
-        if partial.text:
-            self._memory.expect(said_keys("assistant", partial.text))
-            self._memory.heard()
         provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
         yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
         partial.clear()
+
+
+def _with_data(event: Event) -> Event:
+    """An event whose writer put its fields beside the envelope has them in `data`."""
+    return replace(event, data=event.extra) if event.data is None and event.extra else event

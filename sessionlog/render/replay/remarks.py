@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sessionlog.errors import Problem
@@ -20,9 +20,11 @@ from sessionlog.events.payloads import (
     RejectedOverride,
     RoutingDecision,
 )
+from sessionlog.messages.entry import Entry, content_text
+from sessionlog.messages.message import Message
 from sessionlog.render.replay.blocks import Asked, Block, Compacted, Noted, Pinned, Routed, Said
+from sessionlog.render.replay.calls import calls_in
 from sessionlog.render.replay.exact import exact
-from sessionlog.render.replay.messages import Message, read_message
 
 Json = Any
 _MANY = 1_000_000_000  # messages; a log that takes more back is not to be believed
@@ -43,19 +45,31 @@ def asked_block(event: Event, request: LLMRequest) -> Asked:
     return Asked(type=event.type, time_ns=event.time_ns, messages=messages, tools=tools, request=request)
 
 
-def said_blocks(event: Event, messages: Sequence[Message], listed: Sequence[Json]) -> Iterator[Block]:
-    """The blocks of some messages of a request (all are `listed`): what each says, then the tool results it has."""
-    kind, when = event.type, event.time_ns
-    tools: Mapping[str, str] = {}
-    if any(message.replies for message in messages):
-        tools = {call.id: call.name for message in map(read_message, listed) for call in message.calls if call.id}
-    digits = (exact(event, "messages") or listed) if any(message.calls for message in messages) else ()
-    for message in messages:
-        if message.text.strip() or message.calls:
-            calls = read_message(digits[message.place]).calls if message.calls else ()
-            yield Said(type=kind, time_ns=when, role=message.role, text=message.text, calls=calls)
-        for reply in message.replies:
-            yield Said(type=kind, time_ns=when, role="tool", text=reply.text, tool=tools.get(reply.id, ""))
+def said_block(event: Event, message: Message, entry: Entry, logged: Json, tools: Mapping[str, str]) -> Said:
+    """The block of a message.
+
+    Args:
+        event: The event that tells it.
+        message: The message.
+        entry: The element that holds it.
+        logged: That element as it was logged.
+        tools: The names of calls by id, for results that do not name theirs.
+    """
+    text, _ = content_text(message)
+    role: str = message.role
+    if entry.problems:  # nobody is to be blamed for what is no message
+        given = logged.get("role") if isinstance(logged, Mapping) else None
+        role = given if isinstance(given, str) and given else "unknown"
+    tool = message.name or tools.get(message.tool_call_id or "", "") if message.role == "tool" else ""
+    calls = calls_in(message, _exact_element(event, logged)) if message.tool_calls else ()
+    return Said(type=event.type, time_ns=event.time_ns, role=role, text=text, calls=calls, tool=tool)
+
+
+def _exact_element(event: Event, logged: Json) -> Json:
+    """An element of `messages` with every digit."""
+    listed = event.data.get("messages") if isinstance(event.data, Mapping) else None
+    place = next((n for n, one in enumerate(listed or ()) if one is logged), None)
+    return logged if place is None else exact(event, "messages")[place]
 
 
 def block_of(event: Event, value: Payload) -> Block:

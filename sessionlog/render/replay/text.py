@@ -14,6 +14,7 @@ from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.sources.find import log_at
+from sessionlog.transcript.fold import OWN
 
 
 def replay(
@@ -49,6 +50,7 @@ def replay(
     chosen = selector(only)
     blocks = fold_replay(
         log.source.read(log.path, None),
+        own=log.source.id in OWN,
         session_id=next(iter(log.source.name_sessions(log.path)), ""),
         all_messages=all_messages,
         named=chosen or (lambda _: False),

@@ -264,7 +264,7 @@ def test_an_earlier_request_keeps_its_reasoning():
     items = [start(), ask(user("go")), answer("yes", reasoning="hmmm"), ask(said("yes"), earlier_messages=1), answer()]
     later = [*items, ask(user("on"), earlier_messages=2)]
     kinds = [kind for _, kind, _ in shown(fold_history(later, own=False, request=2).window)]
-    assert kinds == ["text", "reasoning", "text"]
+    assert kinds == ["text", "text", "reasoning"]
     last = fold_history(later, own=False)
     assert [kind for _, kind, _ in shown(last.window)] == ["text"] * 3
     without = [items[0], items[1], answer("yes"), *items[3:], later[-1]]

@@ -30,12 +30,11 @@ def test_changes_of_the_history_are_told_in_a_line():
     )
     assert notes(blocks) == [
         "2 messages inherited from s-9f2",
-        "1 message added",
         "2 messages taken back",
         "the turn was cancelled",
         "cleared: what follows begins anew",
     ]
-    assert said(blocks) == [("system", "be brief"), ("user", "hello"), ("answer", "hi")]
+    assert said(blocks) == [("system", "be brief"), ("user", "hello"), ("answer", "hi"), ("user", "hello")]
 
 
 PROMPTS = [{"role": "user", "content": word} for word in ("one", "two", "three")]
@@ -85,14 +84,22 @@ def test_what_is_told_ahead_of_a_request_is_shown():
 
 
 def test_a_prompt_that_a_truncation_had_to_know_is_no_change():
-    """It is shown by its request; what is added otherwise is told, also at the end of a log."""
+    """It is shown once, when it is added."""
     added = event("history.add", {"reason": "added", "messages": [PROMPTS[1]]})
     cut = event("compaction.end", {"success": True, "dropped": [[0, 1]], "added": []})
     blocks = fold(
         request(PROMPTS[0]), answer("one it is"), added, cut, request(FIRST, PROMPTS[1]), answer("fine"), added
     )
+    assert notes(blocks) == []
+    words = [("user", "one"), ("answer", "one it is"), ("user", "two"), ("answer", "fine"), ("user", "two")]
+    assert said(blocks) == words
+
+
+def test_what_a_program_adds_in_the_name_of_others_is_told():
+    """An answer that no model gave."""
+    blocks = fold(event("history.add", {"reason": "added", "messages": [FIRST]}))
     assert notes(blocks) == ["1 message added"]
-    assert said(blocks) == [("user", "one"), ("answer", "one it is"), ("user", "two"), ("answer", "fine")]
+    assert said(blocks) == [("assistant", "one it is")]
 
 
 @pytest.mark.parametrize("count", [-5, 10**30])
