@@ -14,7 +14,6 @@ from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tre
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
-from sessionlog.context.snapshots.splices import shared
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
@@ -25,6 +24,7 @@ from sessionlog.render.report import closing_notes, cost_cell, csv_text, first_m
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
+from sessionlog.transcript.seen import shared
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),

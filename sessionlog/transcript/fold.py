@@ -44,14 +44,15 @@ class ConversationFold:
         requests: Requests so far, without those that another one follows unanswered; an answer that no request came
             before counts as one, too, where the log has no requests at all.
         is_waiting: The last request has no answer yet.
-        turns: Prompts that were asked.
+        turns: Prompts that were asked; those that a fork has copied from its parent's log are not its own.
+        turn: The number of the turn, copied ones included.
         streamed: What has arrived of the answer under way.
     """
 
     def __init__(self, *, own: bool = True) -> None:
         """Begin. Requests of `own` hold whole prompts unless they say otherwise; others continue the one before."""
         self.system = self.prompt = ""
-        self.requests = self.turns = 0
+        self.requests = self.turns = self.turn = 0
         self.is_waiting = False
         self._own = own
         self._meanings: list[Meaning] = []
@@ -62,7 +63,8 @@ class ConversationFold:
         self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
         self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
         self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
-        self._is_cut = self._lacks_summary = self._is_prompted = False
+        self._is_cut = self._lacks_summary = False
+        self._is_prompted = self._is_own = False  # whether a prompt has come since the last request, and one of its own
         self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
         self._pieces: list[str] = []
         self._room = _STREAMED
@@ -130,8 +132,13 @@ class ConversationFold:
             yield from self._open_prompt()
         self._left, self._cleared, self._prompts = Counter(), Counter(), []
         self._sent, self._since, self._stale = len(self._meanings), 0, 0
-        self.turns += self._is_prompted
-        self._is_cut = self._lacks_summary = self._is_prompted = False
+        self._begin_turn()
+        self._is_cut = self._lacks_summary = False
+
+    def _begin_turn(self) -> None:
+        self.turn += self._is_prompted
+        self.turns += self._is_own
+        self._is_prompted = self._is_own = False
 
     def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
@@ -213,7 +220,9 @@ class ConversationFold:
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
-        self._is_prompted = self._is_prompted or len(prompts) > self._lacks_summary
+        if len(prompts) > self._lacks_summary:
+            self._is_prompted = True
+            self._is_own = self._is_own or not all(map(_is_copied, prompts))
 
     def _note_calls(self, one: Added) -> None:
         """Follow which calls wait for a result."""
@@ -258,8 +267,7 @@ class ConversationFold:
         if not self._has_requests:
             self.requests += 1
             yield from self._open_prompt()
-            self.turns += self._is_prompted
-            self._is_prompted = False
+            self._begin_turn()
         self.is_waiting = False
         streamed, self._pieces, self._room = self.streamed, [], _STREAMED
         if data.get("error") and not self._own:
@@ -294,11 +302,9 @@ class ConversationFold:
         for one in made:
             one.new = one.entry.messages
             self._seen.expect(*one.new)
-        is_prompted = self._is_prompted
         if self._own:
             self._seen.keep_aside(list(self._meanings))  # the next request repeats some of it
         yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
-        self._is_prompted = is_prompted
         self._sent, self._stale = len(self._meanings), self._since
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
@@ -325,7 +331,7 @@ class ConversationFold:
         for keys in self._prompts:
             self._seen.forget(*keys)  # the same may be asked again
         self._prompts, self._left, self._cleared = [], Counter(), Counter()
-        self._sent, self._is_cut, self._is_prompted = 0, True, False
+        self._sent, self._is_cut = 0, True
         if any(len(meaning) != 1 for meaning in self._meanings):
             self._meanings = [(digest,) for meaning in self._meanings for digest in meaning]
             self._spellings = [b""] * len(self._meanings)
@@ -378,7 +384,7 @@ class ConversationFold:
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
-        self._calls = []
+        self._calls, self._is_prompted, self._is_own = [], False, False
         return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:
@@ -388,9 +394,12 @@ class ConversationFold:
 
 
 def _is_prompt(one: Added) -> bool:
-    """Whether a user asks something: neither a summary nor what a parent was asked."""
-    marks = one.raw if isinstance(one.raw, Mapping) else {}
-    return one.entry.is_prompt and marks.get("summary") is not True and not marks.get("inherited")
+    """Whether a user asks something."""
+    return one.entry.is_prompt and not (isinstance(one.raw, Mapping) and one.raw.get("summary") is True)
+
+
+def _is_copied(one: Added) -> bool:
+    return isinstance(one.raw, Mapping) and bool(one.raw.get("inherited"))
 
 
 def _spans(dropped: Json, length: int) -> list[tuple[int, int]] | None:

@@ -204,6 +204,26 @@ def test_a_compaction_of_another_agents_log_swallows_answers():
     assert log.fold.turns == 2
 
 
+def test_a_prompt_that_is_added_before_a_truncation_is_a_turn():
+    """It is asked with the next request."""
+    log = Log()
+    log.ask("a")
+    log.answer(" b")
+    log.add("c")
+    log.event("compaction.end", success=True, dropped=[[0, 2]], added=[])
+    assert log.ask("c") == []
+    assert log.fold.turns == 2
+
+
+def test_prompts_that_are_copied_from_a_parent_are_no_turns_of_a_fork():
+    """Its log repeats them, marked."""
+    log = Log(own=False)
+    log.ask({**said("a"), "inherited": True})
+    log.answer(" b")
+    log.ask(" b", "c")
+    assert (log.fold.turns, log.fold.turn) == (1, 2)
+
+
 def test_a_request_that_is_never_answered_is_none():
     """Another one follows it; the last may still be waiting."""
     log = Log()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from sessionlog.analytics.diff.said import Said
-from sessionlog.context.snapshots.splices import shared
+from sessionlog.transcript.seen import shared
 
 _CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
 _NEAR = 8  # messages

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from sessionlog.analytics.diff.align import is_little_work
-from sessionlog.context.snapshots.splices import shared
+from sessionlog.transcript.seen import shared
 
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST = 600  # tokens between the common ends that are compared closely

@@ -1,33 +1,31 @@
 """A session read back from its log: the conversation as it stands, its tools, its steps and turns.
 
-The log is the session: whatever a tracker or a snapshot of a living agent says can be rebuilt from it. Requests hold
-the whole conversation, or only what is new behind `earlier_messages`; both are put together here. The last answer, and
-what tools have said since, are of the conversation although no request has sent them yet.
+The log is the session: whatever a tracker or a snapshot of a living agent says can be rebuilt from it. The last answer,
+and what tools have returned since, are of the conversation although no request has sent them yet.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sessionlog.context.snapshots.talk import Talk, tool_answer
-from sessionlog.context.snapshots.told import Told
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps
 from sessionlog.context.usage import Counts, TurnUsage, tokens_of
-from sessionlog.context.xray.reported import Reported
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.times import SECOND, utc_time
-from sessionlog.messages.content_text import text_of
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.sources.find import log_at
+from sessionlog.transcript.fold import OWN, ConversationFold
+from sessionlog.transcript.splice import Splice, answer_entry
+from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
 LogLike = str | os.PathLike[str] | Iterable[Event | Problem]
@@ -76,18 +74,33 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
     Raises:
         LogNotReadable: The path cannot be read, or is no agent's log.
     """
-    name, events = _open(log)
-    fold, reported, is_over = _Fold(name), Reported(request), False
+    name, events, own = _open(log)
+    fold, usages, answers, is_over = _Fold(name, own=own), ResponseUsages(), list[int](), False
     for event in events:
-        starts = "llm.request" if fold.requests else "llm.response"
-        is_over = is_over or (reported.is_answered and event.type == starts)
+        kind, is_beside = event.type, "agent" in event.data
+        starts = "llm.request" if fold.conversation.requests else "llm.response"
+        is_over = is_over or (request is not None and len(answers) >= request and kind == starts)
         if not is_over:
-            fold.take(event)
-        elif event.type == "llm.response" and "agent" not in event.data:
-            fold.told.overheard(event.data)
-        reported.take(event)  # how a provider counts shows in all its answers
-    prompt, output = reported.counts()
-    return replace(fold.result(), prompt_tokens=prompt, output_tokens=output)
+            was_waiting = fold.conversation.is_waiting
+            fold.take(event, len(usages))
+            if kind == "llm.response" and not is_beside and (was_waiting or fold.conversation.requests > len(answers)):
+                answers.append(len(usages))
+        if kind == "session.start":
+            usages.begin(event.data)
+        elif kind == "llm.response" and not is_beside:
+            usages.add(event.data)  # how a provider counts shows in all its answers
+        elif kind == "llm.response" and not is_over:
+            usages.add_beside(event.data)
+    read = usages.read()
+    counted = [TokenUsage() if usages.is_estimated(n) else read[n] for n in answers]
+    wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
+    reported = wanted[-1] if wanted and wanted[-1].prompt else None
+    return replace(
+        fold.result(read),
+        prompt_tokens=None if reported is None else reported.prompt,
+        output_tokens=None if reported is None else reported.output,
+        apart=Counts.of_usage(usages.read_beside()),
+    )
 
 
 def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
@@ -100,183 +113,130 @@ def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
     return record_steps(session.steps, session.session_id)
 
 
-def _open(log: LogLike) -> tuple[str, Iterable[Event]]:
-    """The session's name, and its events; a file that is one session is named by its name."""
+def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
+    """The session's name (that of a file with one session), its events, and whether requests hold whole prompts."""
     items: Iterable[Event | Problem]
-    name = ""
+    name, own = "", True
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
-        name = next(iter(found.source.name_sessions(found.path)), "")
+        name, own = next(iter(found.source.name_sessions(found.path)), ""), found.source.id in OWN
         items = found.source.read(found.path, None)
     else:
         items = log
-    return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping))
+    return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping)), own
 
 
 class _Fold:
     """The state of a session while its events go by."""
 
-    def __init__(self, session_id: str) -> None:
-        self.requests = 0
-        self.told = Told()
+    def __init__(self, session_id: str, *, own: bool) -> None:
+        self.conversation = ConversationFold(own=own)
         self._session_id = session_id
+        self._start: Mapping[str, Json] = {}
         self._model: str | None = None
         self._provider = self._served = ""
         self._window: int | None = None
-        self._system = self._prompt = ""
-        self._talk = Talk()
+        self._entries: list[tuple[Entry, int | None]] = []  # each with the number of its response, from 0
         self._tools: tuple[Tool, ...] = ()
-        self._steps: list[RequestUsageSnapshot] = []  # their tokens and tools are told at the end
-        self._used: list[tuple[Counts, list[str]]] = []
-        self._turn = 0
-        self._answered = True
-        self._compacted = False
-        self._prompts: list[str] = []
+        self._steps: list[tuple[RequestUsageSnapshot, int, list[str]]] = []  # tokens and tools are filled in at the end
         self._asked: str | None = None
         self._names_known = True
         self._spans: dict[int, tuple[int, int]] = {}
 
-    def take(self, event: Event) -> None:
-        """Take the next event."""
+    def take(self, event: Event, response: int) -> None:
+        """Take the next event; `response` is the number of the response that it is, or that comes next."""
         self._session_id = self._session_id or event.session_id
-        data = event.data
+        data, ts = event.data, utc_time(event.ts)
+        for splice in self.conversation.take(event):
+            self._apply(splice, ts, response)
         if event.type == "session.start":
-            self._start(data)
+            self._begin(data)
         elif event.type == "llm.request":
-            self._request(data, utc_time(event.ts))
-        elif event.type == "llm.response":
-            self._response(data, utc_time(event.ts))
-        elif event.type == "tool.call":
-            self._tool(data, utc_time(event.ts))
-        elif event.type == "compaction.end" and data.get("success") is not False and not data.get("no_compaction"):
-            self._compact(data)
-        elif event.type.startswith("history."):
-            self._change(event.type, data, utc_time(event.ts))
+            self._request(data, ts)
+        elif event.type == "llm.response" and "agent" not in data:
+            self._response(data, ts, response)
+        elif event.type == "tool.call" and "agent" not in data and self._steps and not self._names_known:
+            self._steps[-1][2].append(word_of(data.get("tool")) or "unknown")
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
-            first, _ = self._spans.setdefault(max(self._turn, 1), (event.time_ns, event.time_ns))
-            self._spans[max(self._turn, 1)] = (first, max(first, event.time_ns))
+            turn = max(self.conversation.turn, 1)
+            first, _ = self._spans.setdefault(turn, (event.time_ns, event.time_ns))
+            self._spans[turn] = (first, max(first, event.time_ns))
 
-    def result(self) -> LoggedSession:
-        """What is known now."""
-        messages = self._talk.messages
-        if self._prompt and not self.requests:
-            messages.insert(0, read_entry(Message.user(self._prompt)))
-        if self._system and not any(message.role == "system" for entry in messages for message in entry.messages):
-            messages.insert(0, read_entry(Message.system(self._system)))
-        counts = self.told.read()
-        messages = [replace(m, usage=counts.get(id(m.usage), m.usage)) if m.usage else m for m in messages]
+    def result(self, usages: Sequence[TokenUsage]) -> LoggedSession:
+        """What is known now; `usages` are those of all responses."""
+        counts = [Counts.of_usage(usage) for usage in usages]
+        entries = [
+            entry if response is None else replace(entry, usage=counts[response]) for entry, response in self._entries
+        ]
+        prompt, system = self.conversation.prompt, self.conversation.system
+        if prompt and not entries:
+            entries.insert(0, read_entry(Message.user(prompt)))
+        if system and not any(message.role == "system" for entry in entries for message in entry.messages):
+            entries.insert(0, read_entry(Message.system(system)))
         steps = [
-            replace(step, tool_names=tuple(names), **tokens_of(counts[id(used)]))
-            for step, (used, names) in zip(self._steps, self._used, strict=True)
+            replace(step, tool_names=tuple(names), **tokens_of(counts[response]))
+            for step, response, names in self._steps
         ]
         seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
-        last = max(self._turn, 1 if self._prompt else 0)
+        last = max(self.conversation.turn, 1 if prompt else 0)
         return LoggedSession(
             session_id=self._session_id,
             model=self._model,
             provider=self._provider,
-            messages=tuple(messages),
+            messages=tuple(entries),
             tools=self._tools,
             steps=tuple(steps),
             turns=tuple(fold_turns(steps, seconds, last=last).values()),
             served=self._served,
             window=self._window,
-            apart=self.told.apart(),
         )
 
-    def _start(self, data: Mapping[str, Json]) -> None:
-        self.told.begin(data)
-        self._model = word_of(data.get("resolved_model")) or word_of(data.get("model")) or self._model
-        self._provider = word_of(data.get("provider"))
-        self._system = text_of(data.get("system_prompt"))
-        self._prompt = text_of(data.get("prompt"))
+    def _apply(self, splice: Splice, ts: str | None, response: int) -> None:
+        """Change the conversation; what was there keeps the time it came, and an answer what it used."""
+        if splice.is_split:
+            single = ((replace(entry, messages=(m,)), used) for entry, used in self._entries for m in entry.messages)
+            self._entries = list(single)
+        changed = slice(splice.start, splice.start + splice.removed)
+        before = self._entries[changed]
+        came: list[tuple[Entry, int | None]] = []
+        for n, one in enumerate(splice.added):
+            entry, (old, used) = one.entry, before[n] if n < len(before) else (None, None)
+            if old is None or (old.messages != entry.messages and not (old.is_response and entry.is_response)):
+                old, used = None, response if splice.cause == "answer" else None
+            stamp = None if splice.cause == "compaction" else old.timestamp if old else ts
+            came.append((replace(entry, timestamp=entry.timestamp or stamp), used))
+        self._entries[changed] = came
+
+    def _begin(self, data: Mapping[str, Json]) -> None:
+        if not self._start:  # the first one counts
+            self._start = data
+            self._model = word_of(data.get("resolved_model")) or word_of(data.get("model")) or self._model
+            self._provider = word_of(data.get("provider"))
 
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
-        self.requests += 1
         self._asked = ts
         self._model = word_of(data.get("model")) or self._model
-        self._system = text_of(data.get("system")) or self._system
         tools = data.get("tools")
         self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
-        given = data.get("messages")
-        if isinstance(given, list | tuple):
-            self._talk.listen(given, earlier_messages(data), ts)
-        prompts = self._talk.fresh_prompts()
-        is_summary = self._compacted and len(prompts) == 1
-        if prompts and not is_summary and (self._answered or prompts != self._prompts):
-            self._turn += 1
-            self._answered = False
-            self._prompts = prompts
-        self._compacted = False
 
-    def _response(self, data: Mapping[str, Json], ts: str | None) -> None:
-        if "agent" in data:  # a sub-agent's, or what wrote a summary: beside the conversation
-            self.told.aside(data)
-            return
+    def _response(self, data: Mapping[str, Json], ts: str | None, response: int) -> None:
         if data.get("error") and data.get("usage") is None:
             return
-        self._answered = True
         self._served = word_of(data.get("model")) or self._served
         size = data.get("context_window")
         self._window = size if type(size) is int and size > 0 else None
-        counts = self.told.answered(data)
-        said = {key: data.get(key) for key in ("content", "tool_calls", "reasoning")}
-        message = replace(read_entry({"role": "assistant", **said}), timestamp=ts, usage=counts)
-        if not data.get("error"):
-            self._talk.add(message)
-        took = read_duration(data.get("latency_ms"))
-        self._names_known = isinstance(data.get("tool_calls"), list | tuple)
-        self._used.append((counts, list(message.tool_names)))
-        self._steps.append(
-            RequestUsageSnapshot(
-                request_num=len(self._steps) + 1,
-                input_tokens=0,
-                output_tokens=0,
-                timestamp=ts,
-                turn_id=max(self._turn, 1),
-                duration_ms=between_ms(self._asked, ts) if took is None else took,
-            )
+        took, calls = read_duration(data.get("latency_ms")), data.get("tool_calls")
+        self._names_known = isinstance(calls, list | tuple)
+        step = RequestUsageSnapshot(
+            request_num=len(self._steps) + 1,
+            input_tokens=0,
+            output_tokens=0,
+            timestamp=ts,
+            turn_id=max(self.conversation.turn, 1),
+            duration_ms=between_ms(self._asked, ts) if took is None else took,
         )
+        self._steps.append((step, response, list(answer_entry(data).tool_names)))
         self._asked = None
-
-    def _compact(self, data: Mapping[str, Json]) -> None:
-        dropped, added = data.get("dropped"), data.get("added")
-        if isinstance(dropped, list | tuple):
-            self._talk.cut(dropped, added if isinstance(added, list | tuple) else ())
-            return
-        self._compacted = True
-        self._talk.compact(text_of(data.get("summary")))
-
-    def _change(self, type_: str, data: Mapping[str, Json], ts: str | None) -> None:
-        """Take a change of the history between requests."""
-        given, count = data.get("messages"), data.get("count")
-        if type_ == "history.clear":
-            self._talk.compact("")
-        elif type_ == "history.pop" and isinstance(count, int):
-            self._talk.take_back(count)
-        elif type_ == "history.add" and isinstance(given, list | tuple):
-            if data.get("reason") in UNREPEATED:
-                self._talk.inherit(given, ts)
-            else:
-                for one in given:
-                    self._talk.add(read_entry(one))
-
-    def _tool(self, data: Mapping[str, Json], ts: str | None) -> None:
-        if "agent" in data:
-            return
-        name = word_of(data.get("tool")) or "unknown"
-        if self._used and not self._names_known:
-            self._used[-1][1].append(name)
-        output = data.get("output")
-        said = data.get("error") if output is None else output
-        call_id = word_of(data.get("id")) or None
-        self._talk.add(tool_answer(name, said, call_id=call_id, failed=bool(data.get("error")), ts=ts))
-
-
-def earlier_messages(data: Mapping[str, Json]) -> int:
-    """Return how many messages of the request before a request goes on from; 0 where it does not say."""
-    count = data.get("earlier_messages")
-    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
 def word_of(value: Json) -> str:

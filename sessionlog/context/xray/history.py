@@ -13,18 +13,19 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL, Said, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
-from sessionlog.context.xray.requests import History, Usages, Window, name_results, provider_of
+from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice
+from sessionlog.transcript.usages import ResponseUsages, provider_of
 
 Json = Any
 _KEPT = 2 << 20
@@ -97,7 +98,8 @@ class _Fold:
         self._latest = ""  # who answered last: a request that is not answered may name nobody
         self._look: _Look | None = None
         self._sizes: list[int] = []
-        self._usages = Usages()
+        self._usages = ResponseUsages()
+        self._answers: list[int | None] = []  # the number of each request's response
         self._compactions: list[int] = []
         self._problems: list[Problem] = []
         self._problem_count = 0
@@ -113,6 +115,7 @@ class _Fold:
         splices = self._conversation.take(event)
         if event.type == "session.start" and not self._start:
             self._start = data
+            self._usages.begin(data)
             if self._conversation.system:
                 self._system = [self._message("system", self._conversation.system)]
         if event.type == "llm.request" and "agent" not in data:
@@ -179,7 +182,7 @@ class _Fold:
     def _ask(self, event: Event, data: Mapping[str, Json], *, was_waiting: bool) -> None:
         if was_waiting:  # the one before was never answered, so it is none
             self._sizes.pop()
-            self._usages.dropped()
+            self._answers.pop()
         messages = data.get("messages")
         is_whole = self._own and isinstance(messages, list | tuple) and not data.get("earlier_messages")
         has_own = is_whole and bool(self._said) and self._said[0].role in ("system", "developer")
@@ -189,7 +192,7 @@ class _Fold:
         head, tools = [] if has_own else self._system, data.get("tools")
         aside = sum(one.size for one in chain(head, self._thoughts))
         self._sizes.append(self._size + aside + (size_of(tools) if tools else 0))
-        self._usages.asked()
+        self._answers.append(None)
         number = len(self._sizes)
         if self._wanted in (None, number):
             window = Window(
@@ -212,7 +215,8 @@ class _Fold:
 
     def _answer(self, data: Mapping[str, Json]) -> None:
         provider = provider_of(data, self._start)
-        self._usages.heard(data, provider)
+        self._answers[-1] = len(self._usages)
+        self._usages.add(data)
         self._latest = _word(data.get("model")) or self._latest
         if self._look is not None and self._look.window.number == len(self._sizes):
             self._look.answered(_word(data.get("model")), provider, data.get("context_window"))
@@ -253,10 +257,22 @@ class _Fold:
         estimates = (words + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
             requests=len(self._sizes), window=window, is_waiting=self._conversation.is_waiting,
-            samples=tuple(self._usages.samples(estimates, self._start)),
+            samples=tuple(self._samples(estimates)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
             problem_count=self._problem_count, problems=tuple(self._problems),
         )  # fmt: skip
+
+    def _samples(self, estimates: Iterable[int]) -> Iterator[Sample]:
+        """The size of each request; what an agent estimated itself was not counted by a provider."""
+        used = self._usages.read()
+        for estimate, n in zip(estimates, self._answers, strict=True):
+            is_counted = n is not None and used[n].prompt and not self._usages.is_estimated(n)
+            usage = used[n] if n is not None and is_counted else None
+            yield Sample(
+                estimate=estimate,
+                reported=None if usage is None else usage.prompt,
+                cached=None if usage is None else usage.cache_read,
+            )
 
 
 def _role(one: Added) -> Json:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.events.usage import read_usage
-from sessionlog.sources.fizeau_dialect import is_native, normalise_usage
 
 _NAME = 200  # characters; a longer name is damage
 
@@ -82,61 +76,6 @@ class History:
     is_waiting: bool = False
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
-
-
-class Usages:
-    """What providers reported, request by request.
-
-    Whether a provider's input holds what came from a cache shows only when all its answers of a session are known.
-    """
-
-    def __init__(self) -> None:
-        self._counts = array("q")  # three for each request: input, cache reads, cache writes
-        self._providers: list[str] = []
-        self._exclusive: set[str] = set()
-
-    def asked(self) -> None:
-        """Begin the next request."""
-        self._counts.extend((0, 0, 0))
-        self._providers.append("")
-
-    def dropped(self) -> None:
-        """Forget the latest request: it was never answered."""
-        del self._counts[-3:], self._providers[-1]
-
-    def heard(self, data: Mapping[str, Any], provider: str) -> None:
-        """Take a response, the payload of its event; what an agent estimated itself was not counted by a provider."""
-        if data.get("quality") != "estimated":
-            self.answered(read_usage(data.get("usage"))[0], provider)
-
-    def answered(self, usage: TokenUsage, provider: str) -> None:
-        """Take the usage of the latest request; an empty one tells nothing."""
-        self._counts[-3:] = array("q", (usage.input, usage.cache_read, usage.cache_write))
-        self._providers[-1] = sys.intern(provider)
-        if usage.cache_read > usage.input:
-            self._exclusive.add(provider)
-
-    def samples(self, estimates: Iterable[int], start: Mapping[str, Any]) -> Iterator[Sample]:
-        """Yield one sample a request; `start` is the session's, which says how its numbers are to be read."""
-        named = start.get("resolved_harness")
-        harness = named if isinstance(named, str) else ""
-        for place, (estimate, provider) in enumerate(zip(estimates, self._providers, strict=True)):
-            read, cached, written = self._counts[3 * place : 3 * place + 3]
-            usage = TokenUsage(input=read, cache_read=cached, cache_write=written)
-            if not is_native(start) and provider not in self._exclusive:
-                usage = normalise_usage(usage, harness=harness, provider=provider)
-            told = bool(usage.prompt)
-            yield Sample(
-                estimate=estimate, reported=usage.prompt if told else None, cached=usage.cache_read if told else None
-            )
-
-
-def provider_of(data: Mapping[str, Any], start: Mapping[str, Any]) -> str:
-    """Who served a response, "" where neither it nor its session says."""
-    attempt = data.get("attempt")
-    system = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
-    named = (system, data.get("provider"), start.get("provider"))
-    return next((name[:_NAME] for name in named if isinstance(name, str) and name), "")
 
 
 def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piece]:

@@ -1,9 +1,9 @@
-"""What the provider counted, as the X-ray has it, without the X-ray's work."""
+"""What the provider counted, as the X-ray has it."""
 
 import pytest
 
+from sessionlog.context.snapshots.logged import read_logged_session
 from sessionlog.context.xray.history import fold_history
-from sessionlog.context.xray.reported import Reported
 from tests.context.xray.sized import answer, ask, event, start, user
 
 ITEMS = (
@@ -13,11 +13,9 @@ ITEMS = (
 
 
 def counts(items, request=None):
-    """What is heard of events."""
-    reported = Reported(request)
-    for item in items:
-        reported.take(item)
-    return reported.counts()
+    """Prompt and output tokens that the provider counted."""
+    read = read_logged_session(items, request=request)
+    return read.prompt_tokens, read.output_tokens
 
 
 @pytest.mark.parametrize("request_", [1, 2, 3])
@@ -40,13 +38,3 @@ def test_how_a_provider_counts_shows_in_all_its_answers():
     assert counts(items, 1) == (100, 1)
     items += [ask(user("go")), event("llm.response", content="a", usage=usage | {"input": 10})]
     assert counts(items, 1) == (140, 1)
-
-
-def test_a_request_is_over_when_it_is_answered():
-    """Not before."""
-    reported = Reported(1)
-    assert not reported.is_answered
-    for item in ITEMS[:3]:
-        reported.take(item)
-    assert reported.is_answered
-    assert not Reported().is_answered
