@@ -7,7 +7,7 @@ are theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sessionlog.analytics.sessions import SessionSummary
@@ -47,7 +47,7 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     places: dict[Key, int] = {}
     for index, session in enumerate(sessions):
         places.setdefault(key_of(session), index)
-    named = [_parent(session) for session in sessions]
+    named = [_parent(session, places) for session in sessions]
     circles = _circles(named, places)
     parents = [None if index in circles else parent for index, parent in enumerate(named)]
     forks: dict[Key, list[int]] = {}
@@ -69,9 +69,14 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     return tree
 
 
-def _parent(session: SessionSummary) -> Key | None:
-    known = session.parent and session.parent != session.session
-    return (session.source, session.parent) if known else None
+def _parent(session: SessionSummary, places: Mapping[Key, int]) -> Key | None:
+    """Whose fork it is: a session of the same agent, but our own may go on from any agent's."""
+    if not session.parent:
+        return None
+    key = session.source, session.parent
+    if session.source == "native" and key not in places:
+        key = next((other for other in places if other[1] == session.parent), key)
+    return None if key == key_of(session) else key
 
 
 def _circles(parents: Sequence[Key | None], places: dict[Key, int]) -> set[int]:

@@ -38,6 +38,7 @@ from sessionlog.settings import load_settings
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
 from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
 
 _NAMED = 20  # event types in a note
 _FOLLOWED = ("native", "fizeau")
@@ -143,7 +144,7 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> View:
 def _items(log: Log, session: str | None, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
     if follow and not log.path.endswith((".gz", ".zst")):
         return _to_the_end(log.path)
-    items = log.source.read(log.path, session)
+    items = read_session(log, session)
     return items if factor is None else pace(items, speed=factor)
 
 

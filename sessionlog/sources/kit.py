@@ -29,7 +29,7 @@ from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_usage import FoldState, UsageFold
-from sessionlog.sources.protocol import HEAD, Env, LogScan, Resume, Retention, Source
+from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source
 from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit, ScannedSession
 from sessionlog.sources.steps import (
     At,
@@ -385,6 +385,7 @@ def source(
     retention: Callable[[Env], Retention | None] = lambda _: None,
     sidecars: Callable[[str], Iterable[str]] = lambda _: (),
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: (),
+    parent_of: Callable[[str], Parent | None] = lambda _: None,
     caveat: str = "",
 ) -> Source:
     """Make a source of its description.
@@ -420,6 +421,7 @@ def source(
         retention: env → how long logs are kept.
         sidecars: path → other files that a scan of this log reads.
         subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
+        parent_of: path → whose conversation the log goes on with; None where the log is whole.
         caveat: What its logs do not hold, for a person.
 
     Raises:
@@ -454,6 +456,7 @@ def source(
         retention=retention,
         sidecars=sidecars,
         subagent_logs=beside,
+        parent_of=parent_of,
         caveat=caveat,
         watched_prefixes=lambda env: watched_prefixes(env, places),
     )

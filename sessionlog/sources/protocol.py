@@ -73,6 +73,20 @@ class Retention(Struct, frozen=True, kw_only=True):
     setting: str
 
 
+class Parent(Struct, frozen=True, kw_only=True):
+    """The session that a log goes on with, where the log itself does not hold its conversation.
+
+    Attributes:
+        session: Its id.
+        path: Its log; "" where it is gone.
+        read: Gives the part that the log goes on with, as events of the native types, and problems.
+    """
+
+    session: str
+    path: str = ""
+    read: Callable[[], Iterator[Event | Problem]] = lambda: iter(())
+
+
 class Source(Struct, frozen=True, kw_only=True):
     """An agent whose logs we read.
 
@@ -95,6 +109,7 @@ class Source(Struct, frozen=True, kw_only=True):
         watched_prefixes: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for
             again when other names are there.
         subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
+        parent_of: path → whose conversation the log goes on with; None where the log is whole.
         caveat: What its logs do not hold, for a person: counts, or those of newer versions; "" for nothing of note.
     """
 
@@ -111,6 +126,7 @@ class Source(Struct, frozen=True, kw_only=True):
     sidecars: Callable[[str], Iterable[str]] = lambda _: ()
     watched_prefixes: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
+    parent_of: Callable[[str], Parent | None] = lambda _: None
     caveat: str = ""
 
 

@@ -44,6 +44,14 @@ def test_a_parent_is_of_the_same_agent():
     ]  # fmt: skip
 
 
+def test_our_own_fork_stands_below_another_agents_session():
+    """It names the session that it goes on from, whoever wrote that."""
+    tree = grow_tree([summary("b", parent="a"), summary("a", source="pi"), summary("c", parent="b")])
+    assert [(branch.key, len(branch.lasts)) for branch in tree] == [
+        (("pi", "a"), 0), (("native", "b"), 1), (("native", "c"), 2),
+    ]  # fmt: skip
+
+
 def test_a_circle_has_an_end():
     """Sessions that name each other, or themselves, are none's forks; others are theirs all the same."""
     assert names(("a", "a")) == [("a", 0)]

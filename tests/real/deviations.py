@@ -52,10 +52,6 @@ class Deviation:
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
-        finding="D11", homes=("codex",), checks=("d11",),
-        reason="A fork's file refers to its parent's rows, which are not read; a later change.",
-    ),
-    Deviation(
         finding="D17", homes=("claude",), checks=("d17",),
         reason="Snapshots of prompts and the request rows are not read; a later change.",
     ),

@@ -16,6 +16,7 @@ from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
 from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
 
 _FIGURES = (
     "start", "status", "models", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
@@ -99,7 +100,7 @@ def read_side(
         LogNotReadable: The log cannot be read.
     """
     own = log.source.id in OWN
-    transcript = fold_transcript(log.source.read(log.path, session), own=own, kept=kept)
+    transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
     name = session or next(iter(log.source.name_sessions(log.path)), "")
     found = list_sessions([log.path], prices=prices, now=now, progress=progress)
     listed = [one for one in found.sessions if one.session == name] or list(found.sessions)[:1]

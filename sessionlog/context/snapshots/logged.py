@@ -24,6 +24,7 @@ from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.sources.find import log_at
 from sessionlog.transcript.fold import OWN, ConversationFold
+from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.splice import Splice, answer_entry
 from sessionlog.transcript.usages import ResponseUsages
 
@@ -120,7 +121,7 @@ def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
         name, own = next(iter(found.source.name_sessions(found.path)), ""), found.source.id in OWN
-        items = found.source.read(found.path, None)
+        items = read_session(found)
     else:
         items = log
     return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping)), own

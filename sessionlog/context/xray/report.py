@@ -22,6 +22,7 @@ from sessionlog.events.times import format_time
 from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
 
 SCHEMA = "sessionlog.context/1"
 LARGEST = 10
@@ -173,7 +174,7 @@ def xray(
     """
     log, found = resolve_log(target, directory, env or {}) if isinstance(target, str) else (target, None)
     session = session or found
-    history = fold_history(log.source.read(log.path, session), request=request, own=log.source.id in OWN)
+    history = fold_history(read_session(log, session), request=request, own=log.source.id in OWN)
     name = session or next(iter(log.source.name_sessions(log.path)), "")
     if not history.requests:
         raise LogNotReadable(f"{log.path}: no request to a model in it, so nothing is known of its context")

@@ -1,20 +1,19 @@
 """What a truncation does to a history, as a value: the messages that go, by index, and those that come, by place.
 
-Invariant: `apply_cut(before, *cut_of(before, after))` is `after`, whatever made it.
+Invariant: applied to `before` (as `transcript.fold` does), what `cut_of(before, after)` gives is `after`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sessionlog.conversation.history.summary import is_summary
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
-_T = TypeVar("_T")
 Span = tuple[int, int]
 
 
@@ -55,27 +54,6 @@ def spell_cut(before: Sequence[Message], after: Sequence[Message], truncation: T
         "added": [{"at": at, "message": message_to_dict(message)} for at, message in added],
         "warning": "still over budget: nothing more can be dropped" if truncation.is_over_budget else None,
     }
-
-
-def apply_cut(before: Sequence[_T], dropped: Iterable[Sequence[int]], added: Iterable[tuple[int, _T]]) -> list[_T]:
-    """Return what is left of a history, and what was put into it.
-
-    Raises:
-        ValueError: A span or a place that is not in this history.
-    """
-    left: list[_T] = []
-    end = 0
-    for start, stop in dropped:
-        if not end <= start <= stop <= len(before):
-            raise ValueError(f"messages {start} to {stop} of {len(before)} cannot be dropped")
-        left.extend(before[end:start])
-        end = stop
-    left.extend(before[end:])
-    for at, message in added:
-        if not 0 <= at <= len(left):
-            raise ValueError(f"no message can be put at {at} of {len(left)}")
-        left.insert(at, message)
-    return left
 
 
 def _gaps(kept: Iterable[int], length: int) -> Iterable[Span]:

@@ -31,6 +31,7 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.settings import session_directory
 from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Env, Log
+from sessionlog.transcript.inherited import NOT_LOGGED, read_session
 
 Json = Any
 MAX_LINE = 64 << 20
@@ -153,7 +154,7 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
     found: list[str] = []  # where events with the number `at` are
     numbers: tuple[int, int] | None = None  # the lowest and the highest of all
     for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
-        if at is not None and isinstance(item, Event):
+        if at is not None and isinstance(item, Event) and item.seq != NOT_LOGGED:
             numbers = (min(numbers[0], item.seq), max(numbers[1], item.seq)) if numbers else (item.seq, item.seq)
             found += [place] if item.seq == at else []
         if found and found != [place]:
@@ -222,7 +223,7 @@ def _read_native(path: str, shown: str) -> Iterator[tuple[Event | Problem, str, 
 
 
 def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tuple[Event | Problem, str, bool]]:
-    for item in log.source.read(log.path, session_id):
+    for item in read_session(log, session_id):
         place = f"{shown} event {item.seq}" if isinstance(item, Event) else shown
         yield item, place, isinstance(item, Problem) and item.kind == "torn_tail"
 

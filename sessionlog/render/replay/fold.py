@@ -226,6 +226,8 @@ class _Fold:
             yield from said
             return
         yield change_note(event, change)
+        if change.reason == "fork":
+            yield from said
 
     def _on_delta(self, event: Event, delta: LLMDelta, splices: Sequence[Splice]) -> Iterator[Block]:
         del event, splices

@@ -108,6 +108,8 @@ def change_note(event: Event, change: HistoryChange) -> Noted:
         text = f"the turn was {change.state}"
     elif change.reason == "fork":
         text = f"{messages} inherited" + (f" from {parent}" if isinstance(parent, str) and parent else "")
+        missing = (change.parent or {}).get("missing")
+        text += f"; missing: {missing}" if missing else ""
     else:
         text = f"{messages} {'restored' if change.reason == 'restored' else 'added'}"
     return Noted(type=event.type, time_ns=event.time_ns, word="history", text=text)

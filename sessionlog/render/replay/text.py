@@ -15,6 +15,7 @@ from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.sources.find import log_at
 from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
 
 
 def replay(
@@ -49,7 +50,7 @@ def replay(
     view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
     chosen = selector(only)
     blocks = fold_replay(
-        log.source.read(log.path, None),
+        read_session(log),
         own=log.source.id in OWN,
         session_id=next(iter(log.source.name_sessions(log.path)), ""),
         all_messages=all_messages,

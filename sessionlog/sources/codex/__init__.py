@@ -39,18 +39,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.codex import streams
-from sessionlog.sources.codex.rollout import State, Unsure, finish, steps
-from sessionlog.sources.codex.rows import Row, thread_of
-from sessionlog.sources.kit import first_of, head_rows, json_lines, name, source
-from sessionlog.sources.protocol import HEAD
+from sessionlog.sources.codex.rollout import State, Steps, Unsure, finish, steps
+from sessionlog.sources.codex.rows import NumberedRow, Row, thread_of
+from sessionlog.sources.kit import first_of, head_rows, json_lines, mapping, name, source
+from sessionlog.sources.protocol import HEAD, Parent, Source
 
 _FOLDERS = ("sessions", "archived_sessions")
 _HOME_FILES = frozenset({"config.toml", "auth.json", "history.jsonl", *_FOLDERS})
@@ -62,6 +64,7 @@ _FIRST_ROW = re.compile(  # it may be longer than the bytes that are looked at
 )
 _THREAD_ID = re.compile(rb'(?:session|thread|agent)_id\\*": ?\\*"([0-9a-f-]{36})')  # escaped in tools' outputs
 _ROLLOUT = "rollout-"
+_LONGEST_HEAD = 8 << 20
 _CLAWS = (
     "$OPENCLAW_DIR",
     "$OPENCLAW_STATE_DIR",
@@ -167,27 +170,62 @@ def _subagent_logs(path: str) -> list[str]:
     ]
 
 
-SOURCE = source(
-    id="codex",
-    title="Codex CLI",
-    places=(
-        first_of("$CODEX_HOME", "~/.codex", below=_BELOW),
-        *(
-            first_of(claw, below=[f"agents/*/agent/codex-home/{one}" for one in _BELOW], is_list=True)
-            for claw in _CLAWS
+def _parent_of(path: str) -> Parent | None:
+    """The thread that a fork goes on with: since 0.169 its file holds only its own rows."""
+    with suppress(LogNotReadable, MissingExtra, OSError), open_unpacked(path)[0] as file:
+        meta = mapping(next(head_rows(file.readline(_LONGEST_HEAD)), {}), "payload")
+        session, until = name(meta, "forked_from_id"), meta.get("forked_from_ordinal_exclusive")
+        if session and session != name(meta, "id") and type(until) is int and until > 0:
+            parent = _find_thread(path, session)
+            return Parent(session=session, path=parent, read=lambda: _read_until(parent, until) if parent else iter(()))
+    return None
+
+
+def _find_thread(path: str, thread: str) -> str:
+    """The rollout of a thread in the home that a log is in; "" where it has none."""
+    folder = next((one for one in _FOLDERS if f"{os.sep}{one}{os.sep}" in path), "")
+    home = path.rpartition(f"{os.sep}{folder}{os.sep}")[0] if folder else os.path.dirname(path)
+    places = [os.path.join(home, one) for one in _FOLDERS] if folder else [home]
+    found = (item for item in walk_files(places, _is_candidate) if isinstance(item, str) and thread_of(item) == thread)
+    return next(found, "")
+
+
+def _read_until(path: str, ordinal: int) -> Iterator[Event | Problem]:
+    """Read the rows of a thread that a fork has taken over."""
+
+    def steps_until(row: NumberedRow, state: State) -> Steps:
+        is_inherited = type(row.ordinal) is not int or row.ordinal < ordinal
+        return steps(row, state) if is_inherited else ()
+
+    return _make_source(NumberedRow, steps_until).read(path, None)
+
+
+def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source:
+    return source(
+        id="codex",
+        title="Codex CLI",
+        places=(
+            first_of("$CODEX_HOME", "~/.codex", below=_BELOW),
+            *(
+                first_of(claw, below=[f"agents/*/agent/codex-home/{one}" for one in _BELOW], is_list=True)
+                for claw in _CLAWS
+            ),
         ),
-    ),
-    logs="",
-    list_logs=_list_logs,
-    recognises=_recognises,
-    rows=json_lines(Row, row_start=b'{"timestamp"'),
-    steps=steps,
-    state=_begin,
-    state_type=State,
-    basis=lambda state: type(state) is State or None,
-    finish=finish,
-    session_of=_session_of,
-    name_sessions=_name_sessions,
-    parser_version=4,
-    subagent_logs=_subagent_logs,
-)
+        logs="",
+        list_logs=_list_logs,
+        recognises=_recognises,
+        rows=json_lines(row, row_start=b'{"timestamp"'),
+        steps=meaning,
+        state=_begin,
+        state_type=State,
+        basis=lambda state: type(state) is State or None,
+        finish=finish,
+        session_of=_session_of,
+        name_sessions=_name_sessions,
+        parser_version=4,
+        subagent_logs=_subagent_logs,
+        parent_of=_parent_of,
+    )
+
+
+SOURCE = _make_source(Row, steps)

@@ -114,6 +114,12 @@ class Row(Payload, gc=False):
     item: Any = None
 
 
+class NumberedRow(Row, gc=False):
+    """A row with its place in its thread, which a fork counts on from its parent's."""
+
+    ordinal: Any = None
+
+
 def thread_of(path: str) -> str:
     """Name a thread by its file: the UUID at the end of the name, else the name."""
     file_name = os.path.basename(path)

@@ -1,12 +1,13 @@
 """cut: what a truncation does to a history, as a value."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.log.cut import apply_cut, cut_of
+from sessionlog.conversation.log.cut import cut_of
 from sessionlog.messages.message import Message
+from sessionlog.messages.message_json import message_to_dict
 from tests.profiles import examples
+from tests.transcript.test_fold import Log
 
 A, B, C, D = (Message.user(text) for text in "abcd")
 
@@ -30,17 +31,9 @@ def test_the_same_message_twice():
 @given(st.lists(st.sampled_from([A, B, C, D])), st.lists(st.sampled_from([A, B, C, D, Message.user("e")])))
 def test_applying_a_cut_gives_what_it_was_made_of(before, after):
     """Whatever was done to the history, also where its order was changed."""
-    assert apply_cut(before, *cut_of(before, after)) == after
-
-
-@pytest.mark.parametrize("dropped", [[[0, 9]], [[2, 1]], [[1, 2], [0, 1]], [[-1, 1]]])
-def test_spans_that_are_none(dropped):
-    """A cut of another history is refused."""
-    with pytest.raises(ValueError, match="cannot be dropped"):
-        apply_cut([A, B], dropped, [])
-
-
-def test_places_that_are_none():
-    """So is a message that is put beyond the end."""
-    with pytest.raises(ValueError, match="no message can be put at 3"):
-        apply_cut([A], [], [(3, B)])
+    log = Log()
+    log.event("history.add", messages=list(map(message_to_dict, before)), reason="restored")
+    dropped, added = cut_of(before, after)
+    put_in = [{"at": at, "message": message_to_dict(message)} for at, message in added]
+    log.event("compaction.end", success=True, dropped=list(map(list, dropped)), added=put_in)
+    assert log.texts == [message.text for message in after]

@@ -12,7 +12,7 @@ def notes(blocks):
 
 
 def test_changes_of_the_history_are_told_in_a_line():
-    """What a fork inherits is not shown again, neither then nor by a later request that tells all of it."""
+    """What a fork inherits is shown once, and not again by a later request that tells all of it."""
     parent = {"session": "s-9f2", "seq": 4}
     old = [{"role": "user", "content": "old"}, {"role": "assistant", "content": "older"}]
     more = event("llm.request", {"messages": [HELLO], "earlier_messages": 2})
@@ -34,7 +34,9 @@ def test_changes_of_the_history_are_told_in_a_line():
         "the turn was cancelled",
         "cleared: what follows begins anew",
     ]
-    assert said(blocks) == [("system", "be brief"), ("user", "hello"), ("answer", "hi"), ("user", "hello")]
+    inherited = [("user", "old"), ("assistant", "older")]
+    words = [("system", "be brief"), ("user", "hello"), *inherited, ("answer", "hi"), ("user", "hello")]
+    assert said(blocks) == words
 
 
 PROMPTS = [{"role": "user", "content": word} for word in ("one", "two", "three")]
@@ -72,8 +74,9 @@ def test_what_is_left_of_a_history_is_told_again_in_silence(cut, left, ahead):
     blocks = fold(*cut_short(cut), *told, answer("fine"))
     assert [note for note in notes(blocks) if "inherited" in note] == ["2 messages inherited from p"]
     assert not [block for block in blocks if isinstance(block, Rewritten)]
-    words = [("user", "two"), ("answer", "two it is"), ("user", again["content"]), ("answer", "fine")]
-    assert said(blocks) == [("system", "be brief"), ("user", "hello"), *words]
+    words = [("user", "one"), ("assistant", "one it is"), ("user", "two"), ("answer", "two it is")]
+    later = [("user", again["content"]), ("answer", "fine")]
+    assert said(blocks) == [("system", "be brief"), ("user", "hello"), *words, *later]
 
 
 def test_what_is_told_ahead_of_a_request_is_shown():

@@ -1,0 +1,91 @@
+"""Inherited history: a session's events, with the conversation that it goes on from in another session's log.
+
+Some agents write into a fork's log only what the fork does itself. Then the parent's part comes first, as our own forks
+hold it: `history.add` with the reason `fork`, the messages, and the parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.envelope import Event
+from sessionlog.messages.message import Message
+from sessionlog.messages.message_json import message_to_dict
+from sessionlog.sources.protocol import Log, Parent
+from sessionlog.transcript.fold import OWN, ConversationFold
+
+_GENERATIONS = 20
+_MOST = 16 << 20  # characters of an inherited conversation; what is older is left out
+NOT_LOGGED = -1
+"""The number (`seq`) of an event that no log holds."""
+
+
+def read_session(log: Log, session: str | None = None) -> Iterator[Event | Problem]:
+    """Yield a session's events and problems, the conversation that it inherits behind its first event.
+
+    Args:
+        log: Its log.
+        session: Which of the log's sessions; None for the first.
+
+    Raises:
+        LogNotReadable: The log cannot be opened.
+        MissingExtra: It is packed, and no decoder is installed.
+    """
+    return _read(log, session, _GENERATIONS)
+
+
+def _read(log: Log, session: str | None, generations: int) -> Iterator[Event | Problem]:
+    parent = log.source.parent_of(log.path) if generations else None
+    events = log.source.read(log.path, session)
+    return events if parent is None else _with_parent(events, log, parent, generations)
+
+
+def _with_parent(
+    events: Iterator[Event | Problem], log: Log, parent: Parent, generations: int
+) -> Iterator[Event | Problem]:
+    is_begun = False
+    for item in events:
+        yield item
+        if not is_begun and isinstance(item, Event):
+            is_begun = True
+            yield _inheritance(item, log, parent, generations)
+
+
+def _inheritance(first: Event, log: Log, parent: Parent, generations: int) -> Event:
+    named: dict[str, Any] = {"session": parent.session}
+    messages: list[Message] = []
+    left_out = 0
+    if parent.path:
+        named["path"] = parent.path
+        try:
+            messages, left_out = _conversation(log, parent, generations)
+        except (LogNotReadable, MissingExtra) as error:
+            named["missing"] = str(error)
+    else:
+        named["missing"] = "its log is gone"
+    if left_out:
+        named["missing"] = f"its first {left_out:,} messages"
+    data = {"reason": "fork", "parent": named, "messages": [message_to_dict(message) for message in messages]}
+    return Event(session_id=first.session_id, seq=NOT_LOGGED, type="history.add", ts=first.ts, data=data)
+
+
+def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Message], int]:
+    """The conversation at the end of a parent's part, and how many messages of it are left out."""
+    fold = ConversationFold(own=log.source.id in OWN)
+    elements: list[tuple[Message, ...]] = []
+    older = log.source.parent_of(parent.path) if generations > 1 else None
+    events = parent.read()
+    items = events if older is None else _with_parent(events, log, older, generations - 1)
+    for item in items:
+        for splice in fold.take(item) if isinstance(item, Event) else ():
+            if splice.is_split:
+                elements = [(message,) for element in elements for message in element]
+            elements[splice.start : splice.start + splice.removed] = [one.entry.messages for one in splice.added]
+    messages = [message for element in elements for message in element]
+    room, start = _MOST, len(messages)
+    while start and room > 0:
+        start -= 1
+        room -= len(messages[start].text) + sum(len(call.text or "") for call in messages[start].tool_calls)
+    return messages[start:], start
