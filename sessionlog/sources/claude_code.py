@@ -10,6 +10,11 @@ Shape: a row for each content block, `{"parentUuid","isSidechain","cwd","session
 `message`, in the API's own words. The rows of one response share `message.id` and `requestId` and repeat its input;
 only the last one has its output (some versions never write it: such a response is `partial`, as is an aborted one).
 
+Since 2.1.300 the log holds what requests sent: `prompt_snapshot` attachments (system prompt and tools from there on),
+and for some requests all of it: `api-request-shape` (system, tools), `api-request-blob` (a message that is no answer)
+and `api-request` (the first `keep` messages of its `base`, then those of `tail`, by hash), which its response names in
+`requestRef`. Only replay and context read these.
+
 Traps:
 
 - Copies. Up to 2.0.14 resumed and forked sessions repeat earlier rows in a new file, with new ids and times and without
@@ -61,7 +66,9 @@ from sessionlog.sources.kit import (
     Place,
     Problem,
     Prompt,
+    PromptPart,
     Response,
+    SentRequest,
     Session,
     Status,
     Step,
@@ -240,6 +247,46 @@ class Row(Struct, rename="camel", gc=False):
     content: Any = None
 
 
+class FullBlock(Block, omit_defaults=True, gc=False):
+    """A content block that is written back as it was, but for what no text is made of."""
+
+
+class FullMessage(Message, omit_defaults=True, gc=False):
+    """A message that a request sent."""
+
+    role: Any = None
+    content: list[FullBlock] | str | None = None  # type: ignore[assignment]
+
+
+class FullAttachment(Attachment, rename="camel", gc=False):
+    """What the CLI adds to a conversation, the system prompt and tools among it."""
+
+    system_prompt: Raw = _NOTHING
+    tools: Raw = _NOTHING
+
+
+class Shape(Struct, gc=False):
+    """The system prompt and tools of requests."""
+
+    system: Raw = _NOTHING
+    tools: Raw = _NOTHING
+
+
+class FullRow(Row, rename="camel", gc=False):
+    """A line with what requests sent (since 2.1.300), which reports do not need."""
+
+    message: FullMessage | None = None
+    attachment: FullAttachment | None = None
+    request_ref: Any = None
+    id: Any = None
+    hash: Any = None
+    shape_hash: Any = None
+    shape: Shape | None = None
+    base: Any = None
+    keep: Any = None
+    tail: Any = None
+
+
 class State(Struct):
     """What is known of a log from row to row.
 
@@ -314,11 +361,28 @@ def steps(row: Row, state: State) -> Iterable[Step]:
     if kind == "api-request":
         state.is_summed = True
         state.model = (name(row.params.model) if row.params is not None else "") or state.model
-    elif kind == "attachment" and row.attachment is not None and row.attachment.type == "model":
+    if type(row) is FullRow and (sent := _sent(row)) is not None:
+        return (sent,)
+    if kind == "attachment" and row.attachment is not None and row.attachment.type == "model":
         state.model = name(row.attachment.identity, "modelId") or state.model
     elif kind == "queue-operation" and state.began is None:
         state.began, state.queued = read_time(row.timestamp), text_of(row.content)
     return ()
+
+
+def _sent(row: FullRow) -> Step | None:
+    """What a row tells of requests."""
+    match row.type:
+        case "api-request" if type(row.keep) is int and isinstance(row.tail, list):
+            keys = tuple(map(str, row.tail))
+            return SentRequest(name(row.id), name(row.base), max(0, row.keep), keys, name(row.shape_hash))
+        case "api-request-blob" if row.message is not None:
+            return PromptPart(name(row.hash), message=Raw(msgspec.json.encode(row.message)))
+        case "api-request-shape" if row.shape is not None:
+            return PromptPart(name(row.shape_hash), system=row.shape.system, tools=row.shape.tools)
+        case "attachment" if row.attachment is not None and row.attachment.type == "prompt_snapshot":
+            return PromptPart("", system=row.attachment.system_prompt, tools=row.attachment.tools)
+    return None
 
 
 def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
@@ -379,6 +443,8 @@ def _assistant(row: Row, state: State) -> list[Step]:
             response.cost_nano, issues = cost(row.cost_usd)
             response.latency_ms = read_duration(row.duration_ms) or None
             found += map(BadNumber, issues)
+        if type(row) is FullRow:
+            response.request = name(row.request_ref)
         found.append(response)
         if response.finish in _ENDS and not is_failed:
             found.append(Status(time, "success"))
@@ -714,6 +780,7 @@ SOURCE = source(
     logs="*.jsonl",
     list_logs=_list_logs,
     rows=json_lines(Row, row_start=b'{"parentUuid"'),
+    full_rows=json_lines(FullRow, row_start=b'{"parentUuid"'),
     steps=steps,
     finish=lambda state: (Prompt(state.began, state.queued),) if state.queued else (),
     state=_begin,

@@ -20,12 +20,15 @@ from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.contents import read_json, reasoning_of, text_of
 from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Record, ScannedSession
+from sessionlog.sources.sent_prompts import SentPrompts
 from sessionlog.sources.steps import (
     Compaction,
     MoreInput,
     Prompt,
+    PromptPart,
     Request,
     Response,
+    SentRequest,
     Session,
     Step,
     Text,
@@ -67,6 +70,8 @@ class _Answer:
     finish: str = ""
     error: str = ""
     model: str = ""
+    request: str = ""
+    head: PromptPart | None = None
     time_ns: int | None = None
     part_ns: int | None = None
     text: list[str] = field(default_factory=list)
@@ -186,6 +191,7 @@ class EventFold:
         self._main = _Answer()
         self._side: dict[str, _Answer] = {}
         self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
+        self._prompts = SentPrompts()
 
     def know(self, records: Iterable[Record]) -> None:
         """Learn what more responses were counted."""
@@ -202,7 +208,9 @@ class EventFold:
         if self._thread:
             self._take_side(step)
             return
-        if isinstance(step, Prompt):
+        if isinstance(step, PromptPart | SentRequest):
+            self._prompts.take(step)
+        elif isinstance(step, Prompt):
             text = text_of(step.text)
             if text:
                 yield from self._complete()
@@ -277,7 +285,7 @@ class EventFold:
             answer.record = self._records.take(key)
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
-            answer.key = key
+            answer.key, answer.request, answer.head = key, step.request, self._prompts.head
         _add_words(answer.text, text_of(step.text))
         _add_words(answer.reasoning, reasoning_of(step.reasoning))
         answer.finish = step.finish or answer.finish
@@ -304,11 +312,13 @@ class EventFold:
         if answer.part_ns is not None and (time_ns is None or answer.final):
             time_ns = answer.part_ns
         yield from self._start(time_ns)
-        yield self._request(time_ns, answer.model or (record.model if record else ""))
+        sent = self._prompts.sent(answer.request, answer.head)
+        yield self._request(time_ns, answer.model or (record.model if record else ""), sent)
         yield self._event("llm.response", time_ns, self._response_data(answer))
         if not (record is not None and record.failed):
             calls = {"tool_calls": answer.calls_data} if answer.calls else {}
             self._new.append({"role": "assistant", "content": answer.words, **calls})
+            self._prompts.add_answer(self._new[-1])
         self._asked_ns = None
 
     def _response_data(self, answer: _Answer) -> dict[str, Any]:
@@ -403,8 +413,9 @@ class EventFold:
         }  # fmt: skip
         return self._event("tool.call", step.time, data)
 
-    def _request(self, time_ns: int | None, model: str) -> Event:
-        asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None}
+    def _request(self, time_ns: int | None, model: str, sent: Mapping[str, Any] | None = None) -> Event:
+        """llm.request: the messages that are new in the conversation; `sent` is the whole prompt, where it is known."""
+        asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None, "sent": sent}
         request = self._event("llm.request", self._asked_ns if self._asked_ns is not None else time_ns, asked)
         self._earlier += len(self._new)
         self._new = []

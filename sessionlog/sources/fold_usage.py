@@ -43,9 +43,11 @@ from sessionlog.sources.steps import (
     Compaction,
     MoreInput,
     Prompt,
+    PromptPart,
     RateLimit,
     Request,
     Response,
+    SentRequest,
     Session,
     Status,
     Text,
@@ -244,6 +246,8 @@ class UsageFold:
             Status: self._status,
             RateLimit: self._limit,
             BadNumber: self._bad_number,
+            PromptPart: lambda _: None,
+            SentRequest: lambda _: None,
         }
 
     def state(self) -> FoldState:

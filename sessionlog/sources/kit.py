@@ -38,10 +38,12 @@ from sessionlog.sources.steps import (
     Content,
     MoreInput,
     Prompt,
+    PromptPart,
     RateLimit,
     Request,
     Response,
     Role,
+    SentRequest,
     Session,
     Status,
     Step,
@@ -89,11 +91,13 @@ __all__ = [
     "Place",
     "Problem",
     "Prompt",
+    "PromptPart",
     "RateLimit",
     "Request",
     "Response",
     "Retention",
     "Role",
+    "SentRequest",
     "Session",
     "Source",
     "Status",
@@ -371,6 +375,7 @@ def source(
     complete: Callable[[ScannedSession, Any, int, bool], ScannedSession] = lambda session, *_: session,
     basis: Callable[[Any], Any] = lambda _: True,
     gives_last_again: bool = False,
+    full_rows: LogFormat[Any] | None = None,
     is_row: Callable[[Json], bool] | None = None,
     recognises: Callable[[str, bytes], bool] | None = None,
     list_logs: Callable[[str], Iterable[str | Problem]] | None = None,
@@ -406,6 +411,8 @@ def source(
             from its start; None if a later scan cannot go on from here.
         gives_last_again: `complete` changes the last record by what came after it, so a scan that goes on gives it
             again, in place of the one before.
+        full_rows: How the rows are read for replay, context and export, with what reports do not need (`PromptPart`,
+            `SentRequest`); None = as `rows`. `steps` takes both.
         is_row: Whether a decoded object is a row of this agent; its logs are recognised by their first rows.
         recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
         list_logs: A place → its logs; in place of `logs`.
@@ -438,7 +445,7 @@ def source(
     decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
     driver = _Driver(
         id, rows, steps, state or (lambda _: state_type()), decode, finish, complete, basis, gives_last_again,
-        session_of, names, beside, is_apart, harness, has_totals,
+        session_of, names, beside, is_apart, harness, has_totals, full_rows or rows,
     )  # fmt: skip
     if recognises is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
@@ -511,6 +518,7 @@ class _Driver(Struct, Generic[R], frozen=True):
     _is_apart: bool
     _harness: str
     _has_totals: bool
+    _full_rows: LogFormat[Any]
 
     def scan(self, path: str, resume: Resume | None) -> LogScan:
         """Scan a log for reports, or what was appended to it.
@@ -579,7 +587,7 @@ class _Driver(Struct, Generic[R], frozen=True):
 
         from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - 2 ms, which scans save
 
-        rows = self._rows
+        rows = self._full_rows
         if rows.of_session is not None:
             session_id = session_id or next(iter(self._name_sessions(path)), "")
             rows = rows.of_session(session_id) if session_id else rows
@@ -613,7 +621,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - as in `read`
 
         own, beside = self._session_of(path), list(self._subagent_logs(path))
-        log = self._rows.open(path, None)
+        log = self._full_rows.open(path, None)
         usage = UsageFold(
             self._id, path, own, place=log.place, harness=self._harness, has_totals=self._has_totals
         )  # fmt: skip

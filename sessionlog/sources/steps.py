@@ -107,6 +107,40 @@ class Request(Struct, gc=False):
     time: int | None
 
 
+class PromptPart(Struct, gc=False):
+    """A piece of requests that the log holds by itself. Reports do not need it: only sources that say so read it.
+
+    Attributes:
+        key: What requests call it; "" for the system prompt and tools of the requests from here on.
+        message: A message, as it was sent.
+        system: The system prompt.
+        tools: The tool definitions.
+    """
+
+    key: str
+    message: Content = None
+    system: Content = None
+    tools: Content = None
+
+
+class SentRequest(Struct, gc=False):
+    """What a request sent, in pieces: the first messages of an earlier request, then others.
+
+    Attributes:
+        key: What its response calls it (`Response.request`).
+        base: The earlier request; "" for none.
+        keep: How many of its messages are sent again.
+        messages: The keys of those behind them; one that no `PromptPart` has is an answer of this log.
+        head: The key of its system prompt and tools.
+    """
+
+    key: str
+    base: str
+    keep: int
+    messages: tuple[str, ...]
+    head: str
+
+
 class Text(Struct, gc=False):
     """Words of an answer, logged apart from its token counts (before or after them).
 
@@ -150,6 +184,7 @@ class Response(Struct, kw_only=True, gc=False):
         speed: As in `Record`.
         service_tier: As in `Record`.
         is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
+        request: The key of its `SentRequest`; "" where the log does not hold what was sent.
     """
 
     time: int | None
@@ -175,6 +210,7 @@ class Response(Struct, kw_only=True, gc=False):
     speed: str = ""
     service_tier: str = ""
     is_copy: bool = False
+    request: str = ""
 
 
 class ToolCall(Struct, gc=False):
@@ -295,5 +331,5 @@ class BadNumber(Struct, gc=False):
 
 Step = (
     Session | At | Prompt | Request | Text | Response | ToolCall | MoreInput | ToolResult | Totals | Compaction | Status
-    | RateLimit | BadNumber
+    | RateLimit | BadNumber | PromptPart | SentRequest
 )  # fmt: skip

@@ -52,10 +52,6 @@ class Deviation:
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
-        finding="D17", homes=("claude",), checks=("d17",),
-        reason="Snapshots of prompts and the request rows are not read; a later change.",
-    ),
-    Deviation(
         finding="", kind=NOT_LOGGED, homes=("kimi", "kimicode"), checks=("reasoning",),
         reason="The client does not log reasoning tokens.",
         absent=r'(reasoning|thinking|thought)\w*"\s*:\s*\d',

@@ -217,7 +217,8 @@ class _Fold:
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
         self._asked = ts
         self._model = word_of(data.get("model")) or self._model
-        tools = data.get("tools")
+        sent = data.get("sent")
+        tools = data.get("tools") or (sent.get("tools") if isinstance(sent, Mapping) else None)
         self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
 
     def _response(self, data: Mapping[str, Json], ts: str | None, response: int) -> None:

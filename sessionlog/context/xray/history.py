@@ -20,6 +20,7 @@ from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL, Said, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
+from sessionlog.context.xray.prompt import SentPrompt
 from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -92,6 +93,7 @@ class _Fold:
         self._said: list[Said] = []  # one for each element of the conversation
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
         self._thoughts: list[Said] = []
+        self._prompt = SentPrompt()
         self._holds_messages = False
         self._is_cut = False  # whether a compaction has told no summary yet
         self._names: dict[str, str] = {}
@@ -190,8 +192,15 @@ class _Fold:
         if isinstance(beside, str) and beside:
             self._system, has_own = [self._message("system", beside)], False
         head, tools = [] if has_own else self._system, data.get("tools")
-        aside = sum(one.size for one in chain(head, self._thoughts))
-        self._sizes.append(self._size + aside + (size_of(tools) if tools else 0))
+        said, size, thoughts = self._said, self._size, self._thoughts
+        if isinstance(data.get("sent"), Mapping):
+            self._prompt.take(data["sent"], self._model(data))
+        if self._prompt.head:
+            head, tools = self._prompt.head, self._prompt.tools
+        if self._prompt.is_whole:
+            is_whole, said, size, thoughts = True, self._prompt.messages, self._prompt.size, []
+        aside = sum(one.size for one in chain(head, thoughts))
+        self._sizes.append(size + aside + (size_of(tools) if tools else 0))
         self._answers.append(None)
         number = len(self._sizes)
         if self._wanted in (None, number):
@@ -199,7 +208,7 @@ class _Fold:
                 number=number, time_ns=event.time_ns, model=self._model(data) or "",
                 provider=_word(self._start.get("provider")), is_whole=is_whole, has_prompt=is_whole or bool(head),
             )  # fmt: skip
-            self._look = _Look(window, head, self._said, self._thoughts, tools)
+            self._look = _Look(window, head, said, thoughts, tools)
 
     def _count(self) -> None:
         """Let texts go; and of what is older than a window holds all but sums."""

@@ -89,7 +89,7 @@ def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
         add("tools", ("tools", server or ("", tool.name)), name, tool)
     for place, (kind, piece, name) in enumerate(zip(kinds, pieces, name_pieces(kinds, pieces), strict=True)):
         if kind == "system":
-            add(kind, system, system, piece)
+            add(kind, piece.name or system, piece.name or system, piece)
         elif piece.is_read and piece.kind == "result" and piece.asked:
             add(kind, piece.asked, name, piece)
         else:

@@ -42,6 +42,10 @@ _TARGETS = (
 _PATHS = frozenset(_TARGETS[:7])
 _WORDS = re.compile(r"[A-Z]?[a-z]+")
 _LOOKS = frozenset({"read", "view", "open", "cat"})
+_REMINDER = "<system-reminder>"
+_MEMORY = re.compile(r"^Contents of [^\n]*\.md\b", re.MULTILINE)
+MEMORY, REMINDERS = "memory files", "reminders"
+"""What Claude Code puts into a user's message: files such as CLAUDE.md, and words of its own."""
 _PLACEHOLDER = re.compile(r"^\[(?:image|document)\]$", re.MULTILINE)
 
 
@@ -185,8 +189,11 @@ def _part(part: Json, role: str, model: str | None, *, placeholders: bool) -> It
     elif kind in _PICTURES or kind in _PAGES or not _BINARY.isdisjoint(part) or part.get("kind") == "binary":
         yield Piece(role=role, kind="image", tokens=IMAGE)
     else:
-        text = next((part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)), None)
-        yield _text(role, spelled(part) if text is None else text, model)
+        found = next((part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)), None)
+        text = spelled(part) if found is None else found
+        reminds = text.startswith(_REMINDER)
+        piece = _text("system" if reminds else role, text, model)
+        yield replace(piece, name=MEMORY if _MEMORY.search(text) else REMINDERS) if reminds else piece
 
 
 def _thought(part: Mapping[str, Json], role: str, model: str | None) -> Piece:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
+from sessionlog.sources.record import server_of
 
 KINDS = ("system", "tools", "history", "tool_results", "turn", "not_in_log")
 NOT_IN_LOG = "not in the log (system prompt, tools, overhead)"
@@ -87,7 +88,7 @@ def make_parts(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
         system: What the system's words are called.
     """
     sums: dict[tuple[str, str], tuple[int, int]] = {}
-    named = [("tools", tool.name, tool) for tool in tools]
+    named = [("tools", _named_tool(tool.name), tool) for tool in tools]
     named += [(kind, _name(kind, piece, system), piece) for kind, piece in zip(kinds, pieces, strict=True)]
     for kind, name, piece in named:
         tokens, count = sums.get((kind, name), (0, 0))
@@ -96,12 +97,18 @@ def make_parts(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
     return sorted(parts, key=lambda part: (KINDS.index(part.kind), -part.tokens, part.name))
 
 
+def _named_tool(tool: str) -> str:
+    """The tools of an MCP server are one."""
+    server = server_of(tool)[1]
+    return f"mcp {server}" if server else tool
+
+
 def _name(kind: str, piece: Piece, system: str) -> str:
     if kind == "system":
-        return system
+        return piece.name or system
     if piece.kind == "result":
         return piece.name if kind == "tool_results" else f"results of {piece.name}"
-    return _NAMES.get(piece.kind) or piece.role
+    return _NAMES.get(piece.kind) or piece.name or piece.role
 
 
 def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Piece], int]:

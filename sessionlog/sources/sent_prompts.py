@@ -1,0 +1,90 @@
+"""Sent prompts: what each request of a log sent, put together from the pieces that the log holds by themselves.
+
+A request is told as a change of the one before it: how many of its messages are sent again, and those behind them. So a
+session costs what its log holds, however often requests repeat it. Pieces that no coming request can name are let go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.sources.contents import read_json
+from sessionlog.sources.steps import PromptPart, SentRequest
+
+Json = Any
+_REQUESTS = 64
+_ANSWERS = 2_000
+
+
+class SentPrompts:
+    """Collects pieces; `sent` gives what a request sent."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, Json] = {}
+        self._heads: dict[str, PromptPart] = {}
+        self._requests: dict[str, tuple[str, ...]] = {}
+        self._asked: dict[str, SentRequest] = {}
+        self._answers: deque[dict[str, Json]] = deque(maxlen=_ANSWERS)
+        self._known: tuple[str, ...] = ()  # the messages of the request that was told last
+        self._head: PromptPart | None = None  # and its system prompt and tools
+
+    def take(self, step: PromptPart | SentRequest) -> None:
+        """Take a piece, or what a request was made of."""
+        if isinstance(step, SentRequest):
+            self._take_request(step)
+        elif step.message is not None:
+            self._messages[step.key] = step.message
+        else:
+            self._heads[step.key] = step
+
+    def add_answer(self, message: dict[str, Json]) -> None:
+        """Take an answer of the log: requests name it, and nothing else holds it."""
+        self._answers.append(message)
+
+    @property
+    def head(self) -> PromptPart | None:
+        """The system prompt and tools of a request that comes now, where the log says no more of it."""
+        return self._heads.get("")
+
+    def sent(self, request: str, head: PromptPart | None) -> dict[str, Json] | None:
+        """Return what a request sent that no one before it has: `keep` and `messages`, `system`, `tools`.
+
+        Args:
+            request: Its key; one that is not known has no messages.
+            head: The system prompt and tools where the request itself names none.
+        """
+        asked = self._asked.pop(request, None)
+        found: dict[str, Json] = {}
+        if asked is not None:
+            head = self._heads.get(asked.head, head)
+            found |= self._changed(self._requests[request])
+        if head is not None and head is not self._head:
+            self._head = head
+            given = {"system": read_json(head.system), "tools": read_json(head.tools)}
+            found |= {name: value for name, value in given.items() if value is not None}
+        return found or None
+
+    def _take_request(self, step: SentRequest) -> None:
+        base = self._requests.get(step.base, ())
+        if step.keep > len(base):
+            return  # it goes on from what this log does not hold
+        keys = (*base[: step.keep], *step.messages)
+        self._requests[step.key], self._asked[step.key] = keys, step
+        for known in (self._requests, self._asked):
+            while len(known) > _REQUESTS:
+                del known[next(iter(known))]
+        needed = {*keys, *self._known, *base}
+        self._messages = {key: message for key, message in self._messages.items() if key in needed}
+
+    def _changed(self, keys: tuple[str, ...]) -> dict[str, Json]:
+        unknown = [key for key in keys if key not in self._messages]
+        for key, answer in zip(reversed(unknown), reversed(self._answers), strict=False):
+            self._messages[key] = answer
+        keep = 0
+        while keep < min(len(keys), len(self._known)) and keys[keep] == self._known[keep]:
+            keep += 1
+        self._known = keys
+        messages = [read_json(self._messages.get(key)) for key in keys[keep:]]
+        return {"keep": keep, "messages": [one if isinstance(one, Mapping) else {} for one in messages]}
