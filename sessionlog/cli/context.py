@@ -15,11 +15,13 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import AsCsv, AsJson, Directory, Target
 from sessionlog.cli.output import note, print_json, print_text
-from sessionlog.cli.reporting import choose_one, note_archived, print_lines
+from sessionlog.cli.reporting import choose_one, note_archived, price_book, print_lines
+from sessionlog.context.cache_misses import cache_misses
 from sessionlog.context.xray.report import xray
+from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
-from sessionlog.settings import load_settings
+from sessionlog.settings import Settings, load_settings
 
 
 def context(
@@ -28,6 +30,9 @@ def context(
     request: Annotated[
         int | None, typer.Option(metavar="N", help="Which request, from 1.", show_default="the last")
     ] = None,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Why requests missed the provider's cache, and what that cost.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Every part and item, not only the largest.")] = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -38,9 +43,15 @@ def context(
     It also tells what is largest, what is there several times, what was cached, and how the prompt grew. The total is
     what the provider counted, where the log has it; the parts are estimates that are made to fit it.
 
+    With --cache it compares each request with the one before it, and names the first thing that the provider could not
+    find in its cache: another model, other tools, another system prompt, an edited or dropped message, time gone by.
+
     Example: sessionlog context s-9f2 --request 31
     """
     form, settings = choose_one(json=as_json, csv=as_csv), load_settings()
+    if cache:
+        _show_cache_misses(target, directory or settings.session_dir, form, settings)
+        return
     with open_session(target, directory or settings.session_dir, os.environ) as (log, session, entry):
         report = xray(log, session, request=request)
     if entry is not None:
@@ -56,3 +67,16 @@ def context(
     print_json(report.to_dict(full=full)) if form == "json" else print_text(render_context_csv(report))
     if report.problem_count:
         note(damage_note(report.problem_count, report.problems))
+
+
+def _show_cache_misses(target: str, directory: str, form: str, settings: Settings) -> None:
+    with open_session(target, directory, os.environ) as (log, session, entry):
+        report = cache_misses(log, session, price=price_book(settings).price)
+    if entry is not None:
+        report = replace(report, path=entry.path)
+        note_archived(entry)
+    if form == "table":
+        zone = resolve_zone(settings.timezone or "local")
+        print_lines(partial(render_cache_misses, report, zone=zone, now=datetime.now(UTC)))
+        return
+    print_json(report.to_dict()) if form == "json" else print_text(render_cache_misses_csv(report))

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from sessionlog.cli.app import build_app
 from sessionlog.cli.output import UNREADABLE, USAGE
 from sessionlog.context.xray.report import xray
+from tests.sources.logs import answered, asked, start, write_log
 
 LOGS = Path(__file__).parents[2] / "testdata" / "replay"
 STORY = str(LOGS / "story.jsonl")
@@ -127,3 +128,25 @@ def test_requests_in_other_logs_of_the_session_are_told_where_there_is_a_ledger(
     assert json.loads(cli("context", "story", "--json").out)["session_requests"] is None
     counted = json.loads(cli("status", "story", "--json").out)["usage"]["session"]["requests"]
     assert json.loads(cli("context", "story", "--json").out)["session_requests"] == counted == 5
+
+
+def test_cache_misses_are_shown_as_a_table_json_and_csv(tmp_path):
+    """With the reason of each."""
+    used = {"input": 10, "output": 5, "cache_read": 0, "cache_write": 9_000}
+    items = [start(provider="anthropic", model="claude-opus-4-5")]
+    for minute, (system, cached) in enumerate([("one", 0), ("one", 9_000), ("two", 0)], start=1):
+        usage = {**used, "cache_read": cached, "cache_write": 9_000 - cached}
+        messages = [{"role": "user", "content": "go"}]
+        items.append(asked(f"10:0{minute}:00", system=system, messages=messages, model="claude-opus-4-5"))
+        items.append(answered(f"10:0{minute}:05", content="ok", usage=usage, model="claude-opus-4-5"))
+    path = write_log(tmp_path / "s.jsonl", *items)
+    table = run(path, "--cache")
+    assert "1 miss of 9.0k tokens, $" in table.stdout
+    assert "system prompt changed" in table.stdout
+    document = json.loads(run(path, "--cache", "--json").stdout)
+    assert document["schema"] == "sessionlog.cache/1"
+    assert [miss["reason"] for miss in document["misses"]] == ["system"]
+    assert document["cost_usd"] == document["misses"][0]["cost_usd"] > 0
+    rows = run(path, "--cache", "--csv").stdout.splitlines()
+    assert rows[0].startswith("request,time,reason,detail")
+    assert len(rows) == 2

@@ -1,0 +1,423 @@
+"""Cache misses: why a request did not find in the provider's cache what the one before it left there.
+
+A provider's cache holds a prompt from its beginning: tools, system prompt, messages. So the first block in which two
+requests differ ends what can be found. What is compared are the prompts as they were logged: our own logs hold them,
+and some agents' do; of others only the model and the time are known. How much was missed is the provider's count.
+
+Lifetimes are the providers' defaults: five minutes, or an hour where the log says that something was written for an
+hour (Anthropic's documentation of prompt caching, 2026-11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal
+
+from sessionlog.errors import LogNotReadable
+from sessionlog.events.envelope import Event
+from sessionlog.events.money import usd
+from sessionlog.events.times import SECOND, format_time
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.sources.find import resolve_log
+from sessionlog.sources.protocol import Env, Log
+from sessionlog.transcript.fold import OWN, ConversationFold
+from sessionlog.transcript.inherited import read_session
+from sessionlog.transcript.meaning import spelling_of
+from sessionlog.transcript.splice import Splice
+from sessionlog.transcript.usages import ResponseUsages, provider_of
+
+Json = Any
+SCHEMA = "sessionlog.cache/1"
+Reason = Literal["model", "tools", "system", "message", "compaction", "expired", "provider", "not_in_log"]
+"""Why: another model; the first block that differs; history was summed up; the time between the two was longer than the
+cache lives; nothing differs, so the provider let it go; or the log does not hold the prompts."""
+Price = Callable[[str, str, TokenUsage, int | None], int | None]
+"""(provider, model, usage, time_ns) → nano-dollars; None where there is no price."""
+
+_SHORT_NS, _LONG_NS = 5 * 60 * SECOND, 60 * 60 * SECOND
+_LEAST = 256  # tokens; providers round to blocks of up to 128
+_SHARE = 0.05  # of what was expected: less is no miss worth a line
+_WORDS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheMiss:
+    """A request that did not find in the cache what the one before it left there.
+
+    Attributes:
+        request: Its number, from 1.
+        time_ns: When it was answered; None where that is not logged.
+        reason: Why.
+        detail: Which block differs, and how; it may quote the log.
+        expected_tokens: Tokens that the request before it left in the cache.
+        cached_tokens: Tokens that it found.
+        cost_nano: What the missed tokens cost more than they had from the cache; None where there is no price.
+    """
+
+    request: int
+    time_ns: int | None
+    reason: Reason
+    detail: str
+    expected_tokens: int
+    cached_tokens: int
+    cost_nano: int | None = None
+
+    @property
+    def missed_tokens(self) -> int:
+        """Tokens that were expected in the cache and not found there."""
+        return self.expected_tokens - self.cached_tokens
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "request": self.request,
+            "time": None if self.time_ns is None else format_time(self.time_ns),
+            "reason": self.reason,
+            "detail": self.detail,
+            "expected_tokens": self.expected_tokens,
+            "cached_tokens": self.cached_tokens,
+            "missed_tokens": self.missed_tokens,
+            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheReport:
+    """The cache misses of a session.
+
+    Attributes:
+        source: The id of the agent whose log it is.
+        session: The session's id.
+        path: Its log.
+        requests: Its answered requests.
+        known_prompts: Those whose prompt the log holds.
+        cached_tokens: What was read from a cache in all.
+        misses: In order.
+    """
+
+    source: str
+    session: str
+    path: str
+    requests: int
+    known_prompts: int
+    cached_tokens: int
+    misses: tuple[CacheMiss, ...]
+
+    @property
+    def missed_tokens(self) -> int:
+        """What all misses missed."""
+        return sum(miss.missed_tokens for miss in self.misses)
+
+    @property
+    def cost_nano(self) -> int | None:
+        """What those with a price cost; None where none has."""
+        known = [miss.cost_nano for miss in self.misses if miss.cost_nano is not None]
+        return sum(known) if known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "schema": SCHEMA,
+            "source": self.source,
+            "session": self.session,
+            "path": self.path,
+            "requests": self.requests,
+            "known_prompts": self.known_prompts,
+            "cached_tokens": self.cached_tokens,
+            "missed_tokens": self.missed_tokens,
+            "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
+            "misses": [miss.to_dict() for miss in self.misses],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A part of a prompt, by what it says; marks of what to cache are no part of it."""
+
+    digest: bytes
+    name: str
+    count: int = 1
+
+
+_UNKNOWN = _Block(b"", "message")
+"""One of several messages that stood in one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prompt:
+    """What a request sent; None for what the log does not hold."""
+
+    tools: tuple[_Block, ...] | None
+    system: tuple[_Block, ...] | None
+    messages: tuple[_Block, ...] | None
+    model: str
+    is_compacted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """An answered request."""
+
+    prompt: _Prompt
+    asked_ns: int | None
+    answered_ns: int | None
+    provider: str
+    model: str
+    response: int
+
+
+def cache_misses(
+    target: str | Log,
+    session: str | None = None,
+    *,
+    price: Price | None = None,
+    directory: str | None = None,
+    env: Env | None = None,
+) -> CacheReport:
+    """Find the cache misses of a session.
+
+    Args:
+        target: A log, its path, or a session's id, its beginning or its end.
+        session: The session in a log that holds several; None for the one that `target` names, or the first.
+        price: Prices tokens; None leaves costs out.
+        directory: Where our own sessions are.
+        env: The environment, which says where logs are.
+
+    Raises:
+        LogNotReadable: Nothing matches, or the log cannot be read.
+        AmbiguousSession: Several sessions match.
+    """
+    if isinstance(target, str):
+        log, named = resolve_log(target, directory, env or {})
+        session = session or named
+    else:
+        log = target
+    fold = _Fold(own=log.source.id in OWN)
+    for item in read_session(log, session):
+        if isinstance(item, Event):
+            fold.take(item)
+    if not fold.asked:
+        raise LogNotReadable(f"{log.path}: no request of it has an answer, so nothing is known of its cache")
+    usages = fold.usages.read()
+    name = session or next(iter(log.source.name_sessions(log.path)), "")
+    return CacheReport(
+        source=log.source.id, session=name, path=log.path, requests=len(fold.asked),
+        known_prompts=sum(one.prompt.messages is not None for one in fold.asked),
+        cached_tokens=sum(usages[one.response].cache_read for one in fold.asked),
+        misses=tuple(_find(fold.asked, usages, price)),
+    )  # fmt: skip
+
+
+def _find(asked: Sequence[_Asked], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+    is_cached = any(usages[one.response].cache_read for one in asked)
+    names_writes = any(usages[one.response].cache_write for one in asked)
+    before: _Asked | None = None
+    for number, one in enumerate(asked, start=1):
+        usage = usages[one.response]
+        if not usage.prompt:
+            continue  # it failed, or nobody has counted it
+        if before is not None and is_cached:
+            last = usages[before.response]
+            # a provider that names no writes keeps what it can of each prompt
+            expected = last.cache_read + last.cache_write if names_writes else min(last.prompt, usage.prompt)
+            missed = expected - usage.cache_read
+            if missed >= max(_LEAST, _SHARE * expected):
+                reason, detail = _why(before, one, last)
+                cost = None if price is None else _cost(price, one, usage, missed)
+                yield CacheMiss(
+                    request=number, time_ns=one.answered_ns, reason=reason, detail=detail, expected_tokens=expected,
+                    cached_tokens=usage.cache_read, cost_nano=cost,
+                )  # fmt: skip
+        before = one
+
+
+def _why(before: _Asked, now: _Asked, last: TokenUsage) -> tuple[Reason, str]:
+    """The first thing that differs between two requests."""
+    if before.model != now.model:
+        return "model", f"{before.model or 'unknown'} → {now.model or 'unknown'}"
+    if before.provider != now.provider:
+        return "model", f"served by {now.provider or 'unknown'} instead of {before.provider or 'unknown'}"
+    old, new = before.prompt, now.prompt
+    for reason, ours, theirs in (("tools", old.tools, new.tools), ("system", old.system, new.system)):
+        if ours is not None and theirs is not None and (found := _difference(ours, theirs, is_whole=True)):
+            return ("tools", found) if reason == "tools" else ("system", found)
+    if new.is_compacted:
+        return "compaction", "history was summed up"
+    if old.messages is not None and new.messages is not None:
+        found = _difference(old.messages, new.messages, is_whole=False)
+        if found:
+            return "message", found
+    idle_ns = 0 if before.answered_ns is None or now.asked_ns is None else now.asked_ns - before.answered_ns
+    lifetime_ns = _LONG_NS if last.cache_write_1h else _SHORT_NS
+    if idle_ns > lifetime_ns:
+        minutes = idle_ns // (60 * SECOND)
+        return "expired", f"{minutes:,} minutes passed; it lives for {lifetime_ns // (60 * SECOND)}"
+    if old.messages is None or new.messages is None:
+        return "not_in_log", "the log does not hold the prompts"
+    return "provider", "nothing differs: the provider had it no longer"
+
+
+def _difference(old: Sequence[_Block], new: Sequence[_Block], *, is_whole: bool) -> str:
+    """The first block that differs, in words; "" where none does. Prompts that are not `is_whole` may go on."""
+    same = 0
+    while same < min(len(old), len(new)) and old[same].digest == new[same].digest:
+        same += 1
+    if same == len(old) and (not is_whole or same == len(new)):
+        return ""
+    if same == len(old):
+        return f"{new[same].name} added"
+    if same == len(new):
+        return f"{old[same].name} dropped"
+    later_old = {block.digest for block in old[same + 1 :]}
+    later_new = {block.digest for block in new[same + 1 :]}
+    if new[same].digest in later_old:
+        return f"{old[same].name} dropped"
+    if old[same].digest in later_new:
+        return f"{new[same].name} added"
+    return f"{old[same].name} changed"
+
+
+def _cost(price: Price, one: _Asked, usage: TokenUsage, missed: int) -> int | None:
+    """What the missed tokens cost, less what they had cost from the cache."""
+    missed = min(missed, usage.input + usage.cache_write)
+    written = min(missed, usage.cache_write)
+    long = min(written, usage.cache_write_1h)
+    paid = TokenUsage(input=missed - written, cache_write=written, cache_write_1h=long)
+    dear = price(one.provider, one.model, paid, one.answered_ns)
+    cheap = price(one.provider, one.model, TokenUsage(cache_read=missed), one.answered_ns)
+    return None if dear is None or cheap is None else max(0, dear - cheap)
+
+
+class _Fold:
+    """Collects a session's answered requests with their prompts."""
+
+    def __init__(self, *, own: bool) -> None:
+        self.asked: list[_Asked] = []
+        self.usages = ResponseUsages()
+        self._own = own
+        self._conversation = ConversationFold(own=own)
+        self._start: Mapping[str, Json] = {}
+        self._blocks: list[_Block] = []  # of the conversation
+        self._tools: tuple[_Block, ...] | None = None
+        self._system: tuple[_Block, ...] | None = None
+        self._sent: list[_Block] = []
+        self._request: tuple[_Prompt, int | None] | None = None
+        self._is_compacted = False
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        data = event.data if isinstance(event.data, Mapping) else {}
+        for splice in self._conversation.take(event):
+            self._apply(splice)
+        if "agent" in data:
+            return
+        if event.type == "session.start":
+            self.usages.begin(data)
+            self._start = self._start or data
+        elif event.type == "llm.request":
+            self._ask(data, event.time_ns)
+        elif event.type == "llm.response":
+            self._answer(data, event.time_ns)
+        elif event.type == "compaction.end" and data.get("success") is not False and not data.get("no_compaction"):
+            self._is_compacted = True
+
+    def _apply(self, splice: Splice) -> None:
+        if splice.is_split:
+            split = ([block] if block.count == 1 else [_UNKNOWN] * block.count for block in self._blocks)
+            self._blocks = list(chain.from_iterable(split))
+        added = [
+            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages)) for one in splice.added
+        ]
+        self._blocks[splice.start : splice.start + splice.removed] = added
+
+    def _ask(self, data: Mapping[str, Json], time_ns: int | None) -> None:
+        tools, sent = data.get("tools"), data.get("sent")
+        if isinstance(tools, list | tuple):
+            self._tools = _tools(tools)
+        messages: Sequence[_Block] | None = None
+        if self._own:
+            system = self._conversation.system
+            self._system = (_block(system, "system prompt"),) if system else ()
+            self._tools = self._tools or ()
+            messages = self._blocks if isinstance(data.get("messages"), list | tuple) else None
+        elif isinstance(sent, Mapping) and isinstance(sent.get("messages"), list | tuple):
+            messages = self._take_sent(sent)
+        is_known = messages is not None
+        prompt = _Prompt(
+            tools=self._tools if is_known else None, system=self._system if is_known else None,
+            messages=None if messages is None else _numbered(messages), model=_word(data.get("model")),
+            is_compacted=self._is_compacted,
+        )  # fmt: skip
+        self._request, self._is_compacted = (prompt, time_ns), False
+
+    def _take_sent(self, sent: Mapping[str, Json]) -> list[_Block]:
+        """What another agent's log holds of a whole request."""
+        system, tools, keep = sent.get("system"), sent.get("tools"), sent.get("keep")
+        if system is not None:
+            parts = enumerate(system if isinstance(system, list | tuple) else [system], start=1)
+            self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in parts)
+        if isinstance(tools, list | tuple):
+            self._tools = _tools(tools)
+        kept = self._sent[: keep if type(keep) is int and keep > 0 else 0]
+        self._sent = [*kept, *(_block(one, f"{_role(one)} message") for one in sent["messages"])]
+        return self._sent
+
+    def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
+        if self._request is None:
+            return
+        prompt, asked_ns = self._request
+        self._request = None
+        start = self._start
+        named = (prompt.model, data.get("model"), start.get("resolved_model"), start.get("model"))
+        model = next((_word(name) for name in named if _word(name)), "")
+        self.asked.append(
+            _Asked(
+                prompt=prompt,
+                asked_ns=asked_ns,
+                answered_ns=time_ns,
+                model=model,
+                provider=provider_of(data, start),
+                response=len(self.usages),
+            )
+        )
+        self.usages.add(data)
+
+
+def _tools(tools: Iterable[Json]) -> tuple[_Block, ...]:
+    return tuple(_block(tool, f"tool {_tool_name(tool)}") for tool in tools)
+
+
+def _tool_name(tool: Json) -> str:
+    inner = tool.get("function") if isinstance(tool, Mapping) else None
+    named = inner if isinstance(inner, Mapping) else tool
+    name = named.get("name") if isinstance(named, Mapping) else None
+    return name[:_WORDS] if isinstance(name, str) and name else "unnamed"
+
+
+def _numbered(blocks: Iterable[_Block]) -> tuple[_Block, ...]:
+    return tuple(replace(block, name=f"{block.name} #{n}") for n, block in enumerate(blocks, start=1))
+
+
+def _block(value: Json, name: str) -> _Block:
+    try:
+        return _Block(spelling_of(_without_marks(value)), name)
+    except RecursionError:  # nested deeper than any provider takes
+        return _Block(spelling_of(None), name)
+
+
+def _without_marks(value: Json) -> Json:
+    """The same without marks of what to cache: they move from request to request."""
+    if isinstance(value, Mapping):
+        return {key: _without_marks(item) for key, item in value.items() if key != "cache_control"}
+    return [_without_marks(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _role(value: Json) -> str:
+    role = value.get("role") if isinstance(value, Mapping) else None
+    return role[:_WORDS] if isinstance(role, str) and role else "unknown"
+
+
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else ""
