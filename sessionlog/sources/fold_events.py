@@ -72,6 +72,7 @@ class _Answer:
     model: str = ""
     request: str = ""
     head: PromptPart | None = None
+    inherited: bool = False
     time_ns: int | None = None
     part_ns: int | None = None
     text: list[str] = field(default_factory=list)
@@ -286,6 +287,7 @@ class EventFold:
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
             answer.key, answer.request, answer.head = key, step.request, self._prompts.head
+            answer.inherited = self._inherited
         _add_words(answer.text, text_of(step.text))
         _add_words(answer.reasoning, reasoning_of(step.reasoning))
         answer.finish = step.finish or answer.finish
@@ -344,6 +346,7 @@ class EventFold:
             "attempt": self._attempt(record),
             "key": record.key,
             "quality": None if record.quality == "exact" else record.quality,
+            "inherited": answer.inherited or None,
         }
 
     def _attempt(self, record: Record) -> dict[str, Any] | None:

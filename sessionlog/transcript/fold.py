@@ -22,7 +22,7 @@ from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.transcript.meaning import Meaning, keys_of, meaning_of, says_something, spelling_of
-from sessionlog.transcript.seen import SeenMessages, shared
+from sessionlog.transcript.seen import Conversation, SeenMessages, shared
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
 Json = Any
@@ -64,7 +64,7 @@ class ConversationFold:
         self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
         self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
         self._is_cut = self._lacks_summary = False
-        self._is_prompted = self._is_own = False  # whether a prompt has come since the last request, and one of its own
+        self._asked = self._asked_own = 0  # prompts since the last request, and those that are not copied
         self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
         self._pieces: list[str] = []
         self._room = _STREAMED
@@ -136,9 +136,9 @@ class ConversationFold:
         self._is_cut = self._lacks_summary = False
 
     def _begin_turn(self) -> None:
-        self.turn += self._is_prompted
-        self.turns += self._is_own
-        self._is_prompted = self._is_own = False
+        self.turn += self._asked
+        self.turns += self._asked_own
+        self._asked = self._asked_own = 0
 
     def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
@@ -154,17 +154,20 @@ class ConversationFold:
     def _tell_whole(self, added: list[Added]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
         meanings, spellings = self._read(added)
-        current = self._meanings if self._is_cut else self._meanings[: self._sent]
+        elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
+        current = Conversation(elements, (self.turns, self.turn))
         former, common = self._seen.closest(current, meanings)
-        rest = Counter(former[common:])
+        rest = Counter(former.meanings[common:])
         self._seen.mark_new(added[common:], meanings[common:], rest)
-        if current and (former is not current or common < len(current)):
-            self._seen.keep_aside(list(current))
+        if elements and (former is not current or common < len(elements)):
+            self._seen.keep_aside(current)
+        if former is not current:  # what was asked between was beside this conversation, as a title is
+            self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
         start = shared(self._spellings, spellings)
         return self._change(
             "request", start, added[start:], meanings[start:], spellings[start:],
-            left_out=left_out, kept=len(former) - left_out,
+            left_out=left_out, kept=len(former.meanings) - left_out,
         )  # fmt: skip
 
     def _fresh(self, given: Sequence[Json]) -> Iterator[Json]:
@@ -220,9 +223,9 @@ class ConversationFold:
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
-        if len(prompts) > self._lacks_summary:
-            self._is_prompted = True
-            self._is_own = self._is_own or not all(map(_is_copied, prompts))
+        prompts = prompts[1:] if self._lacks_summary else prompts
+        self._asked += len(prompts)
+        self._asked_own += sum(not _is_copied(one) for one in prompts)
 
     def _note_calls(self, one: Added) -> None:
         """Follow which calls wait for a result."""
@@ -297,13 +300,13 @@ class ConversationFold:
             yield from self._cut(data["dropped"], data.get("added") or ())
             return
         summary = text_of(data.get("summary"))
-        self._lacks_summary = not summary
+        self._lacks_summary = self._own and not summary
         made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
         for one in made:
             one.new = one.entry.messages
             self._seen.expect(*one.new)
         if self._own:
-            self._seen.keep_aside(list(self._meanings))  # the next request repeats some of it
+            self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
         yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
         self._sent, self._stale = len(self._meanings), self._since
 
@@ -384,7 +387,7 @@ class ConversationFold:
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
-        self._calls, self._is_prompted, self._is_own = [], False, False
+        self._calls, self._asked, self._asked_own = [], 0, 0
         return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:

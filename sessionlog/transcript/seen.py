@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sessionlog.messages.message import Message
 from sessionlog.transcript.meaning import Meaning, keys_of, says_something
@@ -18,12 +19,25 @@ _ASIDE = 8  # conversations side by side in one log: the main one, titles, plann
 _EXPECTED = 50_000
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversation:
+    """A conversation of a log that may hold several.
+
+    Attributes:
+        meanings: What its elements mean.
+        turns: How many turns there had been, a fork's own and all.
+    """
+
+    meanings: list[Meaning]
+    turns: tuple[int, int]
+
+
 class SeenMessages:
     """Tells which messages are new."""
 
     def __init__(self) -> None:
         self._expected: Counter[bytes] = Counter()
-        self._former: deque[list[Meaning]] = deque(maxlen=_ASIDE)
+        self._former: deque[Conversation] = deque(maxlen=_ASIDE)
 
     def expect(self, *messages: Message) -> None:
         """Note messages that a request will repeat."""
@@ -40,21 +54,21 @@ class SeenMessages:
             else:
                 del self._expected[key]
 
-    def keep_aside(self, conversation: list[Meaning]) -> None:
+    def keep_aside(self, conversation: Conversation) -> None:
         """Remember a conversation that another one replaces; it may come back."""
         self._former.append(conversation)
 
-    def closest(self, current: list[Meaning], asked: Sequence[Meaning]) -> tuple[list[Meaning], int]:
+    def closest(self, current: Conversation, asked: Sequence[Meaning]) -> tuple[Conversation, int]:
         """Return the conversation with the longest common beginning, the latest of equals, and that beginning's length.
 
         One that was kept aside and is wholly repeated is kept aside no longer.
         """
-        best, longest = current, shared(current, asked)
+        best, longest = current, shared(current.meanings, asked)
         for former in reversed(self._former):
-            common = shared(former, asked)
+            common = shared(former.meanings, asked)
             if common > longest:
                 best, longest = former, common
-        if best is not current and longest == len(best):
+        if best is not current and longest == len(best.meanings):
             self._former.remove(best)
         return best, longest
 

@@ -125,8 +125,10 @@ def test_a_conversation_beside_is_not_the_end_of_the_main_one():
     log.answer(" b")
     assert log.ask("make a title") == ["make a title"]
     log.answer(" t")
+    assert log.fold.turns == 2
     assert log.ask("a", " b", "c") == ["c"]
     assert log.texts == ["a", " b", "c"]
+    assert log.fold.turns == 2
 
 
 def test_what_was_taken_back_may_be_said_again():

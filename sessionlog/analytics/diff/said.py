@@ -123,12 +123,9 @@ def in_order_of_calls(said: Sequence[Said]) -> list[Said]:
 
 
 def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
-    """The same with places and turns; prompts without an answer between them are one turn."""
-    turn, is_answered, placed = 0, True, []
+    """The same with places and turns: each prompt begins one."""
+    turn, placed = 0, []
     for number, one in enumerate(said, 1):
-        if one.role == "user" and is_answered:
-            turn, is_answered = turn + 1, False
-        elif one.role == "assistant":
-            is_answered = True
+        turn += one.role == "user"
         placed.append(replace(one, number=number, turn=turn))
     return tuple(placed)

@@ -38,7 +38,7 @@ class Transcript:
         system: The system prompt; empty where the log has none.
         offered: The tools that the model was told of: name → digest of the definition; empty where the log has none.
         tools: How each tool was used.
-        turns: Prompts, with everything until the next one.
+        turns: Prompts that it was asked, as the other reports count them: none of a parent's.
         inherited: What a fork began with, as its meaning; some of it may have been taken back.
         parted_at: The number (`seq`) of its parent's last event when it was made as a fork; None for what is none.
         taken_back: Messages that were said and taken back.
@@ -125,7 +125,7 @@ class _Fold:
         said = numbered(in_order_of_calls(self._said))
         return Transcript(
             said=said, system="\n\n".join(self._system), offered=self._offered, tools=self._tools,
-            turns=max((one.turn for one in said), default=0), inherited=tuple(self._inherited),
+            turns=self._conversation.turns, inherited=tuple(self._inherited),
             parted_at=self._parted_at, taken_back=self._taken_back,
             problem_count=self._problem_count, problems=tuple(self._problems),
         )  # fmt: skip

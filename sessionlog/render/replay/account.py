@@ -101,18 +101,22 @@ class Account:
         return normalise_usage(logged, harness=harness, provider=provider or self._start.provider or "")
 
     def served(self, event: Event, response: LLMResponse, partial: Partial, *, failed: bool) -> Served:
-        """Count a response and tell who served it; its stream may have named model and provider."""
+        """Count a response and tell who served it; its stream may have named model and provider.
+
+        One that a fork has copied from its parent's log counts there.
+        """
         attempt = response.attempt or {}
         usage = self.usage(response.usage, _word(attempt, "provider_system"))
         cost = self._cost(response, usage or TokenUsage(), _logged(event, "cost_usd"), event.time_ns)
-        self._count(requests=1, failed_requests=1 if failed else 0)
-        self._run += Sums(
-            usage=usage or TokenUsage(),
-            logged=response.usage or TokenUsage(),
-            recorded=cost.nano if cost and not cost.estimated else None,
-            estimated=cost.nano if cost and cost.estimated else None,
-            unpriced=int(cost is None and (bool(usage) or not failed)),
-        )
+        if not _logged(event, "inherited"):
+            self._count(requests=1, failed_requests=1 if failed else 0)
+            self._run += Sums(
+                usage=usage or TokenUsage(),
+                logged=response.usage or TokenUsage(),
+                recorded=cost.nano if cost and not cost.estimated else None,
+                estimated=cost.nano if cost and cost.estimated else None,
+                unpriced=int(cost is None and (bool(usage) or not failed)),
+            )
         return Served(
             model=response.model or partial.model,
             provider=self.unnamed(attempt.get("provider_name") or response.provider or partial.provider),

@@ -13,8 +13,8 @@ def test_results_stand_in_the_order_of_their_calls():
 
 
 def test_a_turn_is_a_prompt_and_all_until_the_next_one():
-    """Two prompts without an answer between them are one turn; numbers begin with 1."""
+    """Also where another prompt follows without an answer; numbers begin with 1."""
     roles = ["assistant", "user", "user", "assistant", "tool", "assistant", "user"]
     assert [(one.number, one.turn) for one in numbered([make_said(role, "") for role in roles])] == [
-        (1, 0), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 2),
+        (1, 0), (2, 1), (3, 2), (4, 2), (5, 2), (6, 2), (7, 3),
     ]  # fmt: skip
