@@ -15,7 +15,7 @@ from sessionlog._version import __version__
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-CORE = {"typer", "msgspec", "orjson", "rich", "python-dateutil", "backports-zstd", "tenacity", "tzdata"}
+CORE = {"typer", "msgspec", "orjson", "rich", "python-dateutil", "backports-zstd", "tzdata"}
 SHIPPED = ("py.typed", "data/prices.json.gz", "data/seed_prices.json", "data/NOTICE")
 
 

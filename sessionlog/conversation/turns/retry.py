@@ -1,6 +1,6 @@
 """Which failures of a model call pass by themselves, and how long to wait: exponential backoff with jitter.
 
-The counting and waiting rules are tenacity's; nothing here sleeps. A provider that names a time is believed, up to the
+Nothing here sleeps. A provider that names a time is believed, up to the
 longest pause of the settings.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from sessionlog.conversation.history.settings import ConversationSettings
 
+_DOUBLINGS = 64  # beyond that no pause is allowed to grow
 _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 _STATUSES = {408, 409, 425, 429}
 _NAMES = frozenset({
@@ -51,14 +52,9 @@ class Attempts:
         """Return the seconds until the next attempt, None when there is none; counts it."""
         if self.number >= self._settings.retry_attempts or not is_transient(error):
             return None
-        import tenacity  # noqa: PLC0415 - 30 ms, paid by the first failure
-
-        rules = self._settings
-        state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
-        state.attempt_number = self.number
-        wait = tenacity.wait_exponential(multiplier=rules.retry_initial_s, max=rules.retry_max_s)
-        asked = retry_after(error, self._now())
-        seconds = wait(state) + self._jitter() * rules.retry_jitter_s if asked is None else asked
+        rules, asked = self._settings, retry_after(error, self._now())
+        doubled = rules.retry_initial_s * 2.0 ** min(self.number - 1, _DOUBLINGS)
+        seconds = doubled + self._jitter() * rules.retry_jitter_s if asked is None else asked
         self.number += 1
         return min(seconds, rules.retry_max_s)
 
