@@ -11,6 +11,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
+from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
+    from sessionlog.pricing.seed_table import PricingTable
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 
@@ -34,11 +36,12 @@ def aggregate_usage(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     window: UsageWindow | str | None = None,
+    since: str | None = None,
     until: str | None = None,
     by: Sequence[str] = DEFAULT_BY,
     tz: str | tzinfo = "UTC",
     now: datetime | None = None,
-    prices: PriceBook | None = None,
+    prices: PriceBook | PricingTable | None = None,
     filters: Mapping[str, Sequence[str]] | None = None,
     sort: str | None = None,
     limit: int | None = None,
@@ -55,11 +58,12 @@ def aggregate_usage(
     Args:
         paths: Files or folders; our own sessions and every agent found when None. What does not exist is empty.
         window: A `UsageWindow` or its text (`7d`, `today`, `2026-11-01..`); all time when None.
+        since: The window's text under the name of the command's option; `window` says it as well.
         until: The window's end, as in the command's `--until`.
         by: Group keys, see `selection.KEYS`.
         tz: Whose days: an IANA name, `local`, or a tzinfo.
         now: The present moment, for relative windows and for telling running from unfinished sessions.
-        prices: Prices for what has no recorded cost; the list prices when None.
+        prices: Prices for what has no recorded cost, a table's above the list prices; the list prices when None.
         filters: `provider`, `model`, `project`, `status`, `source` → glob patterns.
         sort: A column to sort by, largest first; a group key, smallest first. `-NAME` turns the order round.
         limit: How many rows to keep; totals are over all.
@@ -74,8 +78,11 @@ def aggregate_usage(
 
     Raises:
         InvalidWindow: The window is outside the grammar.
-        InvalidQuery: A group key, filter, source or sort column does not exist.
+        InvalidQuery: A group key, filter, source or sort column does not exist, or `since` and `window` are given.
     """
+    if since is not None and window is not None:
+        raise InvalidQuery("since and window say the same: give one of them")
+    window = window if since is None else since
     selection = Selection.of(
         window, until=until, by=by, filters=filters, tz=tz, now=now, merge_worktrees=merge_worktrees
     )
@@ -95,7 +102,11 @@ def aggregate_usage(
         where = Where(
             paths=wanted, ledger=path, env=env, live=live, scanner=scanner(executor, jobs), progress=progress
         )  # fmt: skip
-        report = ask(where, prices or PriceBook.load(), lambda book: fold_usage(book, selection))
+        from sessionlog.pricing.seed_table import PricingTable  # noqa: PLC0415 - see above
+
+        own = prices.to_own() if isinstance(prices, PricingTable) else None
+        book = prices if isinstance(prices, PriceBook) else PriceBook.load(own)
+        report = ask(where, book, lambda book: fold_usage(book, selection))
     rows = report.rows if order is None else tuple(sorted(report.rows, key=order[0], reverse=order[1]))
     kept = rows if limit is None else rows[: max(0, limit)]
     return replace(report, rows=kept, hidden_rows=len(rows) - len(kept))

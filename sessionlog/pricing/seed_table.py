@@ -7,6 +7,7 @@ dates, tiers, providers and spelling variants use `PriceBook`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pkgutil import get_data
 from types import MappingProxyType
 
@@ -43,6 +44,17 @@ class PricingTable(Mapping[str, ModelPricing]):
 
     def __repr__(self) -> str:
         return f"PricingTable({len(self)} models, source={self.source!r}, date={self.date!r})"
+
+    def to_own(self) -> dict[str, dict[str, float]]:
+        """Return the table as prices of one's own (`PriceBook.load`)."""
+        return {
+            model: {
+                field.name.removesuffix("_per_mtok"): value
+                for field in fields(price)
+                if (value := getattr(price, field.name)) is not None
+            }
+            for model, price in self.items()
+        }
 
     def estimate_cost(
         self,

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.errors import InvalidQuery
 from sessionlog.events.tokens import MAX_COUNT
+from sessionlog.pricing import ModelPricing, PricingTable
 from tests.analytics.week import DATA, check_golden, fold, usage, week_report
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
 from tests.profiles import examples
@@ -366,3 +369,19 @@ def test_the_week_is_all_there():
     """Each lesson is a file of its own."""
     assert len(list((DATA / "week").iterdir())) == 10
     assert week_report().totals.sessions == 9
+
+
+def test_since_is_the_window_and_a_table_gives_prices(tmp_path):
+    """As the original's options are called; a table's prices go before the list's."""
+    path = write_log(
+        tmp_path / "s.jsonl",
+        start(provider="p", model="m"),
+        answered("10:00:02", model="m", usage={"input": 1_000_000, "output": 0}),
+        ended(),
+    )
+    table = PricingTable({"m": ModelPricing(3, 15)})
+    report = aggregate_usage([path], since="2026-11-20", prices=table)
+    assert (report.totals.requests, report.totals.cost_usd) == (1, 3.0)
+    assert aggregate_usage([path], since="2026-11-21", prices=table).totals.requests == 0
+    with pytest.raises(InvalidQuery, match="since and window"):
+        aggregate_usage([path], window="7d", since="7d")

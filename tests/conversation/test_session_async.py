@@ -39,6 +39,18 @@ def test_every_agent_answers_in_a_loop(kind):
     run(main())
 
 
+def test_a_stream_may_be_awaited():
+    """`async for piece in await session.stream_async(…)`, as other libraries have it, is the same."""
+
+    async def main():
+        session = Session(ScriptedAsync(["1", "2"]))
+        stream = session.stream_async("a")
+        assert await stream is stream
+        assert await texts(stream) == ["1", "2"]
+
+    run(main())
+
+
 def test_an_async_agent_answers_without_a_loop():
     """In one of its own; streaming, too."""
     session = Session(ScriptedAsync("1", ["2", "3"], "[4]"))

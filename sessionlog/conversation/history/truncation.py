@@ -2,9 +2,9 @@
 
 Of a history over its threshold, repaired, whole units go, oldest first, until three quarters of the budget are not
 reached: a unit is an assistant's message with its tool results, or any other message. Never dropped are system
-messages, a first message of a person, the newest turn, calls that wait for their results, and the recent messages,
-grown to whole units. So what is left is valid, and cutting it again drops nothing; where nothing can go, the history
-comes back as it was. Every message is weighed once.
+messages, a first message of a person behind them, the newest turn, calls that wait for their results, and the recent
+messages, grown to whole units. So what is left is valid, and cutting it again drops nothing; where nothing can go, the
+history comes back as it was. Every message is weighed once.
 """
 
 from __future__ import annotations
@@ -191,8 +191,9 @@ class _Cutter:
 def _droppable(history: Sequence[Message], keep_recent: int) -> Iterable[tuple[int, int]]:
     """The units of a valid history that may go, oldest first."""
     tail = min(len(history) - keep_recent, last_turn(history))
+    first = next((n for n, message in enumerate(history) if message.role != "system"), 0)
     for start, end in groups(history):
-        is_first_word = start == 0 and history[0].role == "user" and not is_summary(history[0])
+        is_first_word = start == first and history[start].role == "user" and not is_summary(history[start])
         if end > tail or (end == len(history) and open_calls(history)):
             return
         if history[start].role != "system" and not is_first_word:

@@ -234,6 +234,11 @@ class AsyncStream(Course, AsyncIterator[StreamPiece]):
     def __aiter__(self) -> Self:
         return self
 
+    def __await__(self) -> Generator[None, None, Self]:
+        """The stream itself: `async for piece in await session.stream_async(…)` is the same as without `await`."""
+        yield from ()
+        return self
+
     async def __anext__(self) -> StreamPiece:
         """Return the next piece.
 

@@ -38,3 +38,8 @@ def test_wrong_numbers_are_named(value, says):
     with pytest.raises(InvalidHistory) as raised:
         TokenCounter.from_dict(value)
     assert str(raised.value).startswith(says)
+
+
+def test_names_of_the_original_and_of_providers_are_read():
+    """What another program has saved is restored, too."""
+    assert TokenCounter.from_dict({"prompt_tokens": 7, "completion_tokens": 3}).usage.total == 10

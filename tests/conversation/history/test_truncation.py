@@ -64,8 +64,14 @@ def test_the_oldest_go_until_three_quarters_are_not_reached():
 
 def test_a_system_message_is_never_dropped():
     """Weakness of seed 001: a leading one was, as its first message was protected only with the role user."""
-    left = cut([system(50), user(50), system(20), answer(50), user(5)])
+    left = cut([answer(50), system(50), user(50), system(20), answer(50), user(5)])
     assert letters(left.messages) == "s50 s20 u5"
+
+
+def test_the_first_message_of_a_person_stays_behind_system_messages():
+    """As the original promises: it says what all of it is about."""
+    left = cut([system(10), system(10), user(10), answer(50), user(50), answer(50), user(5)])
+    assert letters(left.messages) == "s10 s10 u10 u5"
 
 
 def test_the_newest_turn_is_never_dropped():
