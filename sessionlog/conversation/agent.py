@@ -24,25 +24,28 @@ class Agent(Answerer):
         tools: Functions that it may call.
         model: The model to ask; a client needs it.
         name: What to call it.
+        provider: In place of `call`: `openai` or `anthropic`, of which a client is opened when it is asked first.
 
     Raises:
-        TypeError: `call` is nothing that answers, `system` no text, or `tools` no list of functions.
-        ValueError: Two tools have the same name.
+        TypeError: `call` is nothing that answers or stands beside a `provider`, `system` is no text, or `tools` no
+            list of functions.
+        ValueError: Two tools have the same name, or there is no such provider.
     """
 
     __slots__ = ()
 
     def __init__(
         self,
-        call: Any,
+        call: Any = None,
         system: str | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         *,
         model: str | None = None,
         name: str | None = None,
+        provider: str | None = None,
     ) -> None:
         check_parts(system=system)
-        super().__init__(call, system, tools, model=model, name=name)
+        super().__init__(call, system, tools, model=model, name=name, provider=provider)
 
     def session(
         self,

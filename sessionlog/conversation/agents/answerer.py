@@ -39,16 +39,21 @@ _ACCEPTED = (
 _CLIENTS = {"openai": "OpenAIClient", "anthropic": "AnthropicClient"}
 
 
-def find_answers(agent: Any, model: str | None = None) -> Answers:
+def find_answers(agent: Any, model: str | None = None, provider: str | None = None) -> Answers:
     """Return what asks an agent.
 
     Args:
-        agent: A function, a pydantic-ai agent, an OpenAI or Anthropic client, or anything with `answer(ask)`.
+        agent: A function, a pydantic-ai agent, an OpenAI or Anthropic client, or anything with `answer(ask)`; None
+            with a `provider`.
         model: The model's name; a client needs it.
+        provider: `openai` or `anthropic`: a client of it is opened when it is asked first.
 
     Raises:
-        TypeError: It is nothing that answers, or a client without a model.
+        TypeError: It is nothing that answers, a client without a model, or both an agent and a provider are given.
+        ValueError: There is no such provider.
     """
+    if provider is not None:
+        return _named(agent, model, provider)
     if isinstance(agent, type):
         raise TypeError(f"the class {agent.__name__} is no agent; {_ACCEPTED}")
     homes = {kind.__module__.partition(".")[0] for kind in type(agent).__mro__}
@@ -66,6 +71,18 @@ def find_answers(agent: Any, model: str | None = None) -> Answers:
 
         return Function(agent, model)
     raise TypeError(f"{type(agent).__name__} is no agent; {_ACCEPTED}")
+
+
+def _named(agent: Any, model: str | None, provider: str) -> Answers:
+    from sessionlog.conversation.agents.by_name import PROVIDERS, NamedClient  # noqa: PLC0415 - as used
+
+    if agent is not None:
+        raise TypeError(f"provider={provider!r} opens a client of its own; leave out the agent")
+    if provider not in PROVIDERS:
+        raise ValueError(f"no client is known for {provider!r}; there are {', '.join(PROVIDERS)}")
+    if not model:
+        raise TypeError(f"a client of {provider} does not know which model to ask: Agent(provider=..., model=...)")
+    return cast("Answers", NamedClient(provider, model, find_answers))
 
 
 def _adapter(module: str, name: str, *args: Any) -> Answers:
@@ -86,8 +103,9 @@ class Answerer:
         *,
         model: str | None = None,
         name: str | None = None,
+        provider: str | None = None,
     ) -> None:
-        self._answers = find_answers(call, model)
+        self._answers = find_answers(call, model, provider)
         self._system, self._tools, self._model = system, tools_of(tools), model
         names = (name, getattr(call, "__name__", None), getattr(call, "name", None))
         self._name = next((one for one in names if isinstance(one, str) and one), None)
