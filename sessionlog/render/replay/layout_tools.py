@@ -5,10 +5,12 @@ A terminal shows arguments as a person would say them; pipes and diffs get the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.render.replay.blocks import Call, Ran
+from sessionlog.render.replay.changes import ChangedLine, changes_of, command_of
 from sessionlog.render.replay.exact import Digits, compact_json
 from sessionlog.render.replay.figures import count, span_of_time
 from sessionlog.render.replay.lines import PAGE, Line, Span, body, cells, clipped, failure, head, joined, words
@@ -18,6 +20,7 @@ Json = Any
 _MAIN = ("command", "cmd", "path", "file_path", "file", "filename", "pattern", "query", "url", "prompt", "dir", "name")
 """Arguments that say best what a call does, the best first."""
 
+_STYLES = {"+": "cached", "-": "failed", " ": "note", "@": "note"}
 _INLINE = 60  # a longer text argument gets lines of its own
 
 
@@ -37,6 +40,8 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
         text = compact_json(call.arguments) if call.given else ""
         yield from body(view, text, view.limits.arguments, indent=4, style="note", prose=False)
         return
+    changed, said = changes_of(call.arguments)
+    call = _as_typed(call, said)
     room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
     main, short, long = _by_size(call, room)
     listed = spelled(view, short)
@@ -48,6 +53,29 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
         if len(short) + len(long) > 1:
             yield clipped((Span("    "), words(f"{key}:", "note")), view.width)
         yield from body(view, text, view.limits.arguments, indent=4, gutter="› ", prose=False)
+    yield from _changed(view, changed)
+
+
+def _as_typed(call: Call, said: Collection[str]) -> Call:
+    """A call without the arguments that are shown as a diff; commands as a person would type them."""
+    if not isinstance(call.arguments, Mapping):
+        return replace(call, given=call.given and not said)
+    every = {key: value for key, value in call.arguments.items() if key not in said}
+    for key in ("command", "cmd"):
+        if isinstance(every.get(key), list | tuple):
+            every[key] = command_of(every[key]) or every[key]
+    return replace(call, arguments=every)
+
+
+def _changed(view: View, lines: Sequence[ChangedLine]) -> Iterator[Line]:
+    """A diff; of a long one the beginning."""
+    most = view.limits.output.lines
+    shown = lines if most is None or len(lines) <= most + 1 else lines[:most]
+    for line in shown:
+        sign = " " if line.sign == "@" else line.sign
+        yield clipped((Span(f"    {sign} ", _STYLES[line.sign]), words(line.text, _STYLES[line.sign])), view.width)
+    if len(shown) < len(lines):
+        yield (Span(f"    … +{len(lines) - len(shown):,} lines (--full)", "note"),)
 
 
 def spelled(view: View, value: Json) -> str:

@@ -1,0 +1,81 @@
+"""What a tool call changes in a file, as a diff: edits by old and new text, and patches in Codex's form."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+Json = Any
+_PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text"))
+_PATCH = "*** Begin Patch"
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})
+_CONTEXT = 2
+_MOST = 2_000  # lines that are compared; beyond that all of the old go and all of the new come
+
+
+class ChangedLine(NamedTuple):
+    """A line of a diff; `sign` is `+`, `-`, a blank, or `@` for what is left out or names a file."""
+
+    sign: str
+    text: str
+
+
+def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
+    """Return the lines that a call changes, and the arguments that say so; none where it is no edit."""
+    if isinstance(arguments, str):
+        return (_patch(arguments), frozenset({""})) if _PATCH in arguments else ([], frozenset())
+    if not isinstance(arguments, Mapping):
+        return [], frozenset()
+    for old, new in _PAIRS:
+        if isinstance(arguments.get(old), str) and isinstance(arguments.get(new), str):
+            return _diff(arguments[old], arguments[new]), frozenset({old, new})
+    edits = arguments.get("edits")
+    if isinstance(edits, list | tuple) and edits:
+        found = [changes_of(edit)[0] for edit in edits if isinstance(edit, Mapping) and "edits" not in edit]
+        if len(found) == len(edits) and all(found):
+            return [line for lines in found for line in (*lines, ChangedLine("@", "…"))][:-1], frozenset({"edits"})
+    for key, value in arguments.items():
+        text = command_of(value) if isinstance(value, list | tuple) else value
+        if isinstance(text, str) and _PATCH in text:
+            return _patch(text), frozenset({key})
+    return [], frozenset()
+
+
+def command_of(words: Sequence[Json]) -> str | None:
+    """Return a command that is a list of words as a person would type it, without the shell that runs it."""
+    if not words or not all(isinstance(word, str) for word in words):
+        return None
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1].lstrip("-").strip("lic") == "":
+        return str(words[2])
+    return shlex.join(words)
+
+
+def _diff(old: str, new: str) -> list[ChangedLine]:
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > _MOST:
+        return [*(ChangedLine("-", line) for line in before), *(ChangedLine("+", line) for line in after)]
+    lines: list[ChangedLine] = []
+    for number, group in enumerate(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT)):
+        lines += [ChangedLine("@", "…")] if number else []
+        for tag, start, stop, begin, end in group:
+            if tag == "equal":
+                lines += [ChangedLine(" ", line) for line in before[start:stop]]
+            else:
+                lines += [ChangedLine("-", line) for line in before[start:stop]]
+                lines += [ChangedLine("+", line) for line in after[begin:end]]
+    return lines
+
+
+def _patch(text: str) -> list[ChangedLine]:
+    lines = text[text.index(_PATCH) :].splitlines()[1:]
+    found: list[ChangedLine] = []
+    for line in lines:
+        if line.startswith("*** End"):
+            break
+        if line.startswith(("***", "@@")):
+            found.append(ChangedLine("@", line))
+        else:
+            found.append(ChangedLine(line[:1] if line[:1] in "+-" else " ", line[1:]))
+    return found
