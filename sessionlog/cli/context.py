@@ -14,6 +14,7 @@ from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import AsCsv, AsJson, Directory, Target
+from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import note, print_json, print_text
 from sessionlog.cli.reporting import choose_one, note_archived, price_book, print_lines
 from sessionlog.context.cache_misses import cache_misses
@@ -25,7 +26,7 @@ from sessionlog.settings import Settings, load_settings
 
 
 def context(
-    target: Target,
+    target: Target = None,
     *,
     request: Annotated[
         int | None, typer.Option(metavar="N", help="Which request, from 1.", show_default="the last")
@@ -49,6 +50,7 @@ def context(
     Example: sessionlog context s-9f2 --request 31
     """
     form, settings = choose_one(json=as_json, csv=as_csv), load_settings()
+    target = target or newest_sessions(1, settings, directory)[0]
     if cache:
         _show_cache_misses(target, directory or settings.session_dir, form, settings)
         return

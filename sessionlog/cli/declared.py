@@ -38,7 +38,12 @@ AsCsv = Annotated[bool, info(options.AS_CSV)]
 AsMarkdown = Annotated[bool, info(options.AS_MARKDOWN)]
 Jobs = Annotated[int | None, info(options.JOBS)]
 Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
-Target = Annotated[str, typer.Argument(metavar="FILE|SESSION", help="A log, or the beginning of a session's id.")]
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE|SESSION", help="A log, or the beginning of a session's id.", show_default="the newest session"
+    ),
+]
 Directory = Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")]
 
 _TYPES: Mapping[str, tuple[Any, Any]] = {

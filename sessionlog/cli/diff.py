@@ -14,15 +14,19 @@ from sessionlog.analytics.diff.side import Side, renamed
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import AsJson, Directory, Now, Prices
-from sessionlog.cli.output import FOUND, Leave, note, print_json
+from sessionlog.cli.newest import newest_sessions
+from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
 from sessionlog.cli.reporting import note_archived, price_book, print_lines, reporting, scan_progress
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A log, or the beginning of a session's id.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    a: Annotated[
+        str | None,
+        typer.Argument(metavar="A", help="A log, or the beginning of a session's id.", show_default="the newest two"),
+    ] = None,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="The other one.")] = None,
     *,
     full: Annotated[bool, typer.Option("--full", help="Every message and text whole, and every tool.")] = False,
     as_json: AsJson = False,
@@ -39,6 +43,8 @@ def diff(
     Example: sessionlog diff s-9f2 s-a01
     """
     where = reporting(None, now=now)
+    if a is None or b is None:
+        a, b = newest_sessions(2, where.settings, directory) if a is None else fail("name both sessions, or none")
     folder, book = directory or where.settings.session_dir, price_book(where.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:

@@ -19,6 +19,7 @@ from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import Directory, Target
+from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import note_archived, price_book
 from sessionlog.errors import Problem
@@ -46,7 +47,7 @@ _T = TypeVar("_T")
 
 
 def replay(
-    target: Target,
+    target: Target = None,
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as the log grows, to the session's end.")
@@ -81,6 +82,7 @@ def replay(
         fail("choose only one of --follow and --speed")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view = _view(tz, plain=plain or as_json, full=full)
+    target = target or newest_sessions(1, load_settings(), directory)[0]
     with _log(target, directory, follow=follow) as (log, session):
         types: set[str] = set()
         items = _listing(_items(log, session, follow=follow, factor=factor), types)

@@ -92,7 +92,6 @@ def test_version(cli, arguments):
         (["sessions", "--limit", "1.5"], "--limit", "sessionlog sessions --help"),
         (["check", "--max-line", "10"], "--max-line", "sessionlog check --help"),
         (["routing-quality", "--width", "1"], "--width", "sessionlog routing-quality --help"),
-        (["replay"], "FILE|SESSION", "sessionlog replay --help"),
         (["demo", "now"], "now", "sessionlog demo --help"),
         (["pricing", "a", "b"], "b", "sessionlog pricing --help"),
     ],

@@ -77,7 +77,6 @@ def test_full_shows_every_item():
         ([STORY, "--request", "0"], USAGE, "no request 0"),
         ([STORY, "--request", "x"], USAGE, ""),
         ([STORY, "--json", "--csv"], USAGE, "choose only one of --json and --csv"),
-        ([], USAGE, ""),
     ],
 )
 def test_wrong_calls_are_refused_in_one_sentence(arguments, code, says):

@@ -1,0 +1,48 @@
+"""The session that is meant where none is named: the newest of this folder, else of the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sessionlog.analytics.sessions import SessionSummary, list_sessions
+from sessionlog.cli.output import fail, note
+from sessionlog.cli.reporting import reporting, scan_progress
+from sessionlog.errors import LogNotReadable
+from sessionlog.render.escape import one_line
+from sessionlog.settings import Settings
+from sessionlog.sources.find import log_at
+
+
+def newest_sessions(count: int, settings: Settings, directory: str | None = None) -> list[str]:
+    """Return what to open the newest sessions by, the older first; says on stderr which these are.
+
+    Args:
+        count: How many.
+        settings: They name the ledger.
+        directory: Look only at the sessions of this folder of logs.
+    """
+    with scan_progress() as progress:
+        ledger = None if directory else settings.ledger_path
+        env = reporting(None, settings=settings).env
+        found = list_sessions(directory, env=env, ledger=ledger, progress=progress).sessions
+    here = os.path.realpath(os.getcwd())
+    there = sorted((one for one in found if not one.archived), key=lambda one: one.last_ns or 0)
+    ours = [one for one in there if one.project and os.path.realpath(one.project) == here]
+    chosen, place = (ours, "this folder") if len(ours) >= count else (there, "all")
+    if len(chosen) < count:
+        fail("there is only one session" if chosen else "no session is logged here yet: `sessionlog demo` writes some")
+    chosen = chosen[-count:]
+    names = ", ".join(f"{one.source} {one_line(one.session, 60)}" for one in chosen)
+    note(f"{names}: the newest of {place}")
+    return [_target(one) for one in chosen]
+
+
+def _target(one: SessionSummary) -> str:
+    """A path opens faster than an id, where the log holds nothing else."""
+    try:
+        log = log_at(one.path)
+    except LogNotReadable:
+        return one.session
+    names: Sequence[str] = list(log.source.name_sessions(one.path))
+    return one.path if names == [one.session] else one.session
