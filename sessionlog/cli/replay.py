@@ -91,7 +91,7 @@ def replay(
         else:
             name = session or next(iter(log.source.name_sessions(log.path)), "")
             options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
-            blocks = _blocks(items, chosen, priced=not view.exact, **options)
+            blocks = _blocks(items, chosen, priced=not plain, **options)
             texts = _painted(_or_types(select(blocks, chosen), types), view)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
@@ -99,7 +99,7 @@ def replay(
 def _blocks(
     items: Iterable[Event | Problem], chosen: Callable[[str], bool] | None, *, priced: bool, **options: Any
 ) -> Iterator[Block]:
-    """Fold the events; a terminal gets estimates where no cost is recorded, stable text only what the log says."""
+    """Fold the events; where no cost is recorded it is estimated, but not in text that is to stay the same."""
     price = price_book(load_settings()).price if priced else None
     named = chosen or (lambda _: False)
     return fold_replay(items, named=named, price=price, **options)

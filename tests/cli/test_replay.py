@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from sessionlog.cli import replay as command
 from sessionlog.cli.app import build_app
 from sessionlog.cli.output import UNREADABLE, USAGE
+from sessionlog.pricing.book import PriceBook
 from sessionlog.render.replay import replay
 from sessionlog.sources.find import log_at
 
@@ -27,11 +28,12 @@ def run(*arguments, **environment):
 
 
 def test_a_pipe_gets_the_plain_replay():
-    """What is not a terminal gets exactly the text of the Python function."""
+    """With the estimates that a terminal shows; --plain is exactly the text of the Python function, and stays so."""
     result = run(STORY)
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == list(replay(STORY))
-    assert run(STORY, "--plain").stdout == result.stdout
+    assert result.stdout.splitlines() == list(replay(STORY, price=PriceBook.load().price))
+    assert "~$" in result.stdout
+    assert run(STORY, "--plain").stdout.splitlines() == list(replay(STORY))
 
 
 def test_options_reach_the_replay():
