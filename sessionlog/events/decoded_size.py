@@ -16,8 +16,9 @@ MOST = 130 << 20
 """Bytes that a line and what it is decoded into may take together: beside the program, within 200 MB."""
 
 _COSTS = {b"[": 64, b"{": 240, b",": 48, b":": 110}
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,:]', re.DOTALL)
-# One expression each: a set of bytes and a literal are searched for at 1 ns a byte, an alternative of both at 15.
+# Alternatives that all begin with a literal, and one expression for each set of bytes: so they are searched for at
+# 1 ns a byte, and at 15 where a set is one of the alternatives.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\[|\{|,|:', re.DOTALL)
 _FOUR_BYTES, _FOUR_BYTES_ESCAPED = re.compile(rb"[\xf0-\xf4]"), re.compile(rb"\\u[dD][89abAB]")
 _TWO_BYTES, _TWO_BYTES_ESCAPED = re.compile(rb"[\xc4-\xef]"), re.compile(rb"\\u(?!00)")
 
