@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +42,7 @@ from tests.reliability.oracle import check_bytes, read_log
 
 ROOT = Path(__file__).parents[2]
 CYCLES_PER_SESSION = 10
+_CYCLES_PER_LEDGER = 500  # it keeps what was deleted, and the more it has, the longer each sync takes
 _SIZES = (50, 300, 3_000, 20_000, 200_000, 1 << 20)
 _OFTEN = (400, 300, 150, 100, 40, 10)
 _ENOUGH = 4 << 20
@@ -136,6 +138,9 @@ def run_kills(
     while tally.cycles < cycles and not tally.findings:
         folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)] / "sessions"
         folder.mkdir(mode=0o700, exist_ok=True)
+        if tally.cycles % _CYCLES_PER_LEDGER == 0:
+            for one in folders:
+                shutil.rmtree(one / "beside", ignore_errors=True)
         session = f"kill-{tally.cycles}"
         count = min(CYCLES_PER_SESSION, cycles - tally.cycles)
         second = os.open(folder / f"{session}.acknowledged", os.O_RDWR | os.O_CREAT, 0o600)
@@ -174,7 +179,7 @@ def _run_cycle(
     *,
     is_last: bool,
 ) -> None:
-    children = []
+    children: list[int] = []
     path = folder / f"{session}.jsonl"
     if actors:
         if path.exists() and path.stat().st_size:  # a log begins with a session.start
