@@ -29,6 +29,10 @@ def pytest_configure(config):
         config.option.hypothesis_profile = "slow"
     if config.option.hypothesis_profile == "slow" and not config.option.hypothesis_seed:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
+    if (
+        getattr(config.option, "dist", "no") == "load"
+    ):  # of `-n`: in the order of the tests, so that what a file sets up
+        config.option.dist = "worksteal"  # and imports is set up and imported by one worker
 
 
 def pytest_collection_finish():
