@@ -30,6 +30,7 @@ ORDER = (
     {"analytics"},
     {"conversation"},
     {"context"},
+    {"transcript"},
     {"ledger"},
     {"pricing", "sources"},
     {"reader"},

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from sessionlog.analytics.diff.said import make_called, make_said
 from sessionlog.render.diff import render_diff
 from sessionlog.render.line import settle
-from tests.analytics.diff.talks import CALM, tell
+from tests.analytics.diff.talks import CALM, make_said, tell
 from tests.analytics.diff.test_report import CODEX, diff, of_talks, story
 from tests.analytics.diff.test_retold import TIGHT, session
 
@@ -157,7 +156,7 @@ def test_an_answer_with_a_call_shows_it():
     found = talks([("go", [("", [("read", {"path": "src/a.py", "limit": 5}, "x")])])],
                   [("go", [("", [("read", {"path": "src/b.py", "limit": 5}, "x")])])])  # fmt: skip
     assert '⚙ read {"limit": 5, "path": "src/[-a-].py"}' in shown(found)
-    called = make_said("assistant", "", calls=[make_called("read", "{broken")])
+    called = make_said("assistant", "", calls=[("read", "{broken", "")])
     assert "{broken" in shown(replace(found, pairs=(replace(found.pairs[1], left=called),)))
 
 

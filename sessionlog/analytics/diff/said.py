@@ -1,22 +1,15 @@
-"""Said: one thing that was said in a session, known by a digest of what it means.
-
-The invariant: equal digests mean the same words of the same role, the same tool with the same arguments, the same
-result. Ids, times, blanks at the ends, the order of keys in arguments and the spelling of JSON do not count; nor does
-reasoning, which is not said.
-"""
+"""Said: one thing that was said in a session, known by a digest of what it means (see `transcript.meaning`)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sessionlog.hashes import digest_of
-from sessionlog.messages.entry import Entry, Piece
-from sessionlog.messages.json_value import decode_json, json_text
+from sessionlog.messages.entry import arguments_text, content_text
+from sessionlog.messages.message import Message
+from sessionlog.transcript.meaning import digest_words, plain_json
 
-Json = Any
 KEPT = 4_000
 """Characters of one text that are kept unless all is asked for."""
 
@@ -87,23 +80,17 @@ class Said:
         }
 
 
-def make_said(
-    role: str,
-    text: str,
-    *,
-    calls: Sequence[Called] = (),
-    tool: str = "",
-    call_id: str = "",
-    failed: bool = False,
-    partial: bool = False,
-) -> Said:
-    """Return something said, with its digest."""
-    same = text.replace("\r\n", "\n").strip()
-    meant = _plain_json(same) if role == "tool" else same
-    digest = digest_of(role, meant, *(word for call in calls for word in (call.tool, call.arguments)))
+def said_of(message: Message, *, role: str = "") -> Said:
+    """Return what a message says; a `role` of its own changes its meaning."""
+    text = content_text(message)[0]
+    calls = tuple(
+        Called(tool=call.name, arguments=plain_json(arguments_text(call)), call_id=call.id)
+        for call in message.tool_calls
+    )
     return Said(
-        role=role, text=text, digest=digest, calls=tuple(calls), tool=tool, call_id=call_id, failed=failed,
-        partial=partial,
+        role=role or message.role, text=text, calls=calls, failed=message.failed, partial=bool(message.partial),
+        digest=digest_words(role or message.role, text, message.tool_calls),
+        tool=message.name or "" if message.role == "tool" else "", call_id=message.tool_call_id or "",
     )  # fmt: skip
 
 
@@ -116,44 +103,6 @@ def cut_to(said: Said, most: int | None) -> Said:
         for call in said.calls
     )
     return replace(said, text=said.text[:most], calls=calls, left_out=max(0, len(said.text) - most))
-
-
-def said_in(message: Entry) -> Iterator[Said]:
-    """Yield what a message says: its words with its calls, then each tool's result that it brings."""
-    words = [part for part in message.pieces if part.kind in ("system", "user", "assistant")]
-    calls = [_called(part) for part in message.pieces if part.kind == "tool_call"]
-    if words or calls:
-        spoken = words[0].kind if words else "assistant"
-        text = "\n".join(part.text for part in words if part.text)
-        if text.strip() or calls:
-            yield make_said(spoken, text, calls=calls)
-    for part in message.pieces:
-        if part.kind == "tool_return":
-            yield make_said("tool", part.text, tool=part.name or "", call_id=part.call_id or "", failed=part.failed)
-
-
-def make_called(tool: str, arguments: Json, call_id: str = "") -> Called:
-    """Return a call; arguments that are a text of JSON are spelled as JSON is."""
-    value = decode_json(arguments)
-    text = "" if value is None else value if isinstance(value, str) else _sorted_json(value)
-    return Called(tool=tool, arguments=text, call_id=call_id)
-
-
-def _called(part: Piece) -> Called:
-    return make_called(part.name or "", part.text if part.arguments is None else part.arguments, part.call_id or "")
-
-
-def _plain_json(text: str) -> str:
-    """A result that is JSON, spelled in one way."""
-    value = decode_json(text)
-    return text if isinstance(value, str) else _sorted_json(value)
-
-
-def _sorted_json(value: Json) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        return json_text(value)
 
 
 def in_order_of_calls(said: Sequence[Said]) -> list[Said]:

@@ -1,22 +1,20 @@
 """Fold: a session's events → its history, its tokens and its state, as they were after the last of them.
 
-Requests hold all that is said, or what is new behind `earlier_messages`; what is said between two requests (answers,
-tool results, messages that were added or taken back, a truncation) has events of its own, and the next request says it
-again. So the history is what the last request held and what was heard since.
+The history is the conversation as `transcript` folds it, with this strictness: what is no message, what a request goes
+on from and the log does not hold, and a change that does not fit are refused by their place.
 
 Invariants: memory is bounded by the history and one answer's pieces; folding a beginning of a log gives what the
-session was then; what a request leans on but the log does not hold is a hole, and is refused.
+session was then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, get_args
 
 from sessionlog.conversation.history.rules import open_calls
-from sessionlog.conversation.log.cut import apply_cut
-from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of, text_of
+from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED
@@ -24,6 +22,8 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
 from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.transcript.fold import ConversationFold
+from sessionlog.transcript.splice import Added, Splice
 
 Json = Any
 State = Literal["new", "complete", "failed", "cancelled", "interrupted"]
@@ -39,52 +39,42 @@ class Fold:
     """What is known half-way through a log.
 
     Attributes:
-        system: The system's text.
         parent: Of a fork, where it left its parent.
         usage: Tokens of all answers.
         requests: Answers without an error.
-        turns: How often an agent was asked to answer a user.
         state: `new`, or how the newest turn stands.
         run: What was used since the last session.end.
         ended: The last run has an end.
         last_seq: The number of the last event; None while there was none.
         start_ns: The first event's time.
-        inherited: Of a fork, the messages that are its parent's; some may be gone from its history.
         is_ours: The log says that it counts tokens as we do.
-        is_told: A session has told what it did to its history, so that each message in it is meant.
+        is_told: A session has logged what it did to its history, so that each message in it is meant.
     """
 
     def __init__(self, *, own: bool = True) -> None:
         """Begin. `own` requests hold whole prompts unless they say otherwise; others continue the one before."""
         self._own = own
-        self._said: list[_Unit] = []
-        self._told = 0
-        self._pieces: list[str] = []
-        self._since = self._stale = 0
+        self._conversation = ConversationFold(own=own)
+        self._units: list[_Unit] = []  # one for each element of the conversation
+        self._inherited: list[bool] = []  # whether it is a parent's
         self._started = False
-        self._prompt = ""
-        self._asked: tuple[int, Message] | None = None
-        self.system: str | None = None
         self.parent: Mapping[str, Json] | None = None
         self.usage = TokenUsage()
-        self.requests = self.turns = 0
+        self.requests = 0
         self.state: State = "new"
         self.run = Totals()
         self.ended = False
         self.last_seq: int | None = None
         self.start_ns: int | None = None
-        self.inherited: list[Message] = []
         self.is_ours = self.is_told = False
         self._takers: Mapping[str, Callable[[Mapping[str, Json], str], None]] = {
             "session.start": self._start,
             "llm.request": self._request,
-            "llm.delta": self._delta,
             "llm.response": self._response,
             "tool.call": self._tool,
-            "compaction.end": self._compacted,
-            "history.add": self._added,
-            "history.pop": self._popped,
-            "history.clear": self._cleared,
+            "history.add": self._add,
+            "history.pop": self._shorten,
+            "history.clear": self._shorten,
             "session.end": self._end,
         }
 
@@ -101,8 +91,8 @@ class Fold:
         self.last_seq = event.seq
         if self.start_ns is None:
             self.start_ns = event.time_ns
-        taker, data = self._takers.get(event.type), event.data
-        if taker is None or (isinstance(data, Mapping) and "agent" in data):  # a sub-agent's: beside the conversation
+        data = event.data
+        if isinstance(data, Mapping) and "agent" in data:  # a sub-agent's: beside the conversation
             return
         data = data if isinstance(data, Mapping) else {}
         if data.get("truncated") is True and event.type in _NEEDED:
@@ -112,182 +102,126 @@ class Fold:
             )
         if event.type.startswith("history."):
             self.is_told = True
-        taker(data, place)
+        streamed = self._conversation.streamed
+        for splice in self._conversation.take(event):
+            self._apply(splice, data, streamed, place)
+        taker = self._takers.get(event.type)
+        if taker is not None:
+            taker(data, place)
+
+    @property
+    def system(self) -> str | None:
+        """The system's text."""
+        return self._conversation.system or None
+
+    @property
+    def turns(self) -> int:
+        """How often an agent was asked to answer a user."""
+        return self._conversation.turns
 
     @property
     def told(self) -> int:
         """How many messages the next request need not repeat; 0 where it had better be whole."""
-        return self._told if all(len(unit) == 1 for unit in self._said) else 0
+        return self._conversation.sent if all(len(unit) == 1 for unit in self._units) else 0
+
+    @property
+    def inherited(self) -> list[Message]:
+        """Of a fork, the messages of its history that are its parent's."""
+        marked = zip(self._units, self._inherited, strict=True)
+        return [message for unit, is_inherited in marked if is_inherited for message in unit]
 
     def messages(self) -> list[Message]:
         """The history now; what came of an unfinished answer is its last message, marked."""
-        said = list(chain.from_iterable(self._said))
-        if not said and not self._asked and self._prompt and not self.is_ours:
-            said = [Message.user(self._prompt)]
-        if self._pieces:
-            said.append(Message.assistant("".join(self._pieces), partial="interrupted"))
-        return said
+        messages = list(chain.from_iterable(self._units))
+        if not messages and self._conversation.prompt and not self.is_ours:
+            messages = [Message.user(self._conversation.prompt)]
+        if self._conversation.streamed:
+            messages.append(Message.assistant(self._conversation.streamed, partial="interrupted"))
+        return messages
 
-    def _start(self, data: Mapping[str, Json], place: str) -> None:
-        del place
-        if self._started:
-            return  # the first one counts
-        self._started, self.is_ours = True, data.get("v") is not None
-        self.system = text_of(data.get("system_prompt")) or self.system
-        self._prompt = text_of(data.get("prompt"))
-        self.parent = data["parent"] if isinstance(data.get("parent"), Mapping) else None
-
-    def _request(self, data: Mapping[str, Json], place: str) -> None:
-        for key in ("instructions", "system"):
-            if isinstance(data.get(key), str):
-                self.system = data[key] or None
-        given = data.get("messages")
-        if isinstance(given, list | tuple):
-            self._hold(self._read(given, place), data.get("earlier_messages"), place)
-        else:  # the oldest logs hold a count: what was heard stands for the messages
-            self._settle("interrupted")
-            if not self._said and self._prompt:
-                self._said = [(Message.user(self._prompt),)]
-        self._pieces = []
-        self._told, self._since, self._stale = len(self._said), 0, 0
-        last = self._said[-1][-1] if self._said else None
-        if last is not None and last.role == "user" and self._asked != (len(self._said), last):
-            self.turns += 1
-            self._asked = (len(self._said), last)
-        self.state, self.ended = "interrupted", False
-
-    def _hold(self, units: list[_Unit], earlier: Json, place: str) -> None:
-        """Put a request's messages behind those that it does not repeat."""
-        known = earlier if isinstance(earlier, int) and not isinstance(earlier, bool) and earlier > 0 else 0
-        if not self._own:
-            self._put(self._told, self._fresh(units))
-            return
-        if known > self._told:
+    def _apply(self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> None:
+        """Change the history as the conversation has changed."""
+        if splice.flaw:
+            raise InvalidHistory(f"{place}: {splice.flaw}")
+        if splice.missing:
+            earlier = data["earlier_messages"]
             raise InvalidHistory(
-                f"{place}: this request goes on from {known} earlier messages, and the log holds {self._told} of them: "
-                f"something between is lost; fork_from(…, at=SEQ) goes on from an event before it"
+                f"{place}: this request goes on from {earlier} earlier messages, and the log holds "
+                f"{earlier - splice.missing} of them: something between is lost; fork_from(…, at=SEQ) goes on from an "
+                f"event before it"
             )
-        self._put(known, units)
+        if splice.is_split:
+            self._inherited = [mark for unit, mark in zip(self._units, self._inherited, strict=True) for _ in unit]
+            self._units = [(message,) for message in chain.from_iterable(self._units)]
+        units = [self._unit(one, splice, data, streamed, place) for one in splice.added]
+        changed = slice(splice.start, splice.start + splice.removed)
+        self._units[changed] = units
+        self._inherited[changed] = [splice.cause == "inherited" and data.get("reason") == "fork"] * len(units)
 
-    def _put(self, place: int, units: list[_Unit]) -> None:
-        del self._said[place:]
-        self._said.extend(units)
-
-    def _fresh(self, units: list[_Unit]) -> list[_Unit]:
-        """What is new, less the answers and results that a compaction has swallowed."""
-        fresh = []
-        for unit in units:
-            if self._stale and unit[0].role in ("assistant", "tool"):
-                self._stale -= 1
-            else:
-                fresh.append(unit)
-        return fresh
-
-    def _read(self, given: Iterable[Json], place: str) -> list[_Unit]:
-        units = []
-        for n, value in enumerate(given):
-            unit = read_message(value, f"{place}: messages[{n}]", is_transcript=not self._own)
-            if unit:
-                units.append(unit)
-        return units
-
-    def _delta(self, data: Mapping[str, Json], place: str) -> None:
-        del place
-        if isinstance(data.get("content"), str):
-            self._pieces.append(data["content"])
-
-    def _response(self, data: Mapping[str, Json], place: str) -> None:
-        self.usage += read_usage(data.get("usage"))[0]
-        self.run.add(data)
-        self.ended = False
-        failed = bool(data.get("error"))
-        message = answer_of(data, "".join(self._pieces), place) if self._own or not failed else None
-        word = message.partial if message is not None and message.partial else data.get("partial")
-        self.requests += not failed and not word
-        self._pieces = []
-        if message is not None:
-            self._said.append((message,))
-            self._since += 1
-        whole: State = "interrupted" if message is not None and message.tool_calls else "complete"
-        self.state = _state(word, "failed" if failed else whole)
-
-    def _tool(self, data: Mapping[str, Json], place: str) -> None:
-        self._since += 1
-        self.ended = False
-        call = self._call_of(data)
-        if call is not None:  # else nobody asked for it: it was run beside the conversation
-            self._said.append((result_of(data, call, place),))
+    def _unit(self, one: Added, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> _Unit:
+        if splice.cause == "answer":
+            message = answer_of(data, streamed, place)
+            return () if message is None else (message,)
+        if splice.cause == "result":
+            call = self._call_of(data)
+            return () if call is None else (result_of(data, call, place),)  # the oldest logs do not name their calls
+        if splice.cause in ("partial", "prompt"):
+            return one.entry.messages
+        for n, value in enumerate(data.get("messages") or ()):
+            if value is one.raw:
+                place = f"{place}: messages[{n}]"
+                break
+        return read_message(one.raw, place, is_transcript=not self._own)
 
     def _call_of(self, data: Mapping[str, Json]) -> ToolRequest | None:
         """The unanswered call of a tool's run: by its id, else by its name."""
         tail: list[Message] = []
-        for unit in reversed(self._said):
+        for unit in reversed(self._units):
             tail[:0] = unit
-            if unit[0].role != "tool":
+            if unit and unit[0].role != "tool":
                 break
         calls = open_calls(tail)
         call_id, name = data.get("id"), data.get("tool")
         same = [call for call in calls if call.id == call_id]
         return next(iter(same or ([] if call_id else [call for call in calls if call.name == name])), None)
 
-    def _compacted(self, data: Mapping[str, Json], place: str) -> None:
-        if data.get("success") is False or data.get("no_compaction"):
-            return
-        self._settle("interrupted")
-        if "dropped" in data:
-            try:
-                added = [(item["at"], read_message(item["message"], place)) for item in data.get("added") or ()]
-                self._said = self._one_by_one()
-                self._said = apply_cut(self._said, data["dropped"], added)
-            except (TypeError, KeyError, ValueError) as error:
-                if isinstance(error, InvalidHistory):
-                    raise
-                raise InvalidHistory(f"{place}: this truncation does not fit the history before it: {error}") from None
-            self._told = 0
-        else:
-            summary = text_of(data.get("summary"))
-            self._said = [(Message("user", summary, extra={"summary": True}),)] if summary else []
-            self._told, self._stale = len(self._said), self._since
-        self._asked = None
+    def _start(self, data: Mapping[str, Json], place: str) -> None:
+        del place
+        if not self._started:  # the first one counts
+            self._started, self.is_ours = True, data.get("v") is not None
+            self.parent = data["parent"] if isinstance(data.get("parent"), Mapping) else None
 
-    def _added(self, data: Mapping[str, Json], place: str) -> None:
-        self._settle("interrupted")
-        given = data.get("messages")
-        if not isinstance(given, list | tuple):
-            raise InvalidHistory(f"{place}: history.add without messages")
-        units = self._read(given, place)
+    def _request(self, data: Mapping[str, Json], place: str) -> None:
+        del data, place
+        self.state, self.ended = "interrupted", False
+
+    def _response(self, data: Mapping[str, Json], place: str) -> None:
+        del place
+        self.usage += read_usage(data.get("usage"))[0]
+        self.run.add(data)
+        self.ended = False
+        failed = bool(data.get("error"))
+        last = self._units[-1][-1] if self._units and self._units[-1] else None
+        message = last if last is not None and last.role == "assistant" and not (failed and not self._own) else None
+        word = message.partial if message is not None and message.partial else data.get("partial")
+        self.requests += not failed and not word
+        whole: State = "interrupted" if message is not None and message.tool_calls else "complete"
+        self.state = _state(word, "failed" if failed else whole)
+
+    def _tool(self, data: Mapping[str, Json], place: str) -> None:
+        del data, place
+        self.ended = False
+
+    def _add(self, data: Mapping[str, Json], place: str) -> None:
+        del place
         if data.get("reason") in UNREPEATED:
-            self._put(self._told, units)
-            self._told = len(self._said)
-            if data.get("reason") == "fork":
-                known = {id(message) for message in chain(self.inherited, *units)}
-                self.inherited = [m for m in chain.from_iterable(self._said) if id(m) in known]
             self.usage += read_usage(data.get("usage"))[0]
             self.state = state_of(self.messages())
         else:
-            self._said.extend(units)
             self.state = _state(data.get("state"), self.state)
 
-    def _popped(self, data: Mapping[str, Json], place: str) -> None:
-        self._settle("interrupted")
-        count = data.get("count")
-        self._said = self._one_by_one()
-        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= len(self._said):
-            raise InvalidHistory(f"{place}: history.pop takes {count!r} of {len(self._said)} messages")
-        del self._said[len(self._said) - count :]
-        self._left()
-
-    def _cleared(self, data: Mapping[str, Json], place: str) -> None:
+    def _shorten(self, data: Mapping[str, Json], place: str) -> None:
         del data, place
-        self._pieces, self._said = [], []
-        self._left()
-
-    def _one_by_one(self) -> list[_Unit]:
-        """What a session says of its history counts single messages, also of a log that others began."""
-        return [(message,) for message in chain.from_iterable(self._said)]
-
-    def _left(self) -> None:
-        self._told, self._asked = 0, None
         self.state = state_of(self.messages())
 
     def _end(self, data: Mapping[str, Json], place: str) -> None:
@@ -295,19 +229,12 @@ class Fold:
         status = str(data.get("status"))
         if status == CLOSED:  # no run ends: what it used is part of the next end
             return
-        self._settle(_BY_STATUS.get(status, "interrupted"))
         if self.state == "interrupted":
-            last = self._said[-1][-1] if self._said else None
+            last = self._units[-1][-1] if self._units and self._units[-1] else None
             is_whole = status == "success" and last is not None and last.role == "assistant" and not last.partial
             self.state = "complete" if is_whole else _BY_STATUS.get(status, "interrupted")
         self.usage += read_usage(data.get("tokens"))[0].beyond(self.run.usage)
         self.run, self.ended = Totals(), True
-
-    def _settle(self, why: str) -> None:
-        """Nothing finishes the answer that was under way: what came of it is of the history."""
-        if self._pieces:
-            self._said.append((Message.assistant("".join(self._pieces), partial=why),))
-            self._pieces = []
 
 
 def state_of(messages: Sequence[Message]) -> State:

@@ -3,7 +3,9 @@
 A talk is a list of turns: `(prompt, [answer, …])`; an answer is a text, or `(text, [(tool, arguments, result), …])`.
 """
 
+from sessionlog.analytics.diff.said import said_of
 from sessionlog.events.envelope import Event
+from sessionlog.messages.message import Message, ToolRequest
 from tests.sources.logs import answered, asked, ended, event, start
 
 CALM = [("hello", ["Hi."]), ("and now?", [("Let me look.", [("read", {"path": "a"}, "one\ntwo")]), "It is one."])]
@@ -38,3 +40,9 @@ def as_events(dicts):
     return [
         Event(session_id="s", seq=n, type=one["type"], ts=one["ts"], data=one["data"]) for n, one in enumerate(dicts)
     ]
+
+
+def make_said(role, text, *, calls=(), call_id=None):
+    """Something said; a call is `(tool, arguments, id)`."""
+    made = [ToolRequest.of_model(call_id, tool, arguments) for tool, arguments, call_id in calls]
+    return said_of(Message(role, text, tool_calls=made, tool_call_id=call_id))

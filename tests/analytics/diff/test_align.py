@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
-from sessionlog.analytics.diff.said import make_said, numbered
+from sessionlog.analytics.diff.said import numbered
+from tests.analytics.diff.talks import make_said
 from tests.profiles import examples
 
 ROLES = {"u": "user", "a": "assistant", "t": "tool"}

@@ -1,11 +1,12 @@
 """Places of messages: results in the order of their calls, and turns."""
 
-from sessionlog.analytics.diff.said import in_order_of_calls, make_called, make_said, numbered
+from sessionlog.analytics.diff.said import in_order_of_calls, numbered
+from tests.analytics.diff.talks import make_said
 
 
 def test_results_stand_in_the_order_of_their_calls():
     """Whichever tool was done first; a result of no call stays behind them."""
-    asked = make_said("assistant", "", calls=[make_called("f", 1, "a"), make_called("f", 2, "b")])
+    asked = make_said("assistant", "", calls=[("f", 1, "a"), ("f", 2, "b")])
     results = [make_said("tool", name, call_id=name) for name in ("x", "b", "a")]
     ordered = in_order_of_calls([asked, *results, make_said("assistant", "Done."), make_said("tool", "y")])
     assert [one.text for one in ordered] == ["", "a", "b", "x", "Done.", "y"]

@@ -1,0 +1,416 @@
+"""The fold: a session's events → splices of its conversation, with requests and turns.
+
+A request holds its whole prompt or, behind `earlier_messages` and in what is made from other agents' logs, only what is
+new. What comes between two requests (answers, tool results, messages put in or taken back, a truncation) has events of
+its own, and the next request repeats it. The very oldest logs hold no messages: there answers and results stand alone.
+
+A request that another one follows without an answer was none. A turn is a user's prompt and everything until the next
+one; prompts of a parent are not a fork's own. Sub-agents work beside the conversation, and so does a tool that no
+answer has called. Bad data never raises: a change that does not fit says so (`Splice.flaw`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from sessionlog.events.envelope import Event
+from sessionlog.events.payloads import UNREPEATED
+from sessionlog.messages.content_text import text_of
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.message import Message
+from sessionlog.transcript.meaning import Meaning, keys_of, meaning_of, says_something, spelling_of
+from sessionlog.transcript.seen import SeenMessages, shared
+from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
+
+Json = Any
+_STREAMED = 32 << 20  # bytes in memory of an answer under way
+_PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
+_LONG = 100_000  # elements of which the meaning is kept
+_SPELLINGS = 20_000
+_UNKNOWN: Meaning = (b"",)
+
+
+class ConversationFold:
+    """What is known half-way through a log.
+
+    Attributes:
+        system: The text of the system prompt that is sent beside the messages; empty where the log has none.
+        prompt: What a session was started with, as long as no request has said it.
+        requests: Requests so far, without those that another one follows unanswered; an answer that no request came
+            before counts as one, too, where the log has no requests at all.
+        is_waiting: The last request has no answer yet.
+        turns: Prompts that were asked.
+        streamed: What has arrived of the answer under way.
+    """
+
+    def __init__(self, *, own: bool = True) -> None:
+        """Begin. Requests of `own` hold whole prompts unless they say otherwise; others continue the one before."""
+        self.system = self.prompt = ""
+        self.requests = self.turns = 0
+        self.is_waiting = False
+        self._own = own
+        self._meanings: list[Meaning] = []
+        self._spellings: list[bytes] = []  # empty for what no request has sent
+        self._sent = 0  # elements that the last request had
+        self._seen = SeenMessages()
+        self._known: dict[bytes, Meaning] = {}
+        self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
+        self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
+        self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
+        self._is_cut = self._lacks_summary = self._is_prompted = False
+        self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
+        self._pieces: list[str] = []
+        self._room = _STREAMED
+        self._calls: list[tuple[str, str]] | None = []  # (id, tool) of open calls; None where an answer names none
+        self._has_started = self._has_requests = False
+        self._holds_messages = True
+        self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
+            "session.start": self._start,
+            "llm.request": self._request,
+            "llm.delta": self._delta,
+            "llm.response": self._response,
+            "tool.call": self._tool,
+            "compaction.end": self._compact,
+            "history.add": self._add,
+            "history.pop": self._pop,
+            "history.clear": self._clear,
+            "session.end": self._end,
+        }
+
+    def take(self, event: Event) -> tuple[Splice, ...]:
+        """Return what the next event changes."""
+        data, handler = event.data, self._handlers.get(event.type)
+        data = data if isinstance(data, Mapping) else {}
+        return () if handler is None or "agent" in data else tuple(handler(data))
+
+    def finish(self) -> tuple[Splice, ...]:
+        """Return what is left to say when the log is over: a prompt that nothing followed, an answer that broke off."""
+        return (*self._open_prompt(), *self._break_off("interrupted"))
+
+    @property
+    def streamed(self) -> str:
+        """What has arrived of the answer under way."""
+        return "".join(self._pieces)
+
+    @property
+    def sent(self) -> int:
+        """How many elements the next request need not repeat."""
+        return self._sent
+
+    def __len__(self) -> int:
+        return len(self._meanings)
+
+    def _start(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        if not self._has_started:  # the first one counts
+            self._has_started = True
+            self.system, self.prompt = text_of(data.get("system_prompt")), text_of(data.get("prompt"))
+            if self.system:
+                self._seen.expect(Message.system(self.system))
+        yield from ()
+
+    def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        yield from self._break_off("interrupted")
+        self._has_requests = True
+        self.requests += not self.is_waiting
+        self.is_waiting = True
+        for key in ("instructions", "system"):
+            if isinstance(data.get(key), str):
+                self.system = data[key]
+        given = data.get("messages")
+        self._holds_messages = isinstance(given, list | tuple)
+        if isinstance(given, list | tuple):
+            self.prompt = ""
+            yield self._tell(given, data.get("earlier_messages"))
+        else:
+            yield from self._open_prompt()
+        self._left, self._cleared, self._prompts = Counter(), Counter(), []
+        self._sent, self._since, self._stale = len(self._meanings), 0, 0
+        self.turns += self._is_prompted
+        self._is_cut = self._lacks_summary = self._is_prompted = False
+
+    def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
+        count = earlier if type(earlier) is int and earlier > 0 else 0
+        added = [Added(value) for value in (given if self._own else self._fresh(given))]
+        if self._own and not count:
+            return self._tell_whole(added)
+        start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
+        meanings, spellings = self._read(added)
+        self._seen.mark_new(added, meanings, self._left)
+        missing = max(0, count - self._sent) if self._own else 0
+        return self._change("request", start, added, meanings, spellings, missing=missing)
+
+    def _tell_whole(self, added: list[Added]) -> Splice:
+        """A prompt that repeats the conversation: only what differs changes."""
+        meanings, spellings = self._read(added)
+        current = self._meanings if self._is_cut else self._meanings[: self._sent]
+        former, common = self._seen.closest(current, meanings)
+        rest = Counter(former[common:])
+        self._seen.mark_new(added[common:], meanings[common:], rest)
+        if current and (former is not current or common < len(current)):
+            self._seen.keep_aside(list(current))
+        left_out = 0 if self._is_cut else rest.total()
+        start = shared(self._spellings, spellings)
+        return self._change(
+            "request", start, added[start:], meanings[start:], spellings[start:],
+            left_out=left_out, kept=len(former) - left_out,
+        )  # fmt: skip
+
+    def _fresh(self, given: Sequence[Json]) -> Iterator[Json]:
+        """What another agent's request adds, less the answers and results that a compaction has swallowed."""
+        for value in given:
+            if self._stale and isinstance(value, Mapping) and value.get("role") in ("assistant", "tool"):
+                self._stale -= 1
+            else:
+                yield value
+
+    def _read(self, added: Sequence[Added]) -> tuple[list[Meaning], list[bytes]]:
+        """The meaning of each element and, where requests hold whole prompts, its spelling."""
+        if not self._own:
+            return [meaning_of(one.entry) for one in added], [b""] * len(added)
+        spellings = [spelling_of(one.raw) for one in added]
+        meanings = []
+        for one, spelling in zip(added, spellings, strict=True):
+            meaning = self._known.get(spelling)
+            if meaning is None:
+                meaning = self._known[spelling] = meaning_of(one.entry)
+                if len(self._known) > _SPELLINGS:
+                    del self._known[next(iter(self._known))]
+            meanings.append(meaning)
+        return meanings, spellings
+
+    def _change(
+        self,
+        cause: Cause,
+        start: int,
+        added: Sequence[Added],
+        meanings: Sequence[Meaning],
+        spellings: Sequence[bytes],
+        **more: Any,
+    ) -> Splice:
+        """Put elements from a place on, in place of all that is there."""
+        removed = len(self._meanings) - start
+        self._meanings[start:] = meanings
+        self._spellings[start:] = spellings
+        if len(self._meanings) > 2 * _LONG:
+            self._meanings[:_LONG] = [_UNKNOWN] * _LONG
+        if cause != "inherited":
+            self._note_prompts(added)
+        for one in added if self._own else ():
+            self._note_calls(one)
+        return Splice(cause=cause, start=start, removed=removed, added=tuple(added), **more)
+
+    def _append(self, cause: Cause, one: Added, *, is_said: bool = True) -> Splice:
+        """Put an element behind the conversation, which the next request will repeat."""
+        if is_said:
+            one.new = tuple(filter(says_something, one.entry.messages))
+        self._seen.expect(*one.new)
+        return self._change(cause, len(self._meanings), [one], [meaning_of(one.entry)], [b""])
+
+    def _note_prompts(self, added: Sequence[Added]) -> None:
+        prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
+        self._is_prompted = self._is_prompted or len(prompts) > self._lacks_summary
+
+    def _note_calls(self, one: Added) -> None:
+        """Follow which calls wait for a result."""
+        for message in one.entry.messages:
+            if message.role != "tool":
+                self._calls = [(call.id, call.name) for call in message.tool_calls]
+            else:
+                self._answers(message.tool_call_id, message.name)
+
+    def _answers(self, call_id: Json, name: Json) -> bool:
+        """Whether a result answers an open call, by its id, else by the name of its tool; it is open no more."""
+        if self._calls is None:
+            return True
+        for call in self._calls:
+            if call[0] == call_id if call_id else call[1] == name:
+                self._calls.remove(call)
+                return True
+        return False
+
+    def _open_prompt(self) -> Iterator[Splice]:
+        """The prompt of a log whose requests hold no messages."""
+        if self.prompt and not self._meanings:
+            prompt = Added({"role": "user", "content": self.prompt})
+            self.prompt = ""
+            yield self._append("prompt", prompt)
+
+    def _delta(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        piece = data.get("content")
+        if isinstance(piece, str) and self._room > 0:
+            self._pieces.append(piece)
+            self._room -= len(piece) if piece.isascii() else 4 * len(piece)
+            if len(self._pieces) > _PIECES:
+                self._pieces = ["".join(self._pieces)]
+        yield from ()
+
+    def _break_off(self, word: str) -> Iterator[Splice]:
+        """What had come of an answer that nothing ended is part of the conversation."""
+        text, self._pieces, self._room = self.streamed, [], _STREAMED
+        if text:
+            message = Message.assistant(text, partial=word)
+            yield self._append("partial", Added({"content": text}, Entry(messages=(message,), is_response=True)))
+
+    def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        if not self._has_requests:
+            self.requests += 1
+            yield from self._open_prompt()
+            self.turns += self._is_prompted
+            self._is_prompted = False
+        self.is_waiting = False
+        streamed, self._pieces, self._room = self.streamed, [], _STREAMED
+        if data.get("error") and not self._own:
+            return  # the text of an error, which the next request does not repeat
+        calls, has_calls = data.get("tool_calls"), isinstance(data.get("tool_calls"), list | tuple)
+        is_empty = data.get("content") is None and not (has_calls and calls) and not streamed
+        if is_empty and not isinstance(data.get("message"), Mapping):
+            return
+        self._since += 1
+        yield self._append("answer", Added(data, answer_entry(data, streamed)))
+        if calls is not None and not has_calls:
+            self._calls = None  # the oldest logs count them
+
+    def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        self._since += 1
+        if self._own and self._holds_messages and not self._answers(data.get("id"), data.get("tool")):
+            return
+        yield from self._open_prompt() if not self._has_requests else ()
+        yield self._append("result", Added(data, result_entry(data)))
+
+    def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        if data.get("success") is False or data.get("no_compaction"):
+            return
+        yield from self._break_off("interrupted")
+        if "dropped" in data:
+            yield from self._cut(data["dropped"], data.get("added") or ())
+            return
+        summary = text_of(data.get("summary"))
+        self._lacks_summary = not summary
+        made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
+        for one in made:
+            one.new = one.entry.messages
+            self._seen.expect(*one.new)
+        is_prompted = self._is_prompted
+        if self._own:
+            self._seen.keep_aside(list(self._meanings))  # the next request repeats some of it
+        yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
+        self._is_prompted = is_prompted
+        self._sent, self._stale = len(self._meanings), self._since
+
+    def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
+        """Messages taken out by spans of their indexes, and others put in."""
+        self._shorten()
+        spans, puts = _spans(dropped, len(self._meanings)), _puts(added)
+        if spans is None or puts is None:
+            yield Splice(cause="compaction", flaw="this truncation does not fit the history before it")
+            return
+        for start, stop in reversed(spans):
+            del self._meanings[start:stop], self._spellings[start:stop]
+            yield Splice(cause="compaction", start=start, removed=stop - start, is_split=True)
+        for at, one in puts:
+            if not 0 <= at <= len(self._meanings):
+                yield Splice(cause="compaction", flaw=f"no message can be put at {at} of {len(self._meanings)}")
+                return
+            one.new = tuple(message for message in one.entry.messages if says_something(message))
+            self._meanings.insert(at, meaning_of(one.entry))
+            self._spellings.insert(at, b"")
+            yield Splice(cause="compaction", start=at, added=(one,), is_split=True)
+
+    def _shorten(self) -> None:
+        """Prepare for a change of the whole history, by single messages; it is told again from its beginning."""
+        for keys in self._prompts:
+            self._seen.forget(*keys)  # the same may be asked again
+        self._prompts, self._left, self._cleared = [], Counter(), Counter()
+        self._sent, self._is_cut, self._is_prompted = 0, True, False
+        if any(len(meaning) != 1 for meaning in self._meanings):
+            self._meanings = [(digest,) for meaning in self._meanings for digest in meaning]
+            self._spellings = [b""] * len(self._meanings)
+
+    def _add(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        yield from self._break_off("interrupted")
+        given, reason = data.get("messages"), data.get("reason")
+        if not isinstance(given, list | tuple):
+            yield Splice(cause="added", flaw="history.add without messages")
+        elif reason in UNREPEATED:
+            yield self._inherit([Added(value) for value in given], "request" if reason == "long" else "inherited")
+        else:
+            for value in given:
+                one = Added(value)
+                yield self._append("added", one)
+                self._prompts += [keys_of(message) for message in one.new if message.role == "user"]
+
+    def _inherit(self, added: list[Added], cause: Cause) -> Splice:
+        """Messages that the next request goes on from; after a cut those that are left are repeated so."""
+        self.prompt = ""
+        meanings, spellings = self._read(added)
+        rest = self._meanings[self._sent :] if self._is_cut else []
+        common = shared(rest, meanings)
+        known = Counter(rest[common:]) + self._left + self._cleared
+        self._seen.mark_new(added[common:], meanings[common:], known)
+        self._left, self._is_cut = known - self._cleared, False
+        change = self._change(cause, self._sent, added, meanings, spellings)
+        self._sent = len(self._meanings)
+        return change
+
+    def _pop(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        yield from self._break_off("interrupted")
+        self._shorten()
+        count, length = data.get("count"), len(self._meanings)
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= length:
+            yield Splice(cause="undone", flaw=f"history.pop takes {count!r} of {length} messages")
+        else:
+            yield self._drop("undone", length - count)
+
+    def _clear(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        del data
+        self._pieces, self._room = [], _STREAMED
+        self._shorten()
+        cleared = Counter(self._meanings)
+        yield self._drop("cleared", 0)
+        self._cleared = cleared
+
+    def _drop(self, cause: Cause, start: int) -> Splice:
+        gone = self._meanings[start:]
+        del self._meanings[start:], self._spellings[start:]
+        digests = tuple(chain.from_iterable(gone))
+        self._seen.forget(*digests)
+        self._calls = []
+        return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
+
+    def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+        status = data.get("status")
+        if status != "closed":
+            yield from self._break_off({"cancelled": "cancelled", "error": "failed"}.get(str(status), "interrupted"))
+
+
+def _is_prompt(one: Added) -> bool:
+    """Whether a user asks something: neither a summary nor what a parent was asked."""
+    marks = one.raw if isinstance(one.raw, Mapping) else {}
+    return one.entry.is_prompt and marks.get("summary") is not True and not marks.get("inherited")
+
+
+def _spans(dropped: Json, length: int) -> list[tuple[int, int]] | None:
+    """The spans of a truncation, in order; None for what does not fit."""
+    spans, end = [], 0
+    for span in dropped if isinstance(dropped, list | tuple) else [None]:
+        match span:
+            case [int(start), int(stop)] if end <= start <= stop <= length:
+                spans.append((start, stop))
+                end = stop
+            case _:
+                return None
+    return spans
+
+
+def _puts(added: Json) -> list[tuple[int, Added]] | None:
+    puts = []
+    for item in added if isinstance(added, list | tuple) else [None]:
+        match item:
+            case {"at": int(at), "message": message}:
+                puts.append((at, Added(message)))
+            case _:
+                return None
+    return puts
