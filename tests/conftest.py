@@ -19,6 +19,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # each of a thousand commands
     os.environ["PYTHONPYCACHEPREFIX"] = compiled = tempfile.mkdtemp(prefix="sessionlog-compiled-")
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
 
+_MEMORY, _ROOM = "/dev/shm", 2 << 30
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+    # folders of tests: a disk would be waited for longer than all tests take; those of tests/reliability are on it
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
 _MINUTES = 15 * 60
 
 
