@@ -7,7 +7,7 @@ it by `pytest -m hypothesis --hypothesis-profile slow`. A failure prints its see
 from hypothesis import settings
 
 QUICK, SLOW = 200, 10_000
-STORIES = {"quick": (50, 30), "slow": (2_000, 50)}
+STORIES = {"quick": (30, 30), "slow": (2_000, 50)}
 """Tier → stories of a state machine, and steps of each."""
 
 LAWS_OF_BOTH_TIERS = (

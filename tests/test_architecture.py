@@ -85,6 +85,14 @@ class Import(NamedTuple):
         return f"{self.module}:{self.line} imports {self.target}"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _kept_no_longer():
+    """Syntax trees of the whole package take more than a hundred megabytes."""
+    yield
+    trees.cache_clear()
+    calls.cache_clear()
+
+
 @cache
 def trees() -> dict[str, ast.Module]:
     """Module name → syntax tree, for every file of the package."""
@@ -146,14 +154,15 @@ def allowed(room: str) -> set[str]:
     return below | {room} | {beside for beside, users in USERS.items() if room in users}
 
 
-def calls() -> Iterator[tuple[str, int, str]]:
+@cache
+def calls() -> tuple[tuple[str, int, str], ...]:
     """(module, line, dotted name) of every call whose function is spelled as a name."""
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                name = ast.unparse(node.func)
-                if name.replace(".", "").replace("_", "").isalnum():
-                    yield module, node.lineno, name
+    return tuple(
+        (module, node.lineno, name)
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func)).replace(".", "").replace("_", "").isalnum()
+    )
 
 
 def test_every_room_has_a_place():
@@ -282,7 +291,8 @@ def test_every_test_states_its_behaviour():
     mute = [
         f"{path.relative_to(TESTS)}:{node.lineno} {node.name}"
         for path in sources(TESTS)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for one in ast.parse(path.read_text("utf-8")).body
+        for node in (one.body if isinstance(one, ast.ClassDef) else [one])
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")
         and not ast.get_docstring(node)

@@ -42,7 +42,7 @@ def logs(tmp_path):
 
 
 def check(logs, **changes):
-    return check_source(replace(SOURCE, **changes), logs, cuts=40, damages=20)
+    return check_source(replace(SOURCE, **changes), logs, cuts=12, damages=14)
 
 
 def fails(logs, pattern, **changes):
@@ -58,7 +58,7 @@ def made(steps, **changes):
 
 def fails_with(logs, pattern, steps, **changes):
     with pytest.raises(AssertionError, match=pattern) as failure:
-        check_source(made(steps, **changes), logs, cuts=40, damages=20)
+        check_source(made(steps, **changes), logs, cuts=12, damages=14)
     return str(failure.value)
 
 
@@ -129,7 +129,7 @@ def test_our_own_logs_pass(tmp_path):
     more = ended(tokens={"input": 90, "output": 1}, cost_usd=3)
     write_log(tmp_path / "one.jsonl", start(), *run, end, *run, more, more, *run)
     write_log(tmp_path / "two.jsonl", start(), more)
-    assert check_source(NATIVE, tmp_path, cuts=40, damages=20) == 2
+    assert check_source(NATIVE, tmp_path, cuts=12, damages=14) == 2
 
 
 def test_a_folder_that_cannot_be_listed(logs):

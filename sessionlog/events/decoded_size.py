@@ -16,9 +16,11 @@ MOST = 130 << 20
 """Bytes that a line and what it is decoded into may take together: beside the program, within 200 MB."""
 
 _COSTS = {b"[": 64, b"{": 240, b",": 48, b":": 110}
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,:]', re.DOTALL)
-_FOUR_BYTES = re.compile(rb"[\xf0-\xf4]|\\u[dD][89abAB]")
-_TWO_BYTES = re.compile(rb"[\xc4-\xef]|\\u(?!00)")
+# Alternatives that all begin with a literal, and one expression for each set of bytes: so they are searched for at
+# 1 ns a byte, and at 15 where a set is one of the alternatives.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\[|\{|,|:', re.DOTALL)
+_FOUR_BYTES, _FOUR_BYTES_ESCAPED = re.compile(rb"[\xf0-\xf4]"), re.compile(rb"\\u[dD][89abAB]")
+_TWO_BYTES, _TWO_BYTES_ESCAPED = re.compile(rb"[\xc4-\xef]"), re.compile(rb"\\u(?!00)")
 
 
 def too_large(data: bytes, *, copies: int = 1) -> str:
@@ -55,6 +57,10 @@ def _needs(data: bytes, beside: int) -> int:
 
 def _width(data: bytes, start: int, end: int) -> int:
     """Bytes that each character of a text takes: as many as the widest of them needs."""
-    if _FOUR_BYTES.search(data, start, end):
+    escaped = data.find(b"\\u", start, end) >= 0
+    literal = not data.isascii()
+    if (escaped and _FOUR_BYTES_ESCAPED.search(data, start, end)) or (literal and _FOUR_BYTES.search(data, start, end)):
         return 4
-    return 2 if _TWO_BYTES.search(data, start, end) else 1
+    if (escaped and _TWO_BYTES_ESCAPED.search(data, start, end)) or (literal and _TWO_BYTES.search(data, start, end)):
+        return 2
+    return 1

@@ -208,14 +208,16 @@ class _Plan:
 
 
 class _Known(Mapping[str, tuple[Any, ...]]):
-    """Path → row of each log that is known; packed, since there may be very many."""
+    """Path → row of each log that is known; packed and without the path, since there may be very many."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._packed = {path_of(row[_AT["path"]]): marshal.dumps(row) for row in rows}
+        at = _AT["path"]
+        self._packed = {path_of(row[at]): marshal.dumps((*row[:at], *row[at + 1 :])) for row in rows}
 
     def __getitem__(self, path: str) -> tuple[Any, ...]:
         row: tuple[Any, ...] = marshal.loads(self._packed[path])  # noqa: S302 - packed here
-        return row
+        at = _AT["path"]
+        return (*row[:at], stored_path(path), *row[at:])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._packed)

@@ -24,7 +24,7 @@ _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OURS = re.compile(
     rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE | re.IGNORECASE
 )
-_Key = str | tuple[int, int]
+_Key = str | int
 
 
 def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
@@ -171,6 +171,6 @@ def _once(source: Source, listed: Iterable[str | Problem], seen: set[_Key]) -> I
 
 
 def _key(path: str) -> _Key:
-    """What a file is, under whatever name; one that is not there is its name."""
+    """What a file is, under whatever name, as one number: there may be very many. One that is not there is its name."""
     status = files.stat_path(path)
-    return path if status is None else (status.st_dev, status.st_ino)
+    return path if status is None else status.st_dev << 64 | status.st_ino

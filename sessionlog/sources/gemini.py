@@ -47,7 +47,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.damaged import Flaw, find_objects, without_surrogates
 from sessionlog.reader.rows import Rows
@@ -86,6 +85,7 @@ from sessionlog.sources.kit import (
     read_json,
     read_sidecar,
     read_time,
+    read_whole,
     reasoning_of,
     source,
     stem_of,
@@ -96,7 +96,6 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.typed import TypedRows
 
 _ID = "gemini"
-_MAX_JSON = 1 << 30  # a longer one is read as one that was torn
 _MAX_FAILED = 10_000  # of one run: each is a record
 _HEADER_ID = re.compile(rb'"(sessionId|session_id)"\s*:\s*"([^"\\]+)"')
 _MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
@@ -182,8 +181,11 @@ def _rows(path: str) -> Iterator[Row | Problem]:
 
 def _document(path: str) -> Iterator[Any]:
     """The object of a JSON file, and what is wrong with it."""
-    with files.open_log(path) as file:
-        data = file.read(_MAX_JSON).removeprefix(b"\xef\xbb\xbf")
+    content = read_whole(path)
+    if isinstance(content, Problem):
+        yield content
+        return
+    data = content.removeprefix(b"\xef\xbb\xbf")
     value = read_json(data)
     if value is None:
         value, detail = _mend(data)

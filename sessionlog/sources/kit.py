@@ -134,6 +134,7 @@ __all__ = [
     "read_object",
     "read_sidecar",
     "read_time",
+    "read_whole",
     "reasoning_of",
     "source",
     "stem_of",
@@ -232,6 +233,19 @@ def read_document(path: str) -> dict[str, Any] | Problem:
     Raises:
         LogNotReadable: It cannot be opened.
     """
+    content = read_whole(path)
+    if isinstance(content, Problem):
+        return content
+    found = decode_object(_OBJECT, content)
+    return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
+
+
+def read_whole(path: str) -> bytes | Problem:
+    """Return the bytes of a log that is one JSON document, or that it would take too much memory to decode.
+
+    Raises:
+        LogNotReadable: It cannot be opened.
+    """
     content = files.read_small(path, _LARGEST_DOCUMENT + 1)
     if content is None:
         raise LogNotReadable(f"{path}: no such file")
@@ -240,8 +254,7 @@ def read_document(path: str) -> dict[str, Any] | Problem:
         return Problem(path=path, kind="too_large", detail=detail)
     if detail := too_large(content):
         return Problem(path=path, kind="too_large", detail=detail, length=len(content))
-    found = decode_object(_OBJECT, content)
-    return Problem(path=path, kind="not_json", detail=found[1]) if found[0] is None else found[0]
+    return content
 
 
 class Lines(Protocol):

@@ -17,6 +17,13 @@ def seed():
 
 
 @pytest.fixture
+def tmp_path():
+    """A folder on the disk, if it is one that temporary files are on: traps take gigabytes, and writes tear there."""
+    with tempfile.TemporaryDirectory(prefix="sessionlog-test-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
 def memory(tmp_path):
     """A folder in memory where there is one: the disk's own time is not what is tested."""
     if not os.access("/dev/shm", os.W_OK):

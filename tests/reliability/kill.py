@@ -16,15 +16,19 @@ session; these lines stand behind later ones, so with repairs the order within a
 
 import argparse
 import itertools
+import json
 import os
 import random
+import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sessionlog.analytics.usage import aggregate_usage
@@ -36,10 +40,13 @@ from sessionlog.reader.repair import repair_log
 from tests.reliability.children import fork, wait
 from tests.reliability.oracle import check_bytes, read_log
 
+ROOT = Path(__file__).parents[2]
 CYCLES_PER_SESSION = 10
+_CYCLES_PER_LEDGER = 500  # it keeps what was deleted, and the more it has, the longer each sync takes
 _SIZES = (50, 300, 3_000, 20_000, 200_000, 1 << 20)
 _OFTEN = (400, 300, 150, 100, 40, 10)
 _ENOUGH = 4 << 20
+_PATIENCE_SECONDS = 5.0
 _TEXT = "0123456789abcdef" * (1 << 16)
 _RECORD = 16  # bytes per writer and cycle in the second file: acknowledged, refused
 
@@ -131,13 +138,16 @@ def run_kills(
     while tally.cycles < cycles and not tally.findings:
         folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)] / "sessions"
         folder.mkdir(mode=0o700, exist_ok=True)
+        if tally.cycles % _CYCLES_PER_LEDGER == 0:
+            for one in folders:
+                shutil.rmtree(one / "beside", ignore_errors=True)
         session = f"kill-{tally.cycles}"
         count = min(CYCLES_PER_SESSION, cycles - tally.cycles)
         second = os.open(folder / f"{session}.acknowledged", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             for cycle in range(count):
                 names = range(cycle * writers, (cycle + 1) * writers)
-                _run_cycle(folder, session, names, second, chance, work, actors)
+                _run_cycle(folder, session, names, second, chance, work, actors, is_last=cycle == count - 1)
                 tally.cycles += 1
             if "repair" in actors:
                 tally.recovered += finish_replacing(str(folder / f"{session}.jsonl")) or 0
@@ -166,10 +176,12 @@ def _run_cycle(
     chance: random.Random,
     work: Work,
     actors: Sequence[str],
+    *,
+    is_last: bool,
 ) -> None:
-    children = []
+    children: list[int] = []
+    path = folder / f"{session}.jsonl"
     if actors:
-        path = folder / f"{session}.jsonl"
         if path.exists() and path.stat().st_size:  # a log begins with a session.start
             with path.open("ab") as file:
                 file.write(b'{"session_id":"torn"\n')
@@ -179,12 +191,20 @@ def _run_cycle(
         children.append(fork(lambda name=name, seed=seed: work(str(folder), session, name, seed, second)))
     chance.shuffle(children)
     time.sleep(chance.uniform(0.0005, 0.004 if not actors else 0.04))  # actors take longer to begin
+    if is_last and "repair" in actors:  # however busy the machine is, one repair of each session comes to its end
+        _wait_for(Path(f"{path}.quarantine"))
     for child in children:  # the first dies while the others write, and then they go as well
         os.kill(child, signal.SIGKILL)
         if len(children) > 1:
             time.sleep(chance.uniform(0.0, 0.0015))
     for child in children:
         wait(child)
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _judge(path: Path, second: int, names: int, tally: Tally, *, in_order: bool) -> None:
@@ -227,6 +247,19 @@ def _shown(numbers: list[int]) -> str:
     return f"{len(numbers)} events, the first out of place: {wrong[:3]}"
 
 
+def run_apart(folders: Sequence[Path], *, cycles: int, writers: int, seed: int, actors: Sequence[str] = ()) -> Tally:
+    """Do what `run_kills` does in a process of its own: forks of a large one take ten times as long as what they do."""
+    command = [
+        sys.executable, "-m", "tests.reliability.kill", "--json", f"--cycles={cycles}", f"--writers={writers}",
+        f"--seed={seed}", f"--actors={','.join(actors)}", *(f"--folder={folder}" for folder in folders),
+    ]  # fmt: skip
+    out = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    try:
+        return Tally(**json.loads(out.stdout))
+    except ValueError:
+        raise AssertionError(f"the harness ended with {out.returncode}: {out.stderr}") from None
+
+
 def main() -> None:
     """Run as many cycles as one likes."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -234,14 +267,21 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=1)
     parser.add_argument("--actors", default="", help=f"comma-separated: {', '.join(ACTORS)}")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    parser.add_argument("--folder", action="append", help="where logs are written; may be repeated")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
-    print(f"seed {options.seed}")
-    with tempfile.TemporaryDirectory() as folder:
+    if not options.json:
+        print(f"seed {options.seed}", flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
         tally = run_kills(
-            [Path(folder)], cycles=options.cycles, writers=options.writers, seed=options.seed,
+            [Path(folder) for folder in options.folder or [temporary]],
+            cycles=options.cycles, writers=options.writers, seed=options.seed,
             actors=[name for name in options.actors.split(",") if name],
         )  # fmt: skip
-    print(tally, *tally.findings, sep="\n")
+    if options.json:
+        print(json.dumps(asdict(tally)))
+    else:
+        print(tally, *tally.findings, sep="\n")
     raise SystemExit(1 if tally.findings else 0)
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.reliability.kill import run_kills
+from tests.reliability.kill import run_apart
 from tests.reliability.oracle import check_bytes, read_log
 
 AGENT = """
@@ -34,7 +34,7 @@ def folders(tmp_path, memory):
 @pytest.mark.parametrize(("writers", "cycles"), [(1, 300), (3, 100)])
 def test_p02_acknowledged_events_survive_sigkill(folders, seed, writers, cycles):
     """However often writers of one file are killed, each acknowledged event is read back once and in order."""
-    tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)
+    tally = run_apart(folders, cycles=cycles, writers=writers, seed=seed)
     print(tally)
     assert tally.findings == []
     assert tally.cycles == cycles
@@ -46,7 +46,7 @@ def test_p02_acknowledged_events_survive_sigkill(folders, seed, writers, cycles)
 @pytest.mark.parametrize(("writers", "cycles"), [(1, 10_000), (3, 5_000)])
 def test_p02_acknowledged_events_survive_thousands_of_sigkills(folders, seed, writers, cycles):
     """The same for a night, and by then some lines must have been torn, or the harness does not hit."""
-    tally = run_kills(folders, cycles=cycles, writers=writers, seed=seed)
+    tally = run_apart(folders, cycles=cycles, writers=writers, seed=seed)
     print(tally)
     assert tally.findings == []
     assert tally.torn > cycles / 100
@@ -77,7 +77,7 @@ def test_p02_a_real_process_keeps_its_word(tmp_path, seed):
 @pytest.mark.timeout(600)
 def test_p02_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """Repair, archive and sync are killed as well: nothing is lost or doubled, and the ledger says what the log says."""
-    tally = run_kills(folders, cycles=60, writers=2, seed=seed, actors=("repair", "sync", "archive"))
+    tally = run_apart(folders, cycles=40, writers=2, seed=seed, actors=("repair", "sync", "archive"))
     print(tally)
     assert tally.findings == []
     assert tally.repaired > 0
@@ -87,6 +87,6 @@ def test_p02_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folde
 @pytest.mark.timeout(1800)
 def test_p02_thousands_of_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """The same for longer."""
-    tally = run_kills(folders, cycles=2_000, writers=2, seed=seed, actors=("repair", "sync", "archive"))
+    tally = run_apart(folders, cycles=2_000, writers=2, seed=seed, actors=("repair", "sync", "archive"))
     print(tally)
     assert tally.findings == []

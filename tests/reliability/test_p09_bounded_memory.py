@@ -62,8 +62,10 @@ def test_p09_what_is_refused_for_its_size_is_named(tmp_path, make):
     size = 24 * MIB if make is traps.gemini_document else 8 * MIB - 1024
     make(logs, size)
     assert "1 damaged piece skipped" in run((*USAGE, "--json"), logs, tmp_path).errors
-    taken = run(("check",), logs, tmp_path)
+    taken = run(("check",), logs, tmp_path, address_space=ADDRESS_SPACE)
     assert taken.code == 1
+    assert "too_large" in taken.output
+    assert taken.megabytes <= BOUND_MB
 
 
 @pytest.mark.slow

@@ -305,6 +305,7 @@ class Taken:
         seconds: Until its end.
         first: Until its first byte of output; None without one.
         errors: What it wrote to stderr.
+        output: What it wrote to stdout, or the first of it.
     """
 
     code: int | None
@@ -312,6 +313,7 @@ class Taken:
     seconds: float
     first: float | None
     errors: str
+    output: str
 
 
 def environment(folder: Path, home: Path) -> dict[str, str]:
@@ -351,9 +353,10 @@ def run(
         )  # fmt: skip
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        is_over = False
+        is_over, output = False, b""
         while process.poll() is None:
             piece = process.stdout.read(1 << 20)
+            output += (piece or b"")[: (1 << 16) - len(output)]
             first = time.monotonic() - started if piece and first is None else first
             if time.monotonic() - started > limit and not is_over:
                 is_over = True
@@ -361,13 +364,14 @@ def run(
             elif not piece:
                 time.sleep(0.005)
         took = time.monotonic() - started
-        if process.stdout.read() and first is None:
-            first = took
+        if rest := process.stdout.read():
+            output += rest[: (1 << 16) - len(output)]
+            first = took if first is None else first
         process.stdout.close()
         errors.seek(0)
         text = errors.read(1 << 16).decode("utf-8", "replace")
     code, kilobytes = map(int, figures.read_text().split()) if figures.exists() else (None, 0)
-    return Taken(code, kilobytes / 1024, took, first, text)
+    return Taken(code, kilobytes / 1024, took, first, text, output.decode("utf-8", "replace"))
 
 
 def main() -> None:

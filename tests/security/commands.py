@@ -56,12 +56,18 @@ class Outcome(NamedTuple):
     err: bytes
 
 
-def command_lines(path: str, *, first_only: bool = False, commands: Sequence[str] = tuple(RUNS)) -> Iterator[list[str]]:
-    """Each command line of the product for one log or folder; some are of a log alone."""
+def command_lines(
+    path: str, *, first_only: bool = False, turn: int | None = None, commands: Sequence[str] = tuple(RUNS)
+) -> Iterator[list[str]]:
+    """Each command line of the product for one log or folder; some are of a log alone.
+
+    With `turn` there is one variant of each command, and the next one in the next turn.
+    """
     for command in commands:
         if command in OF_ONE_LOG and os.path.isdir(path):
             continue
-        for options in RUNS[command][: 1 if first_only else None]:
+        variants = RUNS[command] if turn is None else (RUNS[command][turn % len(RUNS[command])],)
+        for options in variants[: 1 if first_only else None]:
             yield [command, path, *options, *(["--now", NOW, "--tz", "UTC"] if command in TIMED else [])]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -126,18 +126,6 @@ def packed() -> Mapping[str, bytes]:
     }
 
 
-@cache
-def heavy() -> Mapping[str, bytes]:
-    """File name → bytes of what is large once read."""
-    return {
-        "ten-megabytes-a-line.jsonl": session(tool={"output": "\x1b[2J" + "x" * 10_000_000}),
-        "ten-megabytes-of-escapes.jsonl": session(response={"content": "\x1b]0;" * 1_000_000})[:9_000_000],
-        "bomb.jsonl.gz": gzip.compress(b"\x00" * (80 << 20), 9, mtime=0),
-        "bomb-of-lines.jsonl.gz": gzip.compress(b"\n" * 8_000, 9, mtime=0),
-        "bomb.jsonl.zst": _zstd(b" " * (80 << 20)),
-    }
-
-
 def _zstd(content: bytes) -> bytes:
     try:
         from compression import zstd
@@ -175,3 +163,12 @@ FILE_NAMES: tuple[bytes, ...] = (
     b"n" * 240 + b".jsonl",
 )
 """Names that Linux allows."""
+
+HEAVY: Mapping[str, Callable[[], bytes]] = {
+    "ten-megabytes-a-line.jsonl": lambda: session(tool={"output": "\x1b[2J" + "x" * 10_000_000}),
+    "ten-megabytes-of-escapes.jsonl": lambda: session(response={"content": "\x1b]0;" * 1_000_000})[:9_000_000],
+    "bomb.jsonl.gz": lambda: gzip.compress(b"\x00" * (80 << 20), 9, mtime=0),
+    "bomb-of-lines.jsonl.gz": lambda: gzip.compress(b"\n" * 8_000, 9, mtime=0),
+    "bomb.jsonl.zst": lambda: _zstd(b" " * (80 << 20)),
+}
+"""File name → what makes the bytes of it that are large once read."""

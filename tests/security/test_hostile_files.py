@@ -9,7 +9,7 @@ import pytest
 from tests.security.commands import NOW, command_lines, judge, run
 from tests.security.fragments import MARKUP, TERMINAL
 from tests.security.hostile import EVIL, logs, session
-from tests.security.hostile_bytes import FILE_NAMES, byte_logs, heavy, packed
+from tests.security.hostile_bytes import FILE_NAMES, HEAVY, byte_logs, packed
 
 
 def write(folder, name, content):
@@ -75,10 +75,10 @@ def test_packed_logs(name, tmp_path):
         assert run("check", path).code == 1
 
 
-@pytest.mark.parametrize("name", heavy())
+@pytest.mark.parametrize("name", HEAVY)
 def test_heavy_logs(name, tmp_path):
     """Ten megabytes a line, and bombs that unpack to eighty: each command ends, and says what it left out."""
-    path = write(tmp_path, name.encode(), heavy()[name])
+    path = write(tmp_path, name.encode(), HEAVY[name]())
     for arguments in command_lines(path, first_only=True, commands=["usage", "replay", "check"]):
         judge(arguments, run(*arguments))
 

@@ -338,15 +338,16 @@ def dump(*scans):
     )
 
 
+@pytest.mark.parametrize("step", [31, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", ["pi/plain-turn", "pi/branches", "pi/odd-bytes", "pi/version-1"])
-def test_a_scan_goes_on_at_any_byte(case, tmp_path):
+def test_a_scan_goes_on_at_any_byte(case, step, tmp_path):
     """The beginning and the rest, put together, are the whole."""
     home = build_home(case, tmp_path)
     [path] = [path for place in SOURCE.locate(environment(case, home)) for path in SOURCE.list_logs(place)]
     with open(path, "rb") as file:
         content = file.read()
     whole = dump(SOURCE.scan(path, None))
-    for cut in range(0, len(content), 7):
+    for cut in range(0, len(content), step):
         with open(path, "wb") as file:
             file.write(content[:cut])
         begun = SOURCE.scan(path, None)

@@ -48,8 +48,16 @@ def _respelt(line, spelling):
         return line + b"\n"
 
 
-@pytest.mark.parametrize("spelling", [spaced, dense, reordered])
-@pytest.mark.parametrize("case", WHOLE)
+def by_turns():
+    """Each case in each spelling; in the quick tier in one of them."""
+    for turn, case in enumerate(WHOLE):
+        for number, spelling in enumerate((spaced, dense, reordered)):
+            is_quick = number == turn % 3
+            name = f"{case}-{spelling.__name__}"
+            yield pytest.param(case, spelling, marks=() if is_quick else pytest.mark.slow, id=name)
+
+
+@pytest.mark.parametrize(("case", "spelling"), list(by_turns()))
 def test_the_spelling_does_not_matter(case, spelling, tmp_path):
     """Spaces, escapes, line ends and the order of keys change no count."""
     home = build_home(case, tmp_path)
