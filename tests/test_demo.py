@@ -10,6 +10,7 @@ from sessionlog import Event, aggregate_usage, check_logs, list_sessions, read_e
 from sessionlog.demo import record_demo
 from sessionlog.errors import NotRecorded
 from sessionlog.events.times import parse_time
+from tests.agreement import check_agreement
 
 NOW = "2026-11-21T12:00:00Z"
 
@@ -120,3 +121,10 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotRecorded, match="not recorded"):
         record_demo(str(tmp_path / "file"))
+
+
+def test_all_commands_tell_the_same_of_each_session(demo, tmp_path):
+    """The same requests, turns, tokens and cost."""
+    folder = str(demo[0])
+    env = {"HOME": str(tmp_path), "SESSIONLOG_DIR": folder}
+    check_agreement(env, str(tmp_path / "ledger.sqlite"), directory=folder)

@@ -92,7 +92,9 @@ class ConversationFold:
 
     def finish(self) -> tuple[Splice, ...]:
         """Return what is left to say when the log is over: a prompt that nothing followed, an answer that broke off."""
-        return (*self._open_prompt(), *self._break_off("interrupted"))
+        splices = (*self._open_prompt(), *self._break_off("interrupted"))
+        self._begin_turn()
+        return splices
 
     @property
     def streamed(self) -> str:

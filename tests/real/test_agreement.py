@@ -2,18 +2,7 @@
 
 import pytest
 
-from sessionlog.analytics.diff.transcript import fold_transcript
-from sessionlog.analytics.session_requests import count_session_requests
-from sessionlog.analytics.sessions import list_sessions
-from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status
-from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.events.envelope import Event
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.events.usage import read_usage
-from sessionlog.sources.find import resolve_log
-from sessionlog.transcript.fold import OWN
-from sessionlog.transcript.inherited import read_session
+from tests.agreement import check_agreement
 from tests.real.data import folder, home_names, needs_homes
 
 NOT_IN_EVENTS = {
@@ -27,32 +16,6 @@ NOT_IN_EVENTS = {
 
 @pytest.mark.parametrize("home", [pytest.param(home, marks=needs_homes(home)) for home in home_names()])
 def test_all_commands_tell_the_same_of_a_session(home, tmp_path):
-    """sessions, usage --by session, status, context, diff, and the sums over the events of replay."""
+    """In each home that a real client has left."""
     env, ledger = {"HOME": str(folder() / home)}, str(tmp_path / "ledger.sqlite")
-    listed = list_sessions(env=env, ledger=ledger).sessions
-    assert listed
-    rows = {
-        (row.keys["source"], row.keys["session"]): row
-        for row in aggregate_usage(env=env, ledger=ledger, by=["source", "session"]).rows
-    }
-    for one in listed:
-        summary, where = one.to_dict(), f"{home} {one.session}"
-        row = rows.get((one.source, one.session))  # none for a session without a request
-        expected = (summary["requests"], summary["total_tokens"], summary["cost_usd"])
-        assert (row.requests, row.total_tokens, row.cost_usd) == expected if row else expected == (0, 0, None), where
-        status, _ = ask_status(StatusQuestion(target=one.session), env=env, ledger=ledger)
-        used = status.to_dict()["usage"]["session"]
-        assert (used["requests"], used["totalTokens"], used["cost"]) == expected, where
-        assert count_session_requests(one.session, env=env, ledger=ledger) == expected[0], where
-        log, name = resolve_log(one.session, None, env)
-        events = [item for item in read_session(log, name) if isinstance(item, Event)]
-        assert fold_transcript(events, own=log.source.id in OWN).turns == used["turns"], where
-        if home not in NOT_IN_EVENTS:
-            assert _sums(events) == expected[:2], where
-
-
-def _sums(events):
-    """Requests and tokens of a replay's events; what a fork has copied counts with its parent."""
-    responses = [event.data for event in events if event.type == "llm.response" and not event.data.get("inherited")]
-    used = sum((read_usage(data.get("usage"))[0] for data in responses), TokenUsage())
-    return len(responses), used.total
+    check_agreement(env, ledger, in_events=home not in NOT_IN_EVENTS)

@@ -1,0 +1,48 @@
+"""Whether all commands tell the same of each session: requests, turns, tokens and cost."""
+
+from sessionlog.analytics.diff.transcript import fold_transcript
+from sessionlog.analytics.session_requests import count_session_requests
+from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.status.question import StatusQuestion
+from sessionlog.analytics.status.reader import ask_status
+from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.events.envelope import Event
+from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
+from sessionlog.sources.find import resolve_log
+from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
+
+
+def check_agreement(env, ledger, *, directory=None, in_events=True):
+    """Compare sessions, usage --by session, status, context, diff, and the sums over the events of replay.
+
+    `in_events` is False where the events of one log cannot say what the ledger knows.
+    """
+    listed = list_sessions(env=env, ledger=ledger).sessions
+    assert listed
+    rows = {
+        (row.keys["source"], row.keys["session"]): row
+        for row in aggregate_usage(env=env, ledger=ledger, by=["source", "session"]).rows
+    }
+    for one in listed:
+        summary, where = one.to_dict(), f"{one.source} {one.session}"
+        row = rows.get((one.source, one.session))  # none for a session without a request
+        expected = (summary["requests"], summary["total_tokens"], summary["cost_usd"])
+        assert (row.requests, row.total_tokens, row.cost_usd) == expected if row else expected == (0, 0, None), where
+        status, _ = ask_status(StatusQuestion(target=one.session), env=env, ledger=ledger)
+        used = status.to_dict()["usage"]["session"]
+        assert (used["requests"], used["totalTokens"], used["cost"]) == expected, where
+        assert count_session_requests(one.session, env=env, ledger=ledger) == expected[0], where
+        log, name = resolve_log(one.session, directory, env)
+        events = [item for item in read_session(log, name) if isinstance(item, Event)]
+        assert fold_transcript(events, own=log.source.id in OWN).turns == used["turns"], where
+        if in_events:
+            assert _sums(events) == expected[:2], where
+
+
+def _sums(events):
+    """Requests and tokens of a replay's events; what a fork has copied counts with its parent."""
+    responses = [event.data for event in events if event.type == "llm.response" and not event.data.get("inherited")]
+    used = sum((read_usage(data.get("usage"))[0] for data in responses), TokenUsage())
+    return len(responses), used.total
