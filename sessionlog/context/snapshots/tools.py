@@ -168,6 +168,7 @@ def _doubted(found: _Found) -> _Found:
 async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, dict[str, Any]]]:
     """List the tools of an agent or its toolsets as `(name, description, schema)`, asking servers for theirs.
 
+    A registry that discovers its tools (`discover_all`, as Codemode's) does so first, and lists deferred ones as well.
     A server that cannot be asked gives what is known of it without asking; nothing raises.
     """
     found: dict[str, Tool] = {}
@@ -178,6 +179,14 @@ async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, 
 
 
 async def _asked(toolset: object) -> tuple[Tool, ...]:
+    registry = next(
+        (one for one in (toolset, _get(toolset, "registry", "_registry")) if hasattr(one, "discover_all")), None
+    )
+    if registry is not None:
+        try:
+            return await _discovered(registry)
+        except Exception:  # noqa: BLE001 - as below
+            return ()
     for name in ("list_tools", "tools"):
         ask = getattr(toolset, name, None)
         if inspect.iscoroutinefunction(ask):
@@ -186,6 +195,18 @@ async def _asked(toolset: object) -> tuple[Tool, ...]:
             except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
                 return ()
     return ()
+
+
+async def _discovered(registry: Any) -> tuple[Tool, ...]:
+    """The tools of a registry that finds them itself."""
+    found = registry.discover_all()
+    if inspect.isawaitable(found):
+        await found
+    try:
+        listed = registry.list_tools(include_deferred=True)
+    except TypeError:
+        listed = registry.list_tools()
+    return read_tools(_items(await listed if inspect.isawaitable(listed) else listed))
 
 
 def _live(value: object, tool: Tool) -> Tool:

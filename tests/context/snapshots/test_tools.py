@@ -90,6 +90,32 @@ class _Server:
         return [{"name": "new", "description": "New", "inputSchema": SCHEMA}]
 
 
+class _Registry:
+    """Finds its tools when it is told to; some of them are deferred."""
+
+    def __init__(self, *, knows_deferred):
+        self._tools = []
+        if knows_deferred:
+            self.list_tools = lambda include_deferred=False: self._tools[: None if include_deferred else 1]
+        else:
+            self.list_tools = lambda: self._tools
+
+    async def discover_all(self):
+        self._tools = [{"name": "one", "description": "1"}, {"name": "later", "description": "2"}]
+
+
+@pytest.mark.parametrize("knows_deferred", [True, False])
+def test_a_registry_discovers_its_tools(knows_deferred):
+    """Deferred ones as well, alone or behind a toolset; one that fails hides nothing else."""
+    registry = _Registry(knows_deferred=knows_deferred)
+    names = ["one", "later"]
+    assert [name for name, _, _ in run(list_available_tools([SimpleNamespace(registry=registry)]))] == names
+    assert [name for name, _, _ in run(list_available_tools([registry]))] == names
+    registry = _Registry(knows_deferred=knows_deferred)
+    registry.discover_all = lambda: 1 / 0
+    assert run(list_available_tools([registry, _Server(up=False)])) == [("old", None, {})]
+
+
 def test_servers_are_asked():
     """What they tell comes first; one that is down gives what is known of it."""
     assert run(list_available_tools([_Server(up=True)])) == [("new", "New", SCHEMA), ("old", None, {})]
