@@ -297,7 +297,7 @@ class _Fold:
         self.asked: list[_Asked] = []
         self.usages = ResponseUsages()
         self._own = own
-        self._conversation = ConversationFold(own=own)
+        self._conversation = ConversationFold(own=own, finds_new=False)
         self._start: Mapping[str, Json] = {}
         self._blocks: list[_Block] = []  # of the conversation
         self._tools: tuple[_Block, ...] | None = None
@@ -328,7 +328,8 @@ class _Fold:
             split = ([block] if block.count == 1 else [_UNKNOWN] * block.count for block in self._blocks)
             self._blocks = list(chain.from_iterable(split))
         added = [
-            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages)) for one in splice.added
+            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages) if self._own else 1)
+            for one in splice.added
         ]
         self._blocks[splice.start : splice.start + splice.removed] = added
 

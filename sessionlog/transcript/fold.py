@@ -21,7 +21,7 @@ from sessionlog.events.payloads import UNREPEATED
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
-from sessionlog.transcript.meaning import Meaning, keys_of, meaning_of, says_something, spelling_of
+from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, meaning_of, says_something, spelling_of
 from sessionlog.transcript.seen import Conversation, SeenMessages, shared
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
@@ -49,8 +49,14 @@ class ConversationFold:
         streamed: What has arrived of the answer under way.
     """
 
-    def __init__(self, *, own: bool = True) -> None:
-        """Begin. Requests of `own` hold whole prompts unless they say otherwise; others continue the one before."""
+    def __init__(self, *, own: bool = True, finds_new: bool = True) -> None:
+        """Begin.
+
+        Args:
+            own: Whether requests hold whole prompts unless they say otherwise; else each continues the one before.
+            finds_new: Whether to find which messages are new, and to count turns by them; it takes half of the time.
+        """
+        self._finds_new = finds_new
         self.system = self.prompt = ""
         self.requests = self.turns = self.turn = 0
         self.is_waiting = False
@@ -58,6 +64,7 @@ class ConversationFold:
         self._meanings: list[Meaning] = []
         self._spellings: list[bytes] = []  # empty for what no request has sent
         self._sent = 0  # elements that the last request had
+        self._forgotten = 0  # elements of which the meaning was let go
         self._seen = SeenMessages()
         self._known: dict[bytes, Meaning] = {}
         self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
@@ -114,7 +121,8 @@ class ConversationFold:
             self._has_started = True
             self.system, self.prompt = text_of(data.get("system_prompt")), text_of(data.get("prompt"))
             if self.system:
-                self._seen.expect(Message.system(self.system))
+                system = Message.system(self.system)
+                self._seen.expect(system, digest_message(system))
         yield from ()
 
     def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
@@ -149,13 +157,17 @@ class ConversationFold:
             return self._tell_whole(added)
         start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
         meanings, spellings = self._read(added)
-        self._seen.mark_new(added, meanings, self._left)
+        if self._finds_new:
+            self._seen.mark_new(added, meanings, self._left)
         missing = max(0, count - self._sent) if self._own else 0
         return self._change("request", start, added, meanings, spellings, missing=missing)
 
     def _tell_whole(self, added: list[Added]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
         meanings, spellings = self._read(added)
+        start = shared(self._spellings, spellings)
+        if not self._finds_new:
+            return self._change("request", start, added[start:], meanings[start:], spellings[start:])
         elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
         current = Conversation(elements, (self.turns, self.turn))
         former, common = self._seen.closest(current, meanings)
@@ -166,7 +178,6 @@ class ConversationFold:
         if former is not current:  # what was asked between was beside this conversation, as a title is
             self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
-        start = shared(self._spellings, spellings)
         return self._change(
             "request", start, added[start:], meanings[start:], spellings[start:],
             left_out=left_out, kept=len(former.meanings) - left_out,
@@ -183,7 +194,8 @@ class ConversationFold:
     def _read(self, added: Sequence[Added]) -> tuple[list[Meaning], list[bytes]]:
         """The meaning of each element and, where requests hold whole prompts, its spelling."""
         if not self._own:
-            return [meaning_of(one.entry) for one in added], [b""] * len(added)
+            meanings = [meaning_of(one.entry) if self._finds_new else _UNKNOWN for one in added]
+            return meanings, [b""] * len(added)
         spellings = [spelling_of(one.raw) for one in added]
         meanings = []
         for one, spelling in zip(added, spellings, strict=True):
@@ -208,20 +220,30 @@ class ConversationFold:
         removed = len(self._meanings) - start
         self._meanings[start:] = meanings
         self._spellings[start:] = spellings
-        if len(self._meanings) > 2 * _LONG:
-            self._meanings[:_LONG] = [_UNKNOWN] * _LONG
+        if len(self._meanings) - self._forgotten > 2 * _LONG:
+            end = len(self._meanings) - _LONG
+            self._meanings[self._forgotten : end] = [_UNKNOWN] * (end - self._forgotten)
+            self._forgotten = end
         if cause != "inherited":
             self._note_prompts(added)
         for one in added if self._own else ():
             self._note_calls(one)
         return Splice(cause=cause, start=start, removed=removed, added=tuple(added), **more)
 
-    def _append(self, cause: Cause, one: Added, *, is_said: bool = True) -> Splice:
+    def _append(self, cause: Cause, one: Added) -> Splice:
         """Put an element behind the conversation, which the next request will repeat."""
-        if is_said:
-            one.new = tuple(filter(says_something, one.entry.messages))
-        self._seen.expect(*one.new)
-        return self._change(cause, len(self._meanings), [one], [meaning_of(one.entry)], [b""])
+        return self._change(cause, len(self._meanings), [one], [self._tell_new(one)], [b""])
+
+    def _tell_new(self, one: Added) -> Meaning:
+        """Set what is new in an element that no request has told: all of it. Return what it means."""
+        if not self._finds_new and not self._own:
+            return _UNKNOWN
+        meaning = meaning_of(one.entry)
+        told = [pair for pair in zip(one.entry.messages, meaning, strict=True) if says_something(pair[0])]
+        one.new = tuple(message for message, _ in told)
+        for message, digest in told:
+            self._seen.expect(message, digest)
+        return meaning
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
@@ -265,8 +287,8 @@ class ConversationFold:
         """What had come of an answer that nothing ended is part of the conversation."""
         text, self._pieces, self._room = self.streamed, [], _STREAMED
         if text:
-            message = Message.assistant(text, partial=word)
-            yield self._append("partial", Added({"content": text}, Entry(messages=(message,), is_response=True)))
+            entry = Entry(messages=(Message.assistant(text, partial=word),), is_response=True)
+            yield self._append("partial", Added({"content": text}, lambda _: entry))
 
     def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not self._has_requests:
@@ -282,7 +304,7 @@ class ConversationFold:
         if is_empty and not isinstance(data.get("message"), Mapping):
             return
         self._since += 1
-        yield self._append("answer", Added(data, answer_entry(data, streamed)))
+        yield self._append("answer", Added(data, lambda payload: answer_entry(payload, streamed)))
         if calls is not None and not has_calls:
             self._calls = None  # the oldest logs count them
 
@@ -292,7 +314,7 @@ class ConversationFold:
         if call_id is None and self._own and self._holds_messages and self._calls is not None:
             return
         yield from self._open_prompt() if not self._has_requests else ()
-        yield self._append("result", Added(data, result_entry(data, call_id)))
+        yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if data.get("success") is False or data.get("no_compaction"):
@@ -304,12 +326,10 @@ class ConversationFold:
         summary = text_of(data.get("summary"))
         self._lacks_summary = self._own and not summary
         made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
-        for one in made:
-            one.new = one.entry.messages
-            self._seen.expect(*one.new)
+        meanings = [self._tell_new(one) for one in made]
         if self._own:
             self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
-        yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
+        yield self._change("compaction", 0, made, meanings, [b""] * len(made))
         self._sent, self._stale = len(self._meanings), self._since
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
@@ -352,7 +372,8 @@ class ConversationFold:
             for value in given:
                 one = Added(value)
                 yield self._append("added", one)
-                self._prompts += [keys_of(message) for message in one.new if message.role == "user"]
+                prompts = (message for message in one.new if message.role == "user")
+                self._prompts += [keys_of(message, digest_message(message)) for message in prompts]
 
     def _inherit(self, added: list[Added], cause: Cause) -> Splice:
         """Messages that the next request goes on from; after a cut those that are left are repeated so."""
@@ -361,7 +382,8 @@ class ConversationFold:
         rest = self._meanings[self._sent :] if self._is_cut else []
         common = shared(rest, meanings)
         known = Counter(rest[common:]) + self._left + self._cleared
-        self._seen.mark_new(added[common:], meanings[common:], known)
+        if self._finds_new:
+            self._seen.mark_new(added[common:], meanings[common:], known)
         self._left, self._is_cut = known - self._cleared, False
         change = self._change(cause, self._sent, added, meanings, spellings)
         self._sent = len(self._meanings)
