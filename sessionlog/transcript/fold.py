@@ -12,7 +12,7 @@ answer has called. Bad data never raises: a change that does not fit says so (`S
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
+from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
 from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, meaning_of, says_something, spelling_of
 from sessionlog.transcript.seen import Conversation, SeenMessages, shared
@@ -29,6 +30,7 @@ Json = Any
 OWN = frozenset({"native", "fizeau"})
 """Sources whose requests hold whole prompts unless they say otherwise; those of others continue the one before."""
 _STREAMED = 32 << 20  # bytes in memory of an answer under way
+_SHOWN = 40
 _PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
 _LONG = 100_000  # elements of which the meaning is kept
 _SPELLINGS = 20_000
@@ -71,7 +73,7 @@ class ConversationFold:
         self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
         self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
         self._is_cut = self._lacks_summary = False
-        self._asked = self._asked_own = 0  # prompts since the last request, and those that are not copied
+        self._asked: list[tuple[Meaning, bool]] = []  # prompts since the last request, and whether they are copied
         self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
         self._pieces: list[str] = []
         self._room = _STREAMED
@@ -146,9 +148,9 @@ class ConversationFold:
         self._is_cut = self._lacks_summary = False
 
     def _begin_turn(self) -> None:
-        self.turn += self._asked
-        self.turns += self._asked_own
-        self._asked = self._asked_own = 0
+        self.turn += len(self._asked)
+        self.turns += sum(not is_copied for _, is_copied in self._asked)
+        self._asked = []
 
     def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
@@ -218,6 +220,7 @@ class ConversationFold:
     ) -> Splice:
         """Put elements from a place on, in place of all that is there."""
         removed = len(self._meanings) - start
+        self._forgotten = min(self._forgotten, start)
         self._meanings[start:] = meanings
         self._spellings[start:] = spellings
         if len(self._meanings) - self._forgotten > 2 * _LONG:
@@ -248,8 +251,15 @@ class ConversationFold:
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
         prompts = prompts[1:] if self._lacks_summary else prompts
-        self._asked += len(prompts)
-        self._asked_own += sum(not _is_copied(one) for one in prompts)
+        self._asked += [(meaning_of(one.entry), _is_copied(one)) for one in prompts]
+
+    def _forget_prompts(self, digests: Collection[bytes]) -> None:
+        """What is taken back was not asked."""
+        gone = Counter(digests)
+        for prompt in reversed(self._asked.copy()):
+            if all(gone[digest] > 0 for digest in prompt[0]):
+                gone.subtract(prompt[0])
+                self._asked.remove(prompt)
 
     def _note_calls(self, one: Added) -> None:
         """Follow which calls wait for a result."""
@@ -339,9 +349,11 @@ class ConversationFold:
         if spans is None or puts is None:
             yield Splice(cause="compaction", flaw="this truncation does not fit the history before it")
             return
-        for start, stop in reversed(spans):
+        is_split = True
+        for start, stop in reversed([span for span in spans if span[0] < span[1]]):
             del self._meanings[start:stop], self._spellings[start:stop]
-            yield Splice(cause="compaction", start=start, removed=stop - start, is_split=True)
+            yield Splice(cause="compaction", start=start, removed=stop - start, is_split=is_split)
+            is_split = False
         for at, one in puts:
             if not 0 <= at <= len(self._meanings):
                 yield Splice(cause="compaction", flaw=f"no message can be put at {at} of {len(self._meanings)}")
@@ -349,7 +361,8 @@ class ConversationFold:
             one.new = tuple(message for message in one.entry.messages if says_something(message))
             self._meanings.insert(at, meaning_of(one.entry))
             self._spellings.insert(at, b"")
-            yield Splice(cause="compaction", start=at, added=(one,), is_split=True)
+            yield Splice(cause="compaction", start=at, added=(one,), is_split=is_split)
+            is_split = len(one.entry.messages) != 1
 
     def _shorten(self) -> None:
         """Prepare for a change of the whole history, by single messages; it is told again from its beginning."""
@@ -394,7 +407,7 @@ class ConversationFold:
         self._shorten()
         count, length = data.get("count"), len(self._meanings)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= length:
-            yield Splice(cause="undone", flaw=f"history.pop takes {count!r} of {length} messages")
+            yield Splice(cause="undone", flaw=f"history.pop takes {json_text(count)[:_SHOWN]} of {length} messages")
         else:
             yield self._drop("undone", length - count)
 
@@ -411,7 +424,8 @@ class ConversationFold:
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
-        self._calls, self._asked, self._asked_own = [], 0, 0
+        self._calls, self._forgotten = [], min(self._forgotten, start)
+        self._forget_prompts(digests)
         return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:

@@ -199,6 +199,8 @@ class _Fold:
         said, size, thoughts = self._said, self._size, self._thoughts
         if isinstance(data.get("sent"), Mapping):
             self._prompt.take(data["sent"], self._model(data))
+        else:
+            self._prompt.is_whole = False  # its messages stay: a later request may keep them
         if self._prompt.head:
             head, tools = self._prompt.head, self._prompt.tools
         if self._prompt.is_whole:
