@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import suppress
 
 import pytest
 
@@ -199,12 +200,14 @@ def flip(home, count, seed):
     for _ in range(count):
         content = home.flipped(draw)
         home.put_back(content)
-        found = home.verify()
-        ended["found"] += not found.is_whole
+        is_whole = False
+        with suppress(LedgerUnusable):  # a bit of its version: it is said to be of a newer one
+            is_whole = home.verify().is_whole
+        ended["found"] += not is_whole
         home.put_back(content)
         told, noted = report(home)
         ended["noted" if noted else "right" if told == right else "silent"] += 1
-        assert noted or told == right or not found.is_whole
+        assert noted or told == right or not is_whole
     return ended
 
 
