@@ -25,6 +25,7 @@ IMPORTERS = {
     "cli/hot.py": "our own commands, checked against their names",
     "sources/registry.py": "our own sources, and those that an installed package declares",
     "conversation/agents/answerer.py": "our own adapters",
+    "conversation/agents/by_name.py": "the library of a provider that our table has, which the program's own code names",
     "reader/unpack.py": "a decoder of the standard library or its backport",
     "pricing/snapshot.py": "genai_prices",
     "context/tokenizers.py": "splintr or tiktoken",
