@@ -47,7 +47,10 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     places: dict[Key, int] = {}
     for index, session in enumerate(sessions):
         places.setdefault(key_of(session), index)
-    named = [_parent(session, places) for session in sessions]
+    sources: dict[str, Key] = {}
+    for key in places:
+        sources.setdefault(key[1], key)
+    named = [_parent(session, places, sources) for session in sessions]
     circles = _circles(named, places)
     parents = [None if index in circles else parent for index, parent in enumerate(named)]
     forks: dict[Key, list[int]] = {}
@@ -69,13 +72,13 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     return tree
 
 
-def _parent(session: SessionSummary, places: Mapping[Key, int]) -> Key | None:
+def _parent(session: SessionSummary, places: Mapping[Key, int], sources: Mapping[str, Key]) -> Key | None:
     """Whose fork it is: a session of the same agent, but our own may go on from any agent's."""
     if not session.parent:
         return None
     key = session.source, session.parent
     if session.source == "native" and key not in places:
-        key = next((other for other in places if other[1] == session.parent), key)
+        key = sources.get(session.parent, key)
     return None if key == key_of(session) else key
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sessionlog.analytics.sessions import SessionSummary, list_sessions
 from sessionlog.cli.output import fail, note
@@ -26,7 +27,9 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
         ledger = None if directory else settings.ledger_path
         env = reporting(None, settings=settings).env
         found = list_sessions(directory, env=env, ledger=ledger, progress=progress).sessions
-    here = os.path.realpath(os.getcwd())
+    here = ""
+    with suppress(OSError):  # a folder that was deleted
+        here = os.path.realpath(os.getcwd())
     there = sorted((one for one in found if not one.archived), key=lambda one: one.last_ns or 0)
     ours = [one for one in there if one.project and os.path.realpath(one.project) == here]
     chosen, place = (ours, "this folder") if len(ours) >= count else (there, "all")

@@ -20,6 +20,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN, ConversationFold
@@ -147,25 +148,30 @@ _UNKNOWN = _Block(b"", "message")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompt:
-    """What a request sent; None for what the log does not hold."""
+    """What a request sent, and when; None for what the log does not hold."""
 
     tools: tuple[_Block, ...] | None
     system: tuple[_Block, ...] | None
     messages: tuple[_Block, ...] | None
     model: str
-    is_compacted: bool
+    asked_ns: int | None
+    provider: str = ""
+    answered_ns: int | None = None
+    lives_long: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """An answered request."""
+class _Answered:
+    """An answered request: whether its prompt is known, and how it differs from the one before it that was counted."""
 
-    prompt: _Prompt
-    asked_ns: int | None
+    is_known: bool
+    is_counted: bool
     answered_ns: int | None
     provider: str
     model: str
     response: int
+    reason: Reason
+    detail: str
 
 
 def cache_misses(
@@ -204,82 +210,78 @@ def cache_misses(
     name = session or next(iter(log.source.name_sessions(log.path)), "")
     return CacheReport(
         source=log.source.id, session=name, path=log.path, requests=len(fold.asked),
-        known_prompts=sum(one.prompt.messages is not None for one in fold.asked),
+        known_prompts=sum(one.is_known for one in fold.asked),
         cached_tokens=sum(usages[one.response].cache_read for one in fold.asked),
         misses=tuple(_find(fold.asked, usages, price)),
     )  # fmt: skip
 
 
-def _find(asked: Sequence[_Asked], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+def _find(asked: Sequence[_Answered], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
     is_cached = any(usages[one.response].cache_read for one in asked)
     names_writes = any(usages[one.response].cache_write for one in asked)
-    before: _Asked | None = None
+    last: TokenUsage | None = None
     for number, one in enumerate(asked, start=1):
         usage = usages[one.response]
-        if not usage.prompt:
-            continue  # it failed, or nobody has counted it
-        if before is not None and is_cached:
-            last = usages[before.response]
+        if not one.is_counted:
+            continue  # it failed, or the provider has not counted it
+        if last is not None and is_cached:
             # a provider that names no writes keeps what it can of each prompt
-            expected = last.cache_read + last.cache_write if names_writes else min(last.prompt, usage.prompt)
+            left = last.cache_read + last.cache_write if names_writes else last.prompt
+            expected = min(left, usage.prompt)
             missed = expected - usage.cache_read
             if missed >= max(_LEAST, _SHARE * expected):
-                reason, detail = _why(before, one, last)
                 cost = None if price is None else _cost(price, one, usage, missed)
                 yield CacheMiss(
-                    request=number, time_ns=one.answered_ns, reason=reason, detail=detail, expected_tokens=expected,
-                    cached_tokens=usage.cache_read, cost_nano=cost,
+                    request=number, time_ns=one.answered_ns, reason=one.reason, detail=one.detail,
+                    expected_tokens=expected, cached_tokens=usage.cache_read, cost_nano=cost,
                 )  # fmt: skip
-        before = one
+        last = usage
 
 
-def _why(before: _Asked, now: _Asked, last: TokenUsage) -> tuple[Reason, str]:
+def _why(old: _Prompt, new: _Prompt, *, is_compacted: bool) -> tuple[Reason, str]:
     """The first thing that differs between two requests."""
-    if before.model != now.model:
-        return "model", f"{before.model or 'unknown'} → {now.model or 'unknown'}"
-    if before.provider != now.provider:
-        return "model", f"served by {now.provider or 'unknown'} instead of {before.provider or 'unknown'}"
-    old, new = before.prompt, now.prompt
-    for reason, ours, theirs in (("tools", old.tools, new.tools), ("system", old.system, new.system)):
-        if ours is not None and theirs is not None and (found := _difference(ours, theirs, is_whole=True)):
-            return ("tools", found) if reason == "tools" else ("system", found)
-    if new.is_compacted:
+    if old.model != new.model:
+        return "model", f"{old.model or 'unknown'} → {new.model or 'unknown'}"
+    if old.provider != new.provider:
+        return "model", f"served by {new.provider or 'unknown'} instead of {old.provider or 'unknown'}"
+    if old.tools is not None and new.tools is not None and (found := _difference(old.tools, new.tools)):
+        return "tools", found
+    if old.system is not None and new.system is not None and (found := _difference(old.system, new.system)):
+        return "system", found
+    if is_compacted:
         return "compaction", "history was summed up"
     if old.messages is not None and new.messages is not None:
-        found = _difference(old.messages, new.messages, is_whole=False)
+        found = _difference(old.messages, new.messages, goes_on=True)
         if found:
             return "message", found
-    idle_ns = 0 if before.answered_ns is None or now.asked_ns is None else now.asked_ns - before.answered_ns
-    lifetime_ns = _LONG_NS if last.cache_write_1h else _SHORT_NS
+    idle_ns = 0 if old.answered_ns is None or new.asked_ns is None else new.asked_ns - old.answered_ns
+    lifetime_ns = _LONG_NS if old.lives_long else _SHORT_NS
     if idle_ns > lifetime_ns:
         minutes = idle_ns // (60 * SECOND)
         return "expired", f"{minutes:,} minutes passed; it lives for {lifetime_ns // (60 * SECOND)}"
     if old.messages is None or new.messages is None:
         return "not_in_log", "the log does not hold the prompts"
-    return "provider", "nothing differs: the provider had it no longer"
+    return "provider", "the prompts are equal: the provider had it no longer"
 
 
-def _difference(old: Sequence[_Block], new: Sequence[_Block], *, is_whole: bool) -> str:
-    """The first block that differs, in words; "" where none does. Prompts that are not `is_whole` may go on."""
+def _difference(old: Sequence[_Block], new: Sequence[_Block], *, goes_on: bool = False) -> str:
+    """The first block that differs, in words; "" where none does. Messages are numbered, and may go on."""
     same = 0
     while same < min(len(old), len(new)) and old[same].digest == new[same].digest:
         same += 1
-    if same == len(old) and (not is_whole or same == len(new)):
+    if same == len(old) and (goes_on or same == len(new)):
         return ""
+    number = f" #{same + 1}" if goes_on else ""
     if same == len(old):
-        return f"{new[same].name} added"
-    if same == len(new):
-        return f"{old[same].name} dropped"
-    later_old = {block.digest for block in old[same + 1 :]}
-    later_new = {block.digest for block in new[same + 1 :]}
-    if new[same].digest in later_old:
-        return f"{old[same].name} dropped"
-    if old[same].digest in later_new:
-        return f"{new[same].name} added"
-    return f"{old[same].name} changed"
+        return f"{new[same].name}{number} added"
+    if same == len(new) or new[same].digest in {block.digest for block in old[same + 1 :]}:
+        return f"{old[same].name}{number} dropped"
+    if old[same].digest in {block.digest for block in new[same + 1 :]}:
+        return f"{new[same].name}{number} added"
+    return f"{old[same].name}{number} changed"
 
 
-def _cost(price: Price, one: _Asked, usage: TokenUsage, missed: int) -> int | None:
+def _cost(price: Price, one: _Answered, usage: TokenUsage, missed: int) -> int | None:
     """What the missed tokens cost, less what they had cost from the cache."""
     missed = min(missed, usage.input + usage.cache_write)
     written = min(missed, usage.cache_write)
@@ -294,16 +296,17 @@ class _Fold:
     """Collects a session's answered requests with their prompts."""
 
     def __init__(self, *, own: bool) -> None:
-        self.asked: list[_Asked] = []
+        self.asked: list[_Answered] = []
         self.usages = ResponseUsages()
         self._own = own
-        self._conversation = ConversationFold(own=own)
+        self._conversation = ConversationFold(own=own, finds_new=False)
         self._start: Mapping[str, Json] = {}
         self._blocks: list[_Block] = []  # of the conversation
         self._tools: tuple[_Block, ...] | None = None
         self._system: tuple[_Block, ...] | None = None
         self._sent: list[_Block] = []
-        self._request: tuple[_Prompt, int | None] | None = None
+        self._request: _Prompt | None = None
+        self._before: _Prompt | None = None  # of the last request that the provider has counted
         self._is_compacted = False
 
     def take(self, event: Event) -> None:
@@ -328,7 +331,8 @@ class _Fold:
             split = ([block] if block.count == 1 else [_UNKNOWN] * block.count for block in self._blocks)
             self._blocks = list(chain.from_iterable(split))
         added = [
-            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages)) for one in splice.added
+            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages) if self._own else 1)
+            for one in splice.added
         ]
         self._blocks[splice.start : splice.start + splice.removed] = added
 
@@ -345,21 +349,20 @@ class _Fold:
         elif isinstance(sent, Mapping) and isinstance(sent.get("messages"), list | tuple):
             messages = self._take_sent(sent)
         is_known = messages is not None
-        prompt = _Prompt(
+        self._request = _Prompt(
             tools=self._tools if is_known else None, system=self._system if is_known else None,
-            messages=None if messages is None else _numbered(messages), model=_word(data.get("model")),
-            is_compacted=self._is_compacted,
+            messages=None if messages is None else tuple(messages), model=_word(data.get("model")), asked_ns=time_ns,
         )  # fmt: skip
-        self._request, self._is_compacted = (prompt, time_ns), False
 
     def _take_sent(self, sent: Mapping[str, Json]) -> list[_Block]:
         """What another agent's log holds of a whole request."""
         system, tools, keep = sent.get("system"), sent.get("tools"), sent.get("keep")
-        if system is not None:
-            parts = enumerate(system if isinstance(system, list | tuple) else [system], start=1)
-            self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in parts)
-        if isinstance(tools, list | tuple):
-            self._tools = _tools(tools)
+        if "system" in sent:
+            parts = system if isinstance(system, list | tuple) else [] if system is None else [system]
+            numbered = enumerate(parts, start=1)
+            self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
+        if "tools" in sent:
+            self._tools = _tools(tools if isinstance(tools, list | tuple) else ())
         kept = self._sent[: keep if type(keep) is int and keep > 0 else 0]
         self._sent = [*kept, *(_block(one, f"{_role(one)} message") for one in sent["messages"])]
         return self._sent
@@ -367,19 +370,29 @@ class _Fold:
     def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
         if self._request is None:
             return
-        prompt, asked_ns = self._request
-        self._request = None
-        start = self._start
-        named = (prompt.model, data.get("model"), start.get("resolved_model"), start.get("model"))
-        model = next((_word(name) for name in named if _word(name)), "")
+        start, usage = self._start, read_usage(data.get("usage"))[0]
+        named = (self._request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
+        prompt = replace(
+            self._request, provider=provider_of(data, start), answered_ns=time_ns,
+            model=next((_word(name) for name in named if _word(name)), ""), lives_long=bool(usage.cache_write_1h),
+        )  # fmt: skip
+        self._request, before = None, self._before
+        reason: Reason = "provider"
+        detail, is_counted = "", bool(usage.prompt) and data.get("quality") != "estimated"
+        if is_counted:
+            if before is not None:
+                reason, detail = _why(before, prompt, is_compacted=self._is_compacted)
+            self._before, self._is_compacted = prompt, False
         self.asked.append(
-            _Asked(
-                prompt=prompt,
-                asked_ns=asked_ns,
+            _Answered(
+                is_known=prompt.messages is not None,
+                is_counted=is_counted,
                 answered_ns=time_ns,
-                model=model,
-                provider=provider_of(data, start),
+                model=prompt.model,
+                provider=prompt.provider,
                 response=len(self.usages),
+                reason=reason,
+                detail=detail,
             )
         )
         self.usages.add(data)
@@ -394,10 +407,6 @@ def _tool_name(tool: Json) -> str:
     named = inner if isinstance(inner, Mapping) else tool
     name = named.get("name") if isinstance(named, Mapping) else None
     return name[:_WORDS] if isinstance(name, str) and name else "unnamed"
-
-
-def _numbered(blocks: Iterable[_Block]) -> tuple[_Block, ...]:
-    return tuple(replace(block, name=f"{block.name} #{n}") for n, block in enumerate(blocks, start=1))
 
 
 def _block(value: Json, name: str) -> _Block:

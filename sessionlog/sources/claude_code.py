@@ -378,7 +378,7 @@ def _sent(row: FullRow) -> Step | None:
             return SentRequest(name(row.id), name(row.base), max(0, row.keep), keys, name(row.shape_hash))
         case "api-request-blob" if row.message is not None:
             return PromptPart(name(row.hash), message=Raw(msgspec.json.encode(row.message)))
-        case "api-request-shape" if row.shape is not None:
+        case "api-request-shape" if row.shape is not None and name(row.shape_hash):
             return PromptPart(name(row.shape_hash), system=row.shape.system, tools=row.shape.tools)
         case "attachment" if row.attachment is not None and row.attachment.type == "prompt_snapshot":
             return PromptPart("", system=row.attachment.system_prompt, tools=row.attachment.tools)

@@ -1,7 +1,8 @@
 """Sent prompts: what each request of a log sent, put together from the pieces that the log holds by themselves.
 
-A request is told as a change of the one before it: how many of its messages are sent again, and those behind them. So a
-session costs what its log holds, however often requests repeat it. Pieces that no coming request can name are let go.
+Each request is written as the difference from the one before it: how many of its messages are sent again, and those
+behind them. So a session costs what its log holds, however often requests repeat it. Pieces that none of the latest
+requests has named are dropped.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from sessionlog.sources.contents import read_json
+from sessionlog.sources.contents import measure, read_json
 from sessionlog.sources.steps import PromptPart, SentRequest
 
 Json = Any
 _REQUESTS = 64
+_HEADS = 32
+_ROOM = 64 << 20  # bytes of messages
 _ANSWERS = 2_000
 
 
@@ -24,8 +27,10 @@ class SentPrompts:
     def __init__(self) -> None:
         self._messages: dict[str, Json] = {}
         self._heads: dict[str, PromptPart] = {}
+        self._room = _ROOM
         self._requests: dict[str, tuple[str, ...]] = {}
         self._asked: dict[str, SentRequest] = {}
+        self._named: set[str] = set()  # answers that a request has named
         self._answers: deque[dict[str, Json]] = deque(maxlen=_ANSWERS)
         self._known: tuple[str, ...] = ()  # the messages of the request that was told last
         self._head: PromptPart | None = None  # and its system prompt and tools
@@ -35,9 +40,14 @@ class SentPrompts:
         if isinstance(step, SentRequest):
             self._take_request(step)
         elif step.message is not None:
+            self._room -= measure(step.message)
+            if self._room < 0:  # pieces that no request has named: a log that is damaged, or made to be large
+                self._messages, self._room = {}, _ROOM
             self._messages[step.key] = step.message
         else:
             self._heads[step.key] = step
+            while len(self._heads) > _HEADS:
+                del self._heads[next(key for key in self._heads if key)]
 
     def add_answer(self, message: dict[str, Json]) -> None:
         """Take an answer of the log: requests name it, and nothing else holds it."""
@@ -57,13 +67,12 @@ class SentPrompts:
         """
         asked = self._asked.pop(request, None)
         found: dict[str, Json] = {}
-        if asked is not None:
+        if asked is not None and request in self._requests:
             head = self._heads.get(asked.head, head)
             found |= self._changed(self._requests[request])
         if head is not None and head is not self._head:
             self._head = head
-            given = {"system": read_json(head.system), "tools": read_json(head.tools)}
-            found |= {name: value for name, value in given.items() if value is not None}
+            found |= {"system": read_json(head.system), "tools": read_json(head.tools)}
         return found or None
 
     def _take_request(self, step: SentRequest) -> None:
@@ -71,17 +80,21 @@ class SentPrompts:
         if step.keep > len(base):
             return  # it goes on from what this log does not hold
         keys = (*base[: step.keep], *step.messages)
+        self._requests.pop(step.key, None)
         self._requests[step.key], self._asked[step.key] = keys, step
         for known in (self._requests, self._asked):
             while len(known) > _REQUESTS:
                 del known[next(iter(known))]
-        needed = {*keys, *self._known, *base}
+        needed = set(self._known).union(*self._requests.values())
         self._messages = {key: message for key, message in self._messages.items() if key in needed}
+        self._named &= needed
+        self._room = _ROOM - sum(measure(message) for message in self._messages.values())
 
     def _changed(self, keys: tuple[str, ...]) -> dict[str, Json]:
-        unknown = [key for key in keys if key not in self._messages]
+        unknown = [key for key in keys if key not in self._messages and key not in self._named]
         for key, answer in zip(reversed(unknown), reversed(self._answers), strict=False):
             self._messages[key] = answer
+        self._named.update(unknown)
         keep = 0
         while keep < min(len(keys), len(self._known)) and keys[keep] == self._known[keep]:
             keep += 1

@@ -12,7 +12,7 @@ answer has called. Bad data never raises: a change that does not fit says so (`S
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,8 +20,9 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
+from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
-from sessionlog.transcript.meaning import Meaning, keys_of, meaning_of, says_something, spelling_of
+from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, meaning_of, says_something, spelling_of
 from sessionlog.transcript.seen import Conversation, SeenMessages, shared
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
@@ -29,6 +30,7 @@ Json = Any
 OWN = frozenset({"native", "fizeau"})
 """Sources whose requests hold whole prompts unless they say otherwise; those of others continue the one before."""
 _STREAMED = 32 << 20  # bytes in memory of an answer under way
+_SHOWN = 40
 _PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
 _LONG = 100_000  # elements of which the meaning is kept
 _SPELLINGS = 20_000
@@ -49,8 +51,14 @@ class ConversationFold:
         streamed: What has arrived of the answer under way.
     """
 
-    def __init__(self, *, own: bool = True) -> None:
-        """Begin. Requests of `own` hold whole prompts unless they say otherwise; others continue the one before."""
+    def __init__(self, *, own: bool = True, finds_new: bool = True) -> None:
+        """Begin.
+
+        Args:
+            own: Whether requests hold whole prompts unless they say otherwise; else each continues the one before.
+            finds_new: Whether to find which messages are new, and to count turns by them; it takes half of the time.
+        """
+        self._finds_new = finds_new
         self.system = self.prompt = ""
         self.requests = self.turns = self.turn = 0
         self.is_waiting = False
@@ -58,13 +66,14 @@ class ConversationFold:
         self._meanings: list[Meaning] = []
         self._spellings: list[bytes] = []  # empty for what no request has sent
         self._sent = 0  # elements that the last request had
+        self._forgotten = 0  # elements of which the meaning was let go
         self._seen = SeenMessages()
         self._known: dict[bytes, Meaning] = {}
         self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
         self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
         self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
         self._is_cut = self._lacks_summary = False
-        self._asked = self._asked_own = 0  # prompts since the last request, and those that are not copied
+        self._asked: list[tuple[Meaning, bool]] = []  # prompts since the last request, and whether they are copied
         self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
         self._pieces: list[str] = []
         self._room = _STREAMED
@@ -114,7 +123,8 @@ class ConversationFold:
             self._has_started = True
             self.system, self.prompt = text_of(data.get("system_prompt")), text_of(data.get("prompt"))
             if self.system:
-                self._seen.expect(Message.system(self.system))
+                system = Message.system(self.system)
+                self._seen.expect(system, digest_message(system))
         yield from ()
 
     def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
@@ -138,9 +148,9 @@ class ConversationFold:
         self._is_cut = self._lacks_summary = False
 
     def _begin_turn(self) -> None:
-        self.turn += self._asked
-        self.turns += self._asked_own
-        self._asked = self._asked_own = 0
+        self.turn += len(self._asked)
+        self.turns += sum(not is_copied for _, is_copied in self._asked)
+        self._asked = []
 
     def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
@@ -149,13 +159,17 @@ class ConversationFold:
             return self._tell_whole(added)
         start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
         meanings, spellings = self._read(added)
-        self._seen.mark_new(added, meanings, self._left)
+        if self._finds_new:
+            self._seen.mark_new(added, meanings, self._left)
         missing = max(0, count - self._sent) if self._own else 0
         return self._change("request", start, added, meanings, spellings, missing=missing)
 
     def _tell_whole(self, added: list[Added]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
         meanings, spellings = self._read(added)
+        start = shared(self._spellings, spellings)
+        if not self._finds_new:
+            return self._change("request", start, added[start:], meanings[start:], spellings[start:])
         elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
         current = Conversation(elements, (self.turns, self.turn))
         former, common = self._seen.closest(current, meanings)
@@ -166,7 +180,6 @@ class ConversationFold:
         if former is not current:  # what was asked between was beside this conversation, as a title is
             self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
-        start = shared(self._spellings, spellings)
         return self._change(
             "request", start, added[start:], meanings[start:], spellings[start:],
             left_out=left_out, kept=len(former.meanings) - left_out,
@@ -183,7 +196,8 @@ class ConversationFold:
     def _read(self, added: Sequence[Added]) -> tuple[list[Meaning], list[bytes]]:
         """The meaning of each element and, where requests hold whole prompts, its spelling."""
         if not self._own:
-            return [meaning_of(one.entry) for one in added], [b""] * len(added)
+            meanings = [meaning_of(one.entry) if self._finds_new else _UNKNOWN for one in added]
+            return meanings, [b""] * len(added)
         spellings = [spelling_of(one.raw) for one in added]
         meanings = []
         for one, spelling in zip(added, spellings, strict=True):
@@ -206,28 +220,46 @@ class ConversationFold:
     ) -> Splice:
         """Put elements from a place on, in place of all that is there."""
         removed = len(self._meanings) - start
+        self._forgotten = min(self._forgotten, start)
         self._meanings[start:] = meanings
         self._spellings[start:] = spellings
-        if len(self._meanings) > 2 * _LONG:
-            self._meanings[:_LONG] = [_UNKNOWN] * _LONG
+        if len(self._meanings) - self._forgotten > 2 * _LONG:
+            end = len(self._meanings) - _LONG
+            self._meanings[self._forgotten : end] = [_UNKNOWN] * (end - self._forgotten)
+            self._forgotten = end
         if cause != "inherited":
             self._note_prompts(added)
         for one in added if self._own else ():
             self._note_calls(one)
         return Splice(cause=cause, start=start, removed=removed, added=tuple(added), **more)
 
-    def _append(self, cause: Cause, one: Added, *, is_said: bool = True) -> Splice:
+    def _append(self, cause: Cause, one: Added) -> Splice:
         """Put an element behind the conversation, which the next request will repeat."""
-        if is_said:
-            one.new = tuple(filter(says_something, one.entry.messages))
-        self._seen.expect(*one.new)
-        return self._change(cause, len(self._meanings), [one], [meaning_of(one.entry)], [b""])
+        return self._change(cause, len(self._meanings), [one], [self._tell_new(one)], [b""])
+
+    def _tell_new(self, one: Added) -> Meaning:
+        """Set what is new in an element that no request has told: all of it. Return what it means."""
+        if not self._finds_new and not self._own:
+            return _UNKNOWN
+        meaning = meaning_of(one.entry)
+        told = [pair for pair in zip(one.entry.messages, meaning, strict=True) if says_something(pair[0])]
+        one.new = tuple(message for message, _ in told)
+        for message, digest in told:
+            self._seen.expect(message, digest)
+        return meaning
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
         prompts = prompts[1:] if self._lacks_summary else prompts
-        self._asked += len(prompts)
-        self._asked_own += sum(not _is_copied(one) for one in prompts)
+        self._asked += [(meaning_of(one.entry), _is_copied(one)) for one in prompts]
+
+    def _forget_prompts(self, digests: Collection[bytes]) -> None:
+        """What is taken back was not asked."""
+        gone = Counter(digests)
+        for prompt in reversed(self._asked.copy()):
+            if all(gone[digest] > 0 for digest in prompt[0]):
+                gone.subtract(prompt[0])
+                self._asked.remove(prompt)
 
     def _note_calls(self, one: Added) -> None:
         """Follow which calls wait for a result."""
@@ -265,8 +297,8 @@ class ConversationFold:
         """What had come of an answer that nothing ended is part of the conversation."""
         text, self._pieces, self._room = self.streamed, [], _STREAMED
         if text:
-            message = Message.assistant(text, partial=word)
-            yield self._append("partial", Added({"content": text}, Entry(messages=(message,), is_response=True)))
+            entry = Entry(messages=(Message.assistant(text, partial=word),), is_response=True)
+            yield self._append("partial", Added({"content": text}, lambda _: entry))
 
     def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not self._has_requests:
@@ -282,7 +314,7 @@ class ConversationFold:
         if is_empty and not isinstance(data.get("message"), Mapping):
             return
         self._since += 1
-        yield self._append("answer", Added(data, answer_entry(data, streamed)))
+        yield self._append("answer", Added(data, lambda payload: answer_entry(payload, streamed)))
         if calls is not None and not has_calls:
             self._calls = None  # the oldest logs count them
 
@@ -292,7 +324,7 @@ class ConversationFold:
         if call_id is None and self._own and self._holds_messages and self._calls is not None:
             return
         yield from self._open_prompt() if not self._has_requests else ()
-        yield self._append("result", Added(data, result_entry(data, call_id)))
+        yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if data.get("success") is False or data.get("no_compaction"):
@@ -304,12 +336,10 @@ class ConversationFold:
         summary = text_of(data.get("summary"))
         self._lacks_summary = self._own and not summary
         made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
-        for one in made:
-            one.new = one.entry.messages
-            self._seen.expect(*one.new)
+        meanings = [self._tell_new(one) for one in made]
         if self._own:
             self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
-        yield self._change("compaction", 0, made, [meaning_of(one.entry) for one in made], [b""] * len(made))
+        yield self._change("compaction", 0, made, meanings, [b""] * len(made))
         self._sent, self._stale = len(self._meanings), self._since
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
@@ -319,9 +349,11 @@ class ConversationFold:
         if spans is None or puts is None:
             yield Splice(cause="compaction", flaw="this truncation does not fit the history before it")
             return
-        for start, stop in reversed(spans):
+        is_split = True
+        for start, stop in reversed([span for span in spans if span[0] < span[1]]):
             del self._meanings[start:stop], self._spellings[start:stop]
-            yield Splice(cause="compaction", start=start, removed=stop - start, is_split=True)
+            yield Splice(cause="compaction", start=start, removed=stop - start, is_split=is_split)
+            is_split = False
         for at, one in puts:
             if not 0 <= at <= len(self._meanings):
                 yield Splice(cause="compaction", flaw=f"no message can be put at {at} of {len(self._meanings)}")
@@ -329,7 +361,8 @@ class ConversationFold:
             one.new = tuple(message for message in one.entry.messages if says_something(message))
             self._meanings.insert(at, meaning_of(one.entry))
             self._spellings.insert(at, b"")
-            yield Splice(cause="compaction", start=at, added=(one,), is_split=True)
+            yield Splice(cause="compaction", start=at, added=(one,), is_split=is_split)
+            is_split = len(one.entry.messages) != 1
 
     def _shorten(self) -> None:
         """Prepare for a change of the whole history, by single messages; it is told again from its beginning."""
@@ -352,7 +385,8 @@ class ConversationFold:
             for value in given:
                 one = Added(value)
                 yield self._append("added", one)
-                self._prompts += [keys_of(message) for message in one.new if message.role == "user"]
+                prompts = (message for message in one.new if message.role == "user")
+                self._prompts += [keys_of(message, digest_message(message)) for message in prompts]
 
     def _inherit(self, added: list[Added], cause: Cause) -> Splice:
         """Messages that the next request goes on from; after a cut those that are left are repeated so."""
@@ -361,7 +395,8 @@ class ConversationFold:
         rest = self._meanings[self._sent :] if self._is_cut else []
         common = shared(rest, meanings)
         known = Counter(rest[common:]) + self._left + self._cleared
-        self._seen.mark_new(added[common:], meanings[common:], known)
+        if self._finds_new:
+            self._seen.mark_new(added[common:], meanings[common:], known)
         self._left, self._is_cut = known - self._cleared, False
         change = self._change(cause, self._sent, added, meanings, spellings)
         self._sent = len(self._meanings)
@@ -372,7 +407,7 @@ class ConversationFold:
         self._shorten()
         count, length = data.get("count"), len(self._meanings)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= length:
-            yield Splice(cause="undone", flaw=f"history.pop takes {count!r} of {length} messages")
+            yield Splice(cause="undone", flaw=f"history.pop takes {json_text(count)[:_SHOWN]} of {length} messages")
         else:
             yield self._drop("undone", length - count)
 
@@ -389,7 +424,8 @@ class ConversationFold:
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
-        self._calls, self._asked, self._asked_own = [], 0, 0
+        self._calls, self._forgotten = [], min(self._forgotten, start)
+        self._forget_prompts(digests)
         return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:

@@ -6,11 +6,12 @@ hold it: `history.add` with the reason `fork`, the messages, and the parent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 from sessionlog.sources.protocol import Log, Parent
@@ -75,6 +76,8 @@ def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Mess
     """The conversation at the end of a parent's part, and how many messages of it are left out."""
     fold = ConversationFold(own=log.source.id in OWN)
     elements: list[tuple[Message, ...]] = []
+    sizes: list[int] = []  # of each element, in characters
+    dropped = held = left_out = 0
     older = log.source.parent_of(parent.path) if generations > 1 else None
     events = parent.read()
     items = events if older is None else _with_parent(events, log, older, generations - 1)
@@ -82,10 +85,20 @@ def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Mess
         for splice in fold.take(item) if isinstance(item, Event) else ():
             if splice.is_split:
                 elements = [(message,) for element in elements for message in element]
-            elements[splice.start : splice.start + splice.removed] = [one.entry.messages for one in splice.added]
-    messages = [message for element in elements for message in element]
-    room, start = _MOST, len(messages)
-    while start and room > 0:
-        start -= 1
-        room -= len(messages[start].text) + sum(len(call.text or "") for call in messages[start].tool_calls)
-    return messages[start:], start
+                sizes = [_size(element) for element in elements]
+            changed = slice(splice.start, splice.start + splice.removed)
+            elements[changed] = [one.entry.messages for one in splice.added]
+            sizes[changed] = [_size(one.entry.messages) for one in splice.added]
+            dropped, held = min(dropped, splice.start), held + sum(sizes[splice.start :])
+            if held > _MOST:  # counted too often rather than too seldom
+                held = sum(sizes)
+            while held > _MOST and dropped < len(elements) - 1:
+                left_out += len(elements[dropped])
+                held -= sizes[dropped]
+                elements[dropped], sizes[dropped] = (), 0
+                dropped += 1
+    return [message for element in elements for message in element], left_out
+
+
+def _size(messages: Iterable[Message]) -> int:
+    return sum(len(json_text(message_to_dict(message))) for message in messages)

@@ -41,9 +41,8 @@ def digest_words(role: str, text: str, calls: Iterable[ToolRequest] = ()) -> byt
     return digest_of(role, meant, *(word for call in calls for word in (call.name, plain_json(arguments_text(call)))))
 
 
-def keys_of(message: Message) -> tuple[bytes, ...]:
+def keys_of(message: Message, digest: bytes) -> tuple[bytes, ...]:
     """Return all that a message is recognised by: the ids of calls, which survive a cut text, and its digest."""
-    digest = digest_message(message)
     if message.role == "tool" and message.tool_call_id:
         return digest_of("result", message.tool_call_id), digest
     if message.tool_calls and all(call.id for call in message.tool_calls):

@@ -39,10 +39,9 @@ class SeenMessages:
         self._expected: Counter[bytes] = Counter()
         self._former: deque[Conversation] = deque(maxlen=_ASIDE)
 
-    def expect(self, *messages: Message) -> None:
-        """Note messages that a request will repeat."""
-        for message in messages:
-            self._expected.update(keys_of(message))
+    def expect(self, message: Message, digest: bytes) -> None:
+        """Note a message that a request will repeat."""
+        self._expected.update(keys_of(message, digest))
         while len(self._expected) > _EXPECTED:
             del self._expected[next(iter(self._expected))]
 
@@ -78,12 +77,13 @@ class SeenMessages:
             if known[meaning] > 0:
                 known[meaning] -= 1
             else:
-                one.new = tuple(message for message in one.entry.messages if self._is_new(message))
+                told = zip(one.entry.messages, meaning, strict=True)
+                one.new = tuple(message for message, digest in told if self._is_new(message, digest))
 
-    def _is_new(self, message: Message) -> bool:
+    def _is_new(self, message: Message, digest: bytes) -> bool:
         if not says_something(message):
             return False
-        known = [key for key in keys_of(message) if self._expected[key] > 0]
+        known = [key for key in keys_of(message, digest) if self._expected[key] > 0]
         self.forget(*known)
         return not known
 

@@ -6,7 +6,7 @@ result. Applying the splices of a log in their order, each to what the ones befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,18 +31,19 @@ class Added:
         new: The messages in it that were not said before, in their order.
     """
 
-    __slots__ = ("_entry", "new", "raw")
+    __slots__ = ("_entry", "_read", "new", "raw")
+    _entry: Entry | None
 
-    def __init__(self, raw: Json, entry: Entry | None = None) -> None:
+    def __init__(self, raw: Json, read: Callable[[Any], Entry] = read_entry) -> None:
         self.raw = raw
         self.new: tuple[Message, ...] = ()
-        self._entry = entry
+        self._read, self._entry = read, None
 
     @property
     def entry(self) -> Entry:
         """Its messages."""
         if self._entry is None:
-            self._entry = read_entry(self.raw)
+            self._entry = self._read(self.raw)
         return self._entry
 
 

@@ -132,6 +132,30 @@ def test_a_history_that_was_summed_up(agent):
     assert agent.misses() == [(3, "compaction", "history was summed up")]
 
 
+def test_a_request_that_fails_takes_nothing_from_what_follows(agent):
+    """The compaction before it is the reason of the next miss."""
+    agent.items.append(event("compaction.end", "10:02:30", {"success": True, "summary": "short"}))
+    agent.messages = [user("short"), user("go on")]
+    agent.items += [asked("10:02:31", messages=agent.messages, tools=TOOLS, system="be brief", model="m-1")]
+    agent.items += [answered("10:02:32", error="overloaded")]
+    agent.ask(cached=1000)
+    assert agent.misses() == [(4, "compaction", "history was summed up")]
+
+
+def test_no_more_is_missed_than_was_asked(agent):
+    """A title is a short request."""
+    agent.ask(cached=0, cache_write=0, input=300)
+    report = cache_misses(write_log(agent.path, *agent.items))
+    assert [miss.missed_tokens for miss in report.misses] == [300]
+
+
+def test_what_an_agent_has_estimated_is_no_miss(agent):
+    """Nobody has counted what came from the cache."""
+    agent.ask(cached=0)
+    agent.items[-1]["data"]["quality"] = "estimated"
+    assert agent.misses() == []
+
+
 def test_a_log_without_prompts_tells_time_and_model(tmp_path):
     """Another agent's log that holds only what is new."""
     made = Agent(tmp_path)

@@ -4,6 +4,7 @@ import json
 
 from sessionlog.context.xray.report import xray
 from sessionlog.events.envelope import Event
+from sessionlog.sources import sent_prompts
 from sessionlog.sources.find import log_at
 from sessionlog.sources.sent_prompts import SentPrompts
 from sessionlog.sources.steps import PromptPart, SentRequest
@@ -53,7 +54,7 @@ def test_a_request_that_is_not_known_has_the_head_of_its_time():
     prompts = made(early)
     head = prompts.head
     prompts.take(PromptPart("", system=["late"], tools=[]))
-    assert prompts.sent("gone", head) == {"system": ["early"]}
+    assert prompts.sent("gone", head) == {"system": ["early"], "tools": None}
     assert prompts.sent("gone", head) is None
     assert prompts.sent("gone", prompts.head) == {"system": ["late"], "tools": []}
 
@@ -64,13 +65,47 @@ def test_a_request_that_goes_on_from_another_log_has_no_messages():
 
 
 def test_pieces_are_let_go():
-    """Those that neither this request nor the ones that it goes on from have."""
+    """Those that none of the latest requests has; and all of them where no request names any."""
     prompts = made(HEAD)
-    for n in range(50):
+    for n in range(200):
+        prompts.take(PromptPart(f"h{n}", system=["x"]))
         prompts.take(PromptPart(f"m{n}", message=message("x" * 1000)))
         prompts.take(request(str(n), f"m{n}"))
         prompts.sent(str(n), None)
-    assert len(prompts._messages) <= 3
+    assert len(prompts._messages) <= sent_prompts._REQUESTS + 1
+    assert len(prompts._heads) <= sent_prompts._HEADS
+
+
+def test_pieces_that_no_request_names_have_an_end(monkeypatch):
+    """A damaged log, or one that was made to be large."""
+    monkeypatch.setattr(sent_prompts, "_ROOM", 10_000)
+    prompts = SentPrompts()
+    for n in range(100):
+        prompts.take(PromptPart(f"m{n}", message="x" * 1000))
+    assert len(prompts._messages) <= 10
+
+
+def test_a_request_that_was_forgotten_has_no_messages():
+    """An answer may name it all the same."""
+    prompts = made(HEAD, PromptPart("a", message=message("a")), request("r0", "a"))
+    for n in range(100):
+        prompts.take(request(f"r{n + 1}", "a"))
+        prompts.sent(f"r{n + 1}", None)
+    assert prompts.sent("r0", None) is None
+
+
+def test_a_base_keeps_its_messages_while_titles_are_asked_for():
+    """And an answer is named once."""
+    prompts = made(HEAD, *(PromptPart(key, message=message(key)) for key in "abc"), request("r1", *"abc"))
+    prompts.sent("r1", None)
+    prompts.add_answer({"role": "assistant", "content": "one"})
+    for title in ("t1", "t2"):
+        prompts.take(PromptPart(title, message=message(title)))
+        prompts.take(request(f"q{title}", title))
+        prompts.sent(f"q{title}", None)
+    prompts.take(PromptPart("d", message=message("d")))
+    prompts.take(request("r2", "?", "d", base="r1", keep=3))
+    assert [one["content"] for one in prompts.sent("r2", None)["messages"]] == ["a", "b", "c", "one", "d"]
 
 
 def test_context_is_what_claude_code_has_logged(tmp_path):

@@ -217,6 +217,25 @@ def test_a_prompt_that_is_added_before_a_truncation_is_a_turn():
     assert log.fold.turns == 2
 
 
+def test_an_undo_takes_back_only_what_it_takes_back():
+    """A prompt that was put in before stays asked."""
+    log = Log()
+    log.add("a")
+    log.add("b")
+    log.event("history.pop", count=1)
+    log.ask("a")
+    assert log.fold.turns == 1
+
+
+def test_a_truncation_of_many_empty_spans_is_one_change():
+    """However many there are."""
+    log = Log()
+    log.ask("a")
+    log.answer(" b")
+    assert len(log.event("compaction.end", success=True, dropped=[[0, 0]] * 500 + [[0, 1]], added=[])) == 1
+    assert log.texts == [" b"]
+
+
 def test_prompts_that_are_copied_from_a_parent_are_no_turns_of_a_fork():
     """Its log repeats them, marked."""
     log = Log(own=False)

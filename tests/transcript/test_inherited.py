@@ -109,3 +109,15 @@ def test_a_log_that_is_whole_inherits_nothing(home):
     """Its events are its own."""
     path = home(PARENT, [meta(0, PARENT), *turn(1, "a", "b")])
     assert all(one.seq >= 0 for one in read_session(log_at(path)) if not isinstance(one, Problem))
+
+
+def test_of_a_long_parent_the_end_is_inherited(home, monkeypatch):
+    """What is left out is said, and is not held while it is read."""
+    monkeypatch.setattr("sessionlog.transcript.inherited._MOST", 3000)
+    turns = [row for n in range(10) for row in turn(1 + 4 * n, f"{n} " * 200, f"answer {n}")]
+    home(PARENT, [meta(0, PARENT), *turns])
+    path = home(FORK, forked(FORK, PARENT, 50, *turn(51, "c", "d")))
+    event, texts = inherited(path)
+    assert texts[-1] == "answer 9"
+    assert 0 < len(texts) < 20
+    assert event.data["parent"]["missing"] == f"its first {20 - len(texts):,} messages"

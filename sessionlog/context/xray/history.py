@@ -87,7 +87,7 @@ class _Fold:
     def __init__(self, wanted: int | None, *, own: bool) -> None:
         self._wanted = wanted
         self._own = own
-        self._conversation = ConversationFold(own=own)
+        self._conversation = ConversationFold(own=own, finds_new=False)
         self._start: Mapping[str, Json] = {}
         self._system: list[Said] = []
         self._said: list[Said] = []  # one for each element of the conversation
@@ -158,16 +158,20 @@ class _Fold:
             self._forget_thoughts()
         gone, come = self._said[changed], [self._element(one, splice, data) for one in splice.added]
         self._said[changed] = come
-        self._size += sum(one.size for one in come) - sum(one.size for one in gone)
-        self._uncounted += sum(one.size for one in come) - sum(one.size for one in gone if not one.is_measured)
+        for one in gone:
+            self._size -= one.size
+            self._uncounted -= 0 if one.is_measured else one.size
+        for one in come:
+            self._size += one.size
+            self._uncounted += one.size
         if self._uncounted > _KEPT:
             self._count()
 
     def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> Said:
-        count = len(one.entry.messages)
+        count = len(one.entry.messages) if self._own else 1
         message = one.raw
         if splice.cause in ("answer", "result", "added", "partial") and self._holds_messages:
-            return Summed((), 0, count=count)  # the next request repeats it
+            return _NOTHING if count == 1 else Summed((), 0, count=count)  # the next request repeats it
         if splice.cause == "answer":
             message = {"role": "assistant", "content": data.get("content"), "tool_calls": data.get("tool_calls")}
         elif splice.cause == "result":
@@ -195,6 +199,8 @@ class _Fold:
         said, size, thoughts = self._said, self._size, self._thoughts
         if isinstance(data.get("sent"), Mapping):
             self._prompt.take(data["sent"], self._model(data))
+        else:
+            self._prompt.is_whole = False  # its messages stay: a later request may keep them
         if self._prompt.head:
             head, tools = self._prompt.head, self._prompt.tools
         if self._prompt.is_whole:

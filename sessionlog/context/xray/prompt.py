@@ -35,8 +35,8 @@ class SentPrompt:
     def take(self, sent: Mapping[str, Json], model: str | None) -> None:
         """Take what the next request sent: `system` and `tools` if they changed, `messages` behind `keep` of them."""
         system, given, keep = sent.get("system"), sent.get("messages"), sent.get("keep")
-        if system is not None:
-            parts = system if isinstance(system, list | tuple) else [system]
+        if "system" in sent:
+            parts = system if isinstance(system, list | tuple) else [] if system is None else [system]
             self.head = [Said({"role": "system", "content": part}, model, placeholders=False) for part in parts]
         if "system" in sent or "tools" in sent:
             self.tools = sent.get("tools")

@@ -42,7 +42,9 @@ class NamedClient:
         if self._answers is None:
             try:
                 library = import_module(self.provider)
-            except ImportError as error:
+            except ModuleNotFoundError as error:
+                if error.name != self.provider:
+                    raise
                 raise MissingExtra(f"{self.provider} is not installed: pip install {self.provider}") from error
             self._answers = self._adapt(getattr(library, PROVIDERS[self.provider])(), self.model)
         answers: Any = self._answers

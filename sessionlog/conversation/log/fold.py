@@ -153,12 +153,23 @@ class Fold:
         if splice.is_split:
             self._inherited = [mark for unit, mark in zip(self._units, self._inherited, strict=True) for _ in unit]
             self._units = [(message,) for message in chain.from_iterable(self._units)]
-        units = [self._unit(one, splice, data, streamed, place) for one in splice.added]
+        given = data.get("messages")
+        listed = given if isinstance(given, list | tuple) else ()
+        places = {id(value): n for n, value in enumerate(listed)}  # they live as long as the event
+        units = [self._unit(one, splice, data, streamed, place, places) for one in splice.added]
         changed = slice(splice.start, splice.start + splice.removed)
         self._units[changed] = units
         self._inherited[changed] = [splice.cause == "inherited" and data.get("reason") == "fork"] * len(units)
 
-    def _unit(self, one: Added, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> _Unit:
+    def _unit(
+        self,
+        one: Added,
+        splice: Splice,
+        data: Mapping[str, Json],
+        streamed: str,
+        place: str,
+        places: Mapping[int, int],
+    ) -> _Unit:
         if splice.cause == "answer":
             message = answer_of(data, streamed, place)
             return () if message is None else (message,)
@@ -167,10 +178,8 @@ class Fold:
             return () if call is None else (result_of(data, call, place),)  # the oldest logs do not name their calls
         if splice.cause in ("partial", "prompt"):
             return one.entry.messages
-        for n, value in enumerate(data.get("messages") or ()):
-            if value is one.raw:
-                place = f"{place}: messages[{n}]"
-                break
+        if id(one.raw) in places:
+            place = f"{place}: messages[{places[id(one.raw)]}]"
         return read_message(one.raw, place, is_transcript=not self._own)
 
     def _call_of(self, data: Mapping[str, Json]) -> ToolRequest | None:

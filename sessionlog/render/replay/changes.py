@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
@@ -11,8 +13,10 @@ Json = Any
 _PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text"))
 _PATCH = "*** Begin Patch"
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})
+_RUNS = re.compile(r"-[li]*c[li]*")
+_HANDED = re.compile(r"\s*(?:apply_patch\s+(?:<<\s*['\"]?(\w+)['\"]?\s*|['\"])?)?")
 _CONTEXT = 2
-_MOST = 2_000  # lines that are compared; beyond that all of the old go and all of the new come
+_MOST = 20_000  # pairs of equal lines that are looked at; beyond that all of the old go and all of the new come
 
 
 class ChangedLine(NamedTuple):
@@ -25,12 +29,14 @@ class ChangedLine(NamedTuple):
 def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
     """Return the lines that a call changes, and the arguments that say so; none where it is no edit."""
     if isinstance(arguments, str):
-        return (_patch(arguments), frozenset({""})) if _PATCH in arguments else ([], frozenset())
+        lines = _patch_in(arguments)
+        return lines, frozenset({""} if lines else ())
     if not isinstance(arguments, Mapping):
         return [], frozenset()
     for old, new in _PAIRS:
         if isinstance(arguments.get(old), str) and isinstance(arguments.get(new), str):
-            return _diff(arguments[old], arguments[new]), frozenset({old, new})
+            lines = _diff(arguments[old], arguments[new])
+            return lines, frozenset({old, new} if lines else ())
     edits = arguments.get("edits")
     if isinstance(edits, list | tuple) and edits:
         found = [changes_of(edit)[0] for edit in edits if isinstance(edit, Mapping) and "edits" not in edit]
@@ -38,8 +44,9 @@ def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
             return [line for lines in found for line in (*lines, ChangedLine("@", "…"))][:-1], frozenset({"edits"})
     for key, value in arguments.items():
         text = command_of(value) if isinstance(value, list | tuple) else value
-        if isinstance(text, str) and _PATCH in text:
-            return _patch(text), frozenset({key})
+        lines = _patch_in(text) if isinstance(text, str) else []
+        if lines:
+            return lines, frozenset({key})
     return [], frozenset()
 
 
@@ -47,14 +54,15 @@ def command_of(words: Sequence[Json]) -> str | None:
     """Return a command that is a list of words as a person would type it, without the shell that runs it."""
     if not words or not all(isinstance(word, str) for word in words):
         return None
-    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1].lstrip("-").strip("lic") == "":
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and _RUNS.fullmatch(words[1]):
         return str(words[2])
     return shlex.join(words)
 
 
 def _diff(old: str, new: str) -> list[ChangedLine]:
     before, after = old.splitlines(), new.splitlines()
-    if len(before) + len(after) > _MOST:
+    counts = Counter(before)
+    if len(before) + len(after) + sum(counts[line] for line in after) > _MOST:
         return [*(ChangedLine("-", line) for line in before), *(ChangedLine("+", line) for line in after)]
     lines: list[ChangedLine] = []
     for number, group in enumerate(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT)):
@@ -68,12 +76,15 @@ def _diff(old: str, new: str) -> list[ChangedLine]:
     return lines
 
 
-def _patch(text: str) -> list[ChangedLine]:
-    lines = text[text.index(_PATCH) :].splitlines()[1:]
+def _patch_in(text: str) -> list[ChangedLine]:
+    """The lines of a text that is a patch, or hands one to `apply_patch`, and nothing else: no word of it is hidden."""
+    before, mark, rest = text.partition(_PATCH)
+    patch, end, after = rest.partition("\n*** End Patch")
+    handed = _HANDED.fullmatch(before)
+    if not mark or not end or handed is None or after.strip().strip("'\"") not in ("", handed[1] or ""):
+        return []
     found: list[ChangedLine] = []
-    for line in lines:
-        if line.startswith("*** End"):
-            break
+    for line in patch.splitlines()[1:]:
         if line.startswith(("***", "@@")):
             found.append(ChangedLine("@", line))
         else:

@@ -47,6 +47,7 @@ from sessionlog.render.replay.remarks import (
     asked_block,
     block_of,
     change_note,
+    exact_elements,
     payload_of,
     problem_note,
     said_block,
@@ -190,7 +191,8 @@ class _Fold:
             elements = [(read_entry(value), value) for value in request.messages or ()]
             messages = [(message, *element) for element in elements for message in element[0].messages]
             tools = {call.id: call.name for message, _, _ in messages for call in message.tool_calls}
-            yield from (said_block(event, *one, tools) for one in messages)
+            exactly = exact_elements(event)
+            yield from (said_block(event, *one, tools, exactly) for one in messages)
         else:
             yield from said
 
@@ -198,6 +200,7 @@ class _Fold:
         """What is new in the conversation: results of open calls, and what is said."""
         ran: list[Ran] = []
         said: list[Said] = []
+        exactly = exact_elements(event)
         for splice in splices:
             for one in splice.added if splice.cause not in ("answer", "partial", "result") else ():
                 for message in one.new:
@@ -209,7 +212,7 @@ class _Fold:
                     elif message.role == "user" and text.strip() == self._prompt.strip():
                         self._prompt = ""  # shown with the head
                     else:
-                        said.append(said_block(event, message, one.entry, one.raw, self._tools))
+                        said.append(said_block(event, message, one.entry, one.raw, self._tools, exactly))
         return ran, said
 
     def _on_change(self, event: Event, change: HistoryChange, splices: Sequence[Splice]) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sessionlog.errors import Problem
@@ -45,7 +45,14 @@ def asked_block(event: Event, request: LLMRequest) -> Asked:
     return Asked(type=event.type, time_ns=event.time_ns, messages=messages, tools=tools, request=request)
 
 
-def said_block(event: Event, message: Message, entry: Entry, logged: Json, tools: Mapping[str, str]) -> Said:
+def said_block(
+    event: Event,
+    message: Message,
+    entry: Entry,
+    logged: Json,
+    tools: Mapping[str, str],
+    elements: Callable[[Json], Json],
+) -> Said:
     """The block of a message.
 
     Args:
@@ -54,22 +61,29 @@ def said_block(event: Event, message: Message, entry: Entry, logged: Json, tools
         entry: The element that holds it.
         logged: That element as it was logged.
         tools: The names of calls by id, for results that do not name theirs.
+        elements: Gives that element with every digit (`exact_elements`).
     """
     text, _ = content_text(message)
     role: str = message.role
-    if entry.problems:  # nobody is to be blamed for what is no message
+    if entry.problems:  # not a message: show the role as logged
         given = logged.get("role") if isinstance(logged, Mapping) else None
         role = given if isinstance(given, str) and given else "unknown"
     tool = message.name or tools.get(message.tool_call_id or "", "") if message.role == "tool" else ""
-    calls = calls_in(message, _exact_element(event, logged)) if message.tool_calls else ()
+    calls = calls_in(message, elements(logged)) if message.tool_calls else ()
     return Said(type=event.type, time_ns=event.time_ns, role=role, text=text, calls=calls, tool=tool)
 
 
-def _exact_element(event: Event, logged: Json) -> Json:
-    """An element of `messages` with every digit."""
+def exact_elements(event: Event) -> Callable[[Json], Json]:
+    """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
     listed = event.data.get("messages") if isinstance(event.data, Mapping) else None
-    place = next((n for n, one in enumerate(listed or ()) if one is logged), None)
-    return logged if place is None else exact(event, "messages")[place]
+    found: dict[int, Json] = {}
+
+    def element(logged: Json) -> Json:
+        if not found and isinstance(listed, list | tuple):
+            found.update((id(one), whole) for one, whole in zip(listed, exact(event, "messages"), strict=False))
+        return found.get(id(logged), logged)
+
+    return element
 
 
 def block_of(event: Event, value: Payload) -> Block:
@@ -109,7 +123,7 @@ def change_note(event: Event, change: HistoryChange) -> Noted:
     elif change.reason == "fork":
         text = f"{messages} inherited" + (f" from {parent}" if isinstance(parent, str) and parent else "")
         missing = (change.parent or {}).get("missing")
-        text += f"; missing: {missing}" if missing else ""
+        text += f"; missing: {missing}" if isinstance(missing, str) and missing else ""
     else:
         text = f"{messages} {'restored' if change.reason == 'restored' else 'added'}"
     return Noted(type=event.type, time_ns=event.time_ns, word="history", text=text)

@@ -183,6 +183,7 @@ def _parent_of(path: str) -> Parent | None:
 
 def _find_thread(path: str, thread: str) -> str:
     """The rollout of a thread in the home that a log is in; "" where it has none."""
+    path = os.path.abspath(path)
     folder = next((one for one in _FOLDERS if f"{os.sep}{one}{os.sep}" in path), "")
     home = path.rpartition(f"{os.sep}{folder}{os.sep}")[0] if folder else os.path.dirname(path)
     places = [os.path.join(home, one) for one in _FOLDERS] if folder else [home]

@@ -296,3 +296,13 @@ def test_a_history_that_was_cleared_is_out_of_the_window():
         event("history.add", reason="long", messages=[user("on")]), ask(user("go"), earlier_messages=1),
     ]  # fmt: skip
     assert shown(fold_history(items).window) == [("user", "text", 2), ("user", "text", 2)]
+
+
+def test_a_request_whose_prompt_is_not_logged_is_not_the_one_before():
+    """Some logs hold only some of the prompts."""
+    sent = {"keep": 0, "messages": [user("x" * 400)], "system": ["be brief"], "tools": None}
+    items = [start(), ask(user("a"), sent=sent), answer("b"), ask(said("b"), user("c"), earlier_messages=1), answer()]
+    first, second = (fold_history(items, own=False, request=number).window for number in (1, 2))
+    assert (first.is_whole, second.is_whole) == (True, False)
+    assert [kind for _, kind, _ in shown(second)][-1] == "text"
+    assert len(second.pieces) > len(first.pieces)

@@ -104,7 +104,7 @@ def test_no_payload_breaks_the_fold(rows):
     ("kind", "data", "words"),
     [
         ("history.pop", {"count": 1}, "history.pop takes 1 of 0 messages"),
-        ("history.pop", {"count": True}, "takes True"),
+        ("history.pop", {"count": True}, "takes true"),
         ("history.add", {}, "history.add without messages"),
         ("compaction.end", {"dropped": [[0, 3]]}, "does not fit the history"),
         ("compaction.end", {"dropped": [], "added": [{"at": 0, "message": {"role": "robot", "content": ""}}]}, "robot"),
@@ -183,3 +183,12 @@ def test_what_an_end_reports_beyond_its_responses_is_used():
 def test_the_state_that_a_history_shows(messages, state):
     """What is left of a history when its newest turn was taken back."""
     assert state_of(messages) == state
+
+
+def test_a_truncation_with_messages_that_are_none():
+    """What it adds is read from its own place."""
+    made = fold(event_list(
+        ("llm.request", {"messages": [{"role": "user", "content": "a"}]}),
+        ("compaction.end", {"dropped": [], "added": [{"at": 0, "message": {"role": "user", "content": "b"}}], "messages": 5}),
+    ))  # fmt: skip
+    assert [message.text for message in made.messages()] == ["b", "a"]
