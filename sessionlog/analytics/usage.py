@@ -58,7 +58,7 @@ def aggregate_usage(
     Args:
         paths: Files or folders; our own sessions and every agent found when None. What does not exist is empty.
         window: A `UsageWindow` or its text (`7d`, `today`, `2026-11-01..`); all time when None.
-        since: The window's text under the name of the command's option; `window` says it as well.
+        since: Same as `window`, under the name of the command's option; give one of them.
         until: The window's end, as in the command's `--until`.
         by: Group keys, see `selection.KEYS`.
         tz: Whose days: an IANA name, `local`, or a tzinfo.

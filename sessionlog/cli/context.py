@@ -15,7 +15,7 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.declared import AsCsv, AsJson, Directory, Target
 from sessionlog.cli.newest import newest_sessions
-from sessionlog.cli.output import note, print_json, print_text
+from sessionlog.cli.output import fail, note, print_json, print_text
 from sessionlog.cli.reporting import choose_one, note_archived, price_book, print_lines
 from sessionlog.context.cache_misses import cache_misses
 from sessionlog.context.xray.report import xray
@@ -50,7 +50,10 @@ def context(
     Example: sessionlog context s-9f2 --request 31
     """
     form, settings = choose_one(json=as_json, csv=as_csv), load_settings()
-    target = target or newest_sessions(1, settings, directory)[0]
+    if cache and (request is not None or full):
+        fail("--cache shows all requests; leave out --request and --full")
+    if target is None:
+        [target] = newest_sessions(1, settings, directory)
     if cache:
         _show_cache_misses(target, directory or settings.session_dir, form, settings)
         return
@@ -82,3 +85,5 @@ def _show_cache_misses(target: str, directory: str, form: str, settings: Setting
         print_lines(partial(render_cache_misses, report, zone=zone, now=datetime.now(UTC)))
         return
     print_json(report.to_dict()) if form == "json" else print_text(render_cache_misses_csv(report))
+    if report.problem_count:
+        note(damage_note(report.problem_count, report.problems))

@@ -16,7 +16,7 @@ from sessionlog.sources.find import log_at
 
 
 def newest_sessions(count: int, settings: Settings, directory: str | None = None) -> list[str]:
-    """Return what to open the newest sessions by, the older first; says on stderr which these are.
+    """Return paths or ids of the newest sessions, the older first; name them on stderr.
 
     Args:
         count: How many.

@@ -36,6 +36,7 @@ from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import select, selector
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
+from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
 from sessionlog.transcript.fold import OWN
@@ -82,14 +83,15 @@ def replay(
         fail("choose only one of --follow and --speed")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view = _view(tz, plain=plain or as_json, full=full)
-    target = target or newest_sessions(1, load_settings(), directory)[0]
+    if target is None:
+        [target] = newest_sessions(1, load_settings(), directory)
     with _log(target, directory, follow=follow) as (log, session):
         types: set[str] = set()
         items = _listing(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
             texts = _or_types(_json_lines(items, chosen), types)
         else:
-            name = session or next(iter(log.source.name_sessions(log.path)), "")
+            name = name_of_session(log, session)
             options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
             blocks = _blocks(items, chosen, priced=not plain, **options)
             texts = _painted(_or_types(select(blocks, chosen), types), view)

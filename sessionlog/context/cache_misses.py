@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Literal
 
-from sessionlog.errors import LogNotReadable
+from sessionlog.errors import LogNotReadable, Problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.sources.find import resolve_log
+from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN, ConversationFold
 from sessionlog.transcript.inherited import read_session
@@ -41,6 +40,7 @@ _SHORT_NS, _LONG_NS = 5 * 60 * SECOND, 60 * 60 * SECOND
 _LEAST = 256  # tokens; providers round to blocks of up to 128
 _SHARE = 0.05  # of what was expected: less is no miss worth a line
 _WORDS = 60
+_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,8 @@ class CacheReport:
         known_prompts: Those whose prompt the log holds.
         cached_tokens: What was read from a cache in all.
         misses: In order.
+        problem_count: Damaged pieces of the log.
+        problems: The first of them.
     """
 
     source: str
@@ -105,6 +107,8 @@ class CacheReport:
     known_prompts: int
     cached_tokens: int
     misses: tuple[CacheMiss, ...]
+    problem_count: int = 0
+    problems: tuple[Problem, ...] = ()
 
     @property
     def missed_tokens(self) -> int:
@@ -130,12 +134,13 @@ class CacheReport:
             "missed_tokens": self.missed_tokens,
             "cost_usd": None if self.cost_nano is None else usd(self.cost_nano),
             "misses": [miss.to_dict() for miss in self.misses],
+            "problems": problems_dict(self.problem_count, self.problems),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A part of a prompt, by what it says; marks of what to cache are no part of it."""
+    """A part of a prompt and the digest of its content, without `cache_control` marks."""
 
     digest: bytes
     name: str
@@ -195,24 +200,25 @@ def cache_misses(
         LogNotReadable: Nothing matches, or the log cannot be read.
         AmbiguousSession: Several sessions match.
     """
-    if isinstance(target, str):
-        log, named = resolve_log(target, directory, env or {})
-        session = session or named
-    else:
-        log = target
+    log, session = open_target(target, session, directory, env)
     fold = _Fold(own=log.source.id in OWN)
+    damage: list[Problem] = []
+    damage_count = 0
     for item in read_session(log, session):
         if isinstance(item, Event):
             fold.take(item)
+        elif item.severity == "damage":
+            damage_count += 1
+            damage = [*damage, item][:_PROBLEMS]
     if not fold.asked:
         raise LogNotReadable(f"{log.path}: no request of it has an answer, so nothing is known of its cache")
     usages = fold.usages.read()
-    name = session or next(iter(log.source.name_sessions(log.path)), "")
+    name = name_of_session(log, session)
     return CacheReport(
         source=log.source.id, session=name, path=log.path, requests=len(fold.asked),
         known_prompts=sum(one.is_known for one in fold.asked),
         cached_tokens=sum(usages[one.response].cache_read for one in fold.asked),
-        misses=tuple(_find(fold.asked, usages, price)),
+        misses=tuple(_find(fold.asked, usages, price)), problem_count=damage_count, problems=tuple(damage),
     )  # fmt: skip
 
 
@@ -299,7 +305,7 @@ class _Fold:
         self.asked: list[_Answered] = []
         self.usages = ResponseUsages()
         self._own = own
-        self._conversation = ConversationFold(own=own, finds_new=False)
+        self._conversation = ConversationFold(finds_new=False)  # of our own logs, whose conversation is what was sent
         self._start: Mapping[str, Json] = {}
         self._blocks: list[_Block] = []  # of the conversation
         self._tools: tuple[_Block, ...] | None = None
@@ -312,7 +318,7 @@ class _Fold:
     def take(self, event: Event) -> None:
         """Take the next event."""
         data = event.data if isinstance(event.data, Mapping) else {}
-        for splice in self._conversation.take(event):
+        for splice in self._conversation.take(event) if self._own else ():
             self._apply(splice)
         if "agent" in data:
             return
@@ -327,14 +333,10 @@ class _Fold:
             self._is_compacted = True
 
     def _apply(self, splice: Splice) -> None:
-        if splice.is_split:
-            split = ([block] if block.count == 1 else [_UNKNOWN] * block.count for block in self._blocks)
-            self._blocks = list(chain.from_iterable(split))
-        added = [
-            replace(_block(one.raw, f"{_role(one.raw)} message"), count=len(one.entry.messages) if self._own else 1)
-            for one in splice.added
-        ]
-        self._blocks[splice.start : splice.start + splice.removed] = added
+        splice.split(self._blocks, lambda block: [block] if block.count == 1 else [_UNKNOWN] * block.count)
+        blocks = [_block(one.raw, f"{_role(one.raw)} message") for one in splice.added]
+        counts = (len(one.entry.messages) for one in splice.added)
+        splice.put(self._blocks, [replace(block, count=n) for block, n in zip(blocks, counts, strict=True)])
 
     def _ask(self, data: Mapping[str, Json], time_ns: int | None) -> None:
         tools, sent = data.get("tools"), data.get("sent")

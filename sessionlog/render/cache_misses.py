@@ -9,7 +9,7 @@ from sessionlog.context.cache_misses import CacheMiss, CacheReport
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
+from sessionlog.render.notes import counted, damage_note
 from sessionlog.render.numbers import UNKNOWN, human_count, usd
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import Cell, Column, fit_table
@@ -39,6 +39,8 @@ def render_cache_misses(report: CacheReport, *, width: int, zone: tzinfo, now: d
     line = Line(f"Cache of {one_line(report.session, 60)}", "title")
     line.append(f" · {counted(report.requests, 'request')} · {human_count(report.cached_tokens)} tokens from the cache")
     yield line
+    if report.problem_count:
+        yield Line(damage_note(report.problem_count, report.problems), "secondary")
     if not report.misses:
         found = "no request missed what the one before it had left in the cache"
         yield Line(found if report.cached_tokens else "the provider reports no tokens from a cache", "secondary")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sessionlog.analytics.diff.align import Pair
-from sessionlog.analytics.diff.said import Said
+from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.analytics.diff.words import Pieces, compare_words
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line, terminal
@@ -25,7 +25,7 @@ _TITLES = {"user": ("you", "you"), "assistant": ("model", "model"), "system": ("
 _MARKS = {"left": ("[-", "-]", "failed"), "right": ("{+", "+}", "cached")}
 
 
-def title(said: Said) -> Line:
+def title(said: DiffMessage) -> Line:
     """The line above a message: its number, who speaks, and what went wrong."""
     name, style = _TITLES.get(said.role, (f"⚙ {one_line(said.tool or 'tool', 60)}", "tool"))
     line = Line.of((f"{said.number} ", "note"), (name, style))
@@ -69,14 +69,14 @@ def text_bodies(left: str, right: str, width: int, *, full: bool) -> tuple[list[
     return body(one, "left", width, full=full), body(other, "right", width, full=full)
 
 
-def _text(said: Said) -> str:
+def _text(said: DiffMessage) -> str:
     """What is compared and shown: the words, and each call on a line of its own."""
     calls = [f"⚙ {call.tool} {call.arguments}".rstrip() for call in said.calls]
     words = said.text.replace("\r\n", "\n").strip()
     return "\n".join([*calls, words] if said.role == "tool" else [words, *calls]).strip("\n")
 
 
-def _plain(said: Said | None) -> Pieces:
+def _plain(said: DiffMessage | None) -> Pieces:
     return () if said is None else ((_text(said), False),)
 
 

@@ -371,7 +371,7 @@ def steps(row: Row, state: State) -> Iterable[Step]:
 
 
 def _sent(row: FullRow) -> Step | None:
-    """What a row tells of requests."""
+    """Return the step of a row that holds requests or their pieces; None for any other row."""
     match row.type:
         case "api-request" if type(row.keep) is int and isinstance(row.tail, list):
             keys = tuple(map(str, row.tail))

@@ -46,6 +46,26 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
     return found[matches[0]], matches[0]
 
 
+def open_target(
+    target: str | Log, session: str | None = None, directory: str | None = None, env: Env | None = None
+) -> tuple[Log, str | None]:
+    """Return the log and the session that are meant, for functions that take a log as well as its path or an id.
+
+    Raises:
+        LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
+        AmbiguousSession: Several sessions match.
+    """
+    if not isinstance(target, str):
+        return target, session
+    log, named = resolve_log(target, directory, env or {})
+    return log, session or named
+
+
+def name_of_session(log: Log, session: str | None = None) -> str:
+    """Return a session's name: the one that is given, else that of the log's first; "" for a log without any."""
+    return session or next(iter(log.source.name_sessions(log.path)), "")
+
+
 def log_at(path: str) -> Log:
     """Return the log that a file is.
 

@@ -32,11 +32,11 @@ class SentPrompts:
         self._asked: dict[str, SentRequest] = {}
         self._named: set[str] = set()  # answers that a request has named
         self._answers: deque[dict[str, Json]] = deque(maxlen=_ANSWERS)
-        self._known: tuple[str, ...] = ()  # the messages of the request that was told last
+        self._known: tuple[str, ...] = ()  # the messages of the latest request that was returned
         self._head: PromptPart | None = None  # and its system prompt and tools
 
     def take(self, step: PromptPart | SentRequest) -> None:
-        """Take a piece, or what a request was made of."""
+        """Add a piece, or a request that names its pieces."""
         if isinstance(step, SentRequest):
             self._take_request(step)
         elif step.message is not None:
@@ -50,12 +50,12 @@ class SentPrompts:
                 del self._heads[next(key for key in self._heads if key)]
 
     def add_answer(self, message: dict[str, Json]) -> None:
-        """Take an answer of the log: requests name it, and nothing else holds it."""
+        """Add an answer: requests name it by a key, and no piece holds it."""
         self._answers.append(message)
 
     @property
     def head(self) -> PromptPart | None:
-        """The system prompt and tools of a request that comes now, where the log says no more of it."""
+        """The system prompt and tools of a request that names none."""
         return self._heads.get("")
 
     def sent(self, request: str, head: PromptPart | None) -> dict[str, Json] | None:

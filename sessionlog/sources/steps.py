@@ -108,7 +108,7 @@ class Request(Struct, gc=False):
 
 
 class PromptPart(Struct, gc=False):
-    """A piece of requests that the log holds by itself. Reports do not need it: only sources that say so read it.
+    """A piece of a request that has a row of its own. Reports skip it: only `full_rows` of a source read it.
 
     Attributes:
         key: What requests call it; "" for the system prompt and tools of the requests from here on.

@@ -38,11 +38,11 @@ _UNKNOWN: Meaning = (b"",)
 
 
 class ConversationFold:
-    """What is known half-way through a log.
+    """Applies a session's events to its conversation, and returns the splices.
 
     Attributes:
         system: The text of the system prompt that is sent beside the messages; empty where the log has none.
-        prompt: What a session was started with, as long as no request has said it.
+        prompt: The prompt of session.start, until a request holds messages.
         requests: Requests so far, without those that another one follows unanswered; an answer that no request came
             before counts as one, too, where the log has no requests at all.
         is_waiting: The last request has no answer yet.
@@ -66,7 +66,7 @@ class ConversationFold:
         self._meanings: list[Meaning] = []
         self._spellings: list[bytes] = []  # empty for what no request has sent
         self._sent = 0  # elements that the last request had
-        self._forgotten = 0  # elements of which the meaning was let go
+        self._forgotten = 0  # elements whose meaning was dropped
         self._seen = SeenMessages()
         self._known: dict[bytes, Meaning] = {}
         self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
@@ -100,7 +100,7 @@ class ConversationFold:
         return () if handler is None or "agent" in data else tuple(handler(data))
 
     def finish(self) -> tuple[Splice, ...]:
-        """Return what is left to say when the log is over: a prompt that nothing followed, an answer that broke off."""
+        """Return the last splices of a log: a prompt that nothing followed, an answer that broke off."""
         splices = (*self._open_prompt(), *self._break_off("interrupted"))
         self._begin_turn()
         return splices
@@ -139,7 +139,7 @@ class ConversationFold:
         self._holds_messages = isinstance(given, list | tuple)
         if isinstance(given, list | tuple):
             self.prompt = ""
-            yield self._tell(given, data.get("earlier_messages"))
+            yield self._apply_request(given, data.get("earlier_messages"))
         else:
             yield from self._open_prompt()
         self._left, self._cleared, self._prompts = Counter(), Counter(), []
@@ -152,11 +152,11 @@ class ConversationFold:
         self.turns += sum(not is_copied for _, is_copied in self._asked)
         self._asked = []
 
-    def _tell(self, given: Sequence[Json], earlier: Json) -> Splice:
+    def _apply_request(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
         added = [Added(value) for value in (given if self._own else self._fresh(given))]
         if self._own and not count:
-            return self._tell_whole(added)
+            return self._apply_whole_prompt(added)
         start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
         meanings, spellings = self._read(added)
         if self._finds_new:
@@ -164,7 +164,7 @@ class ConversationFold:
         missing = max(0, count - self._sent) if self._own else 0
         return self._change("request", start, added, meanings, spellings, missing=missing)
 
-    def _tell_whole(self, added: list[Added]) -> Splice:
+    def _apply_whole_prompt(self, added: list[Added]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
         meanings, spellings = self._read(added)
         start = shared(self._spellings, spellings)
@@ -235,10 +235,10 @@ class ConversationFold:
 
     def _append(self, cause: Cause, one: Added) -> Splice:
         """Put an element behind the conversation, which the next request will repeat."""
-        return self._change(cause, len(self._meanings), [one], [self._tell_new(one)], [b""])
+        return self._change(cause, len(self._meanings), [one], [self._mark_all_new(one)], [b""])
 
-    def _tell_new(self, one: Added) -> Meaning:
-        """Set what is new in an element that no request has told: all of it. Return what it means."""
+    def _mark_all_new(self, one: Added) -> Meaning:
+        """Mark all messages of an element as new, and expect a request to repeat them; return the element's meaning."""
         if not self._finds_new and not self._own:
             return _UNKNOWN
         meaning = meaning_of(one.entry)
@@ -254,7 +254,7 @@ class ConversationFold:
         self._asked += [(meaning_of(one.entry), _is_copied(one)) for one in prompts]
 
     def _forget_prompts(self, digests: Collection[bytes]) -> None:
-        """What is taken back was not asked."""
+        """Do not count prompts that were taken back before a request."""
         gone = Counter(digests)
         for prompt in reversed(self._asked.copy()):
             if all(gone[digest] > 0 for digest in prompt[0]):
@@ -336,15 +336,15 @@ class ConversationFold:
         summary = text_of(data.get("summary"))
         self._lacks_summary = self._own and not summary
         made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
-        meanings = [self._tell_new(one) for one in made]
+        meanings = [self._mark_all_new(one) for one in made]
         if self._own:
             self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
         yield self._change("compaction", 0, made, meanings, [b""] * len(made))
         self._sent, self._stale = len(self._meanings), self._since
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
-        """Messages taken out by spans of their indexes, and others put in."""
-        self._shorten()
+        """Remove messages by spans of indexes, then insert others."""
+        self._prepare_change()
         spans, puts = _spans(dropped, len(self._meanings)), _puts(added)
         if spans is None or puts is None:
             yield Splice(cause="compaction", flaw="this truncation does not fit the history before it")
@@ -364,8 +364,8 @@ class ConversationFold:
             yield Splice(cause="compaction", start=at, added=(one,), is_split=is_split)
             is_split = len(one.entry.messages) != 1
 
-    def _shorten(self) -> None:
-        """Prepare for a change of the whole history, by single messages; it is told again from its beginning."""
+    def _prepare_change(self) -> None:
+        """Prepare a change that counts single messages; the next request repeats the history from its beginning."""
         for keys in self._prompts:
             self._seen.forget(*keys)  # the same may be asked again
         self._prompts, self._left, self._cleared = [], Counter(), Counter()
@@ -404,22 +404,22 @@ class ConversationFold:
 
     def _pop(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         yield from self._break_off("interrupted")
-        self._shorten()
+        self._prepare_change()
         count, length = data.get("count"), len(self._meanings)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= length:
             yield Splice(cause="undone", flaw=f"history.pop takes {json_text(count)[:_SHOWN]} of {length} messages")
         else:
-            yield self._drop("undone", length - count)
+            yield self._remove_end("undone", length - count)
 
     def _clear(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         del data
         self._pieces, self._room = [], _STREAMED
-        self._shorten()
+        self._prepare_change()
         cleared = Counter(self._meanings)
-        yield self._drop("cleared", 0)
+        yield self._remove_end("cleared", 0)
         self._cleared = cleared
 
-    def _drop(self, cause: Cause, start: int) -> Splice:
+    def _remove_end(self, cause: Cause, start: int) -> Splice:
         gone = self._meanings[start:]
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))

@@ -7,7 +7,7 @@ hold it: `history.add` with the reason `fork`, the messages, and the parent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
@@ -72,32 +72,40 @@ def _inheritance(first: Event, log: Log, parent: Parent, generations: int) -> Ev
     return Event(session_id=first.session_id, seq=NOT_LOGGED, type="history.add", ts=first.ts, data=data)
 
 
+class _Element(NamedTuple):
+    """An element of the parent's conversation; of one that was left out only how many messages it held."""
+
+    messages: tuple[Message, ...]
+    size: int
+    left_out: int = 0
+
+    def split(self) -> list[_Element]:
+        single = [_Element((message,), _size((message,))) for message in self.messages]
+        return single + [_Element((), 0, 1)] * self.left_out
+
+
 def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Message], int]:
     """The conversation at the end of a parent's part, and how many messages of it are left out."""
-    fold = ConversationFold(own=log.source.id in OWN)
-    elements: list[tuple[Message, ...]] = []
-    sizes: list[int] = []  # of each element, in characters
-    dropped = held = left_out = 0
+    fold = ConversationFold(own=log.source.id in OWN, finds_new=False)
+    elements: list[_Element] = []
+    size = kept_from = 0  # characters that are held, and the first element that is
     older = log.source.parent_of(parent.path) if generations > 1 else None
     events = parent.read()
     items = events if older is None else _with_parent(events, log, older, generations - 1)
     for item in items:
         for splice in fold.take(item) if isinstance(item, Event) else ():
-            if splice.is_split:
-                elements = [(message,) for element in elements for message in element]
-                sizes = [_size(element) for element in elements]
-            changed = slice(splice.start, splice.start + splice.removed)
-            elements[changed] = [one.entry.messages for one in splice.added]
-            sizes[changed] = [_size(one.entry.messages) for one in splice.added]
-            dropped, held = min(dropped, splice.start), held + sum(sizes[splice.start :])
-            if held > _MOST:  # counted too often rather than too seldom
-                held = sum(sizes)
-            while held > _MOST and dropped < len(elements) - 1:
-                left_out += len(elements[dropped])
-                held -= sizes[dropped]
-                elements[dropped], sizes[dropped] = (), 0
-                dropped += 1
-    return [message for element in elements for message in element], left_out
+            splice.split(elements, _Element.split)
+            added = [_Element(one.entry.messages, _size(one.entry.messages)) for one in splice.added]
+            gone = splice.put(elements, added)
+            size += sum(one.size for one in added) - sum(one.size for one in gone)
+            kept_from = 0 if splice.is_split else min(kept_from, splice.start)
+            while size > _MOST and kept_from < len(elements) - 1:
+                oldest = elements[kept_from]
+                size -= oldest.size
+                elements[kept_from] = _Element((), 0, len(oldest.messages) + oldest.left_out)
+                kept_from += 1
+    messages = [message for one in elements for message in one.messages]
+    return messages, sum(one.left_out for one in elements)
 
 
 def _size(messages: Iterable[Message]) -> int:

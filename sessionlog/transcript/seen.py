@@ -1,4 +1,4 @@
-"""What of a request was said before: requests repeat the conversation, and only what is new in them is told.
+"""Which messages of a request are new: requests repeat the conversation.
 
 Answers and results of tools are noted when they happen, and expected to be repeated; a request with a whole prompt is
 compared with the conversations before it, place by place: the same words said twice are two messages. Only digests are
@@ -33,7 +33,7 @@ class Conversation:
 
 
 class SeenMessages:
-    """Tells which messages are new."""
+    """Finds the messages that no event or request before them holds."""
 
     def __init__(self) -> None:
         self._expected: Counter[bytes] = Counter()

@@ -6,15 +6,16 @@ result. Applying the splices of a log in their order, each to what the ones befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry, read_result
 
 Json = Any
+T = TypeVar("T")
 Cause = Literal[
     "prompt", "request", "answer", "partial", "result", "added", "inherited", "compaction", "undone", "cleared"
 ]  # fmt: skip
@@ -75,6 +76,18 @@ class Splice:
     kept: int = 0
     gone: tuple[bytes, ...] = ()
     flaw: str = ""
+
+    def split(self, items: list[T], parts: Callable[[T], Iterable[T]]) -> None:
+        """Prepare a list with an item for each element: where single messages count, an item becomes its `parts`."""
+        if self.is_split:
+            items[:] = [part for item in items for part in parts(item)]
+
+    def put(self, items: list[T], added: Iterable[T]) -> list[T]:
+        """Change a list with an item for each element, and return the items that are gone."""
+        changed = slice(self.start, self.start + self.removed)
+        gone = items[changed]
+        items[changed] = added
+        return gone
 
 
 def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:

@@ -149,3 +149,18 @@ def test_cache_misses_are_shown_as_a_table_json_and_csv(tmp_path):
     rows = run(path, "--cache", "--csv").stdout.splitlines()
     assert rows[0].startswith("request,time,reason,detail")
     assert len(rows) == 2
+
+
+def test_damage_and_wrong_options_are_told_beside_cache_misses(tmp_path):
+    """As beside any report; what --cache does not take is refused."""
+    used = {"input": 10, "output": 5, "cache_read": 0, "cache_write": 9_000}
+    items = [start(), asked(messages=[]), answered(content="ok", usage=used), b"{torn\n"]
+    path = write_log(tmp_path / "s.jsonl", *items)
+    assert "1 damaged piece" in run(path, "--cache").stdout
+    result = run(path, "--cache", "--json")
+    assert json.loads(result.stdout)["problems"]["count"] == 1
+    assert "1 damaged piece" in result.stderr
+    for more in (["--request", "1"], ["--full"]):
+        result = run(path, "--cache", *more)
+        assert (result.exit_code, result.stdout) == (USAGE, "")
+        assert "--cache shows all requests" in result.stderr

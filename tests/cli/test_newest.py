@@ -66,3 +66,9 @@ def test_where_nothing_is_logged_the_demo_is_named(run):
     result = run("replay")
     assert result.exit_code == USAGE
     assert "sessionlog demo" in result.stderr
+
+
+def test_an_empty_name_is_a_name(run, sessions):
+    """As a script gives it where a variable is not set: that is an error."""
+    assert run("replay", "", folder="a").exit_code != 0
+    assert run("context", "", folder="a").exit_code != 0

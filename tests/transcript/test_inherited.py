@@ -1,13 +1,16 @@
 """Inherited history: what a fork goes on from stands before its own events, wherever it is logged."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from sessionlog.context.xray.report import xray
 from sessionlog.conversation.log.remember import remember
 from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
 from sessionlog.sources.find import log_at
+from sessionlog.sources.protocol import Parent
 from sessionlog.transcript.inherited import NOT_LOGGED, read_session
 
 PARENT, FORK, GRANDCHILD = (f"019a0000-000{n}-7000-8000-000000000001" for n in (1, 2, 3))
@@ -121,3 +124,25 @@ def test_of_a_long_parent_the_end_is_inherited(home, monkeypatch):
     assert texts[-1] == "answer 9"
     assert 0 < len(texts) < 20
     assert event.data["parent"]["missing"] == f"its first {20 - len(texts):,} messages"
+
+
+def test_what_a_parent_has_summed_up_is_not_missing(monkeypatch):
+    """Only what is left out of the conversation at its end."""
+    monkeypatch.setattr("sessionlog.transcript.inherited._MOST", 3000)
+
+    def event(seq, kind, **data):
+        return Event(session_id="p", seq=seq, type=kind, ts="", data=data)
+
+    def parent_events():
+        for n in range(10):
+            yield event(n, "llm.request", messages=[{"role": "user", "content": f"{n} " * 500}])
+        yield event(10, "compaction.end", success=True, summary="short")
+        yield event(11, "llm.request", messages=[{"role": "user", "content": "go on"}])
+
+    parent = Parent(session="p", path="/p", read=parent_events)
+    source = SimpleNamespace(
+        id="codex", parent_of=lambda path: parent if path == "/f" else None, read=lambda *_: [event(0, "session.start")]
+    )
+    _, found = read_session(SimpleNamespace(source=source, path="/f"))
+    assert [message["content"] for message in found.data["messages"]] == ["short", "go on"]
+    assert "missing" not in found.data["parent"]

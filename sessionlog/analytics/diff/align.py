@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from sessionlog.analytics.diff.said import Said
+from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.transcript.seen import shared
 
 _CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
@@ -29,8 +29,8 @@ class Pair:
         right: The right session's.
     """
 
-    left: Said | None = None
-    right: Said | None = None
+    left: DiffMessage | None = None
+    right: DiffMessage | None = None
 
     @property
     def kind(self) -> str:
@@ -40,7 +40,7 @@ class Pair:
         return "same" if self.left.digest == self.right.digest else "changed"
 
 
-def align(left: Sequence[Said], right: Sequence[Said]) -> list[Pair]:
+def align(left: Sequence[DiffMessage], right: Sequence[DiffMessage]) -> list[Pair]:
     """Return all messages of both sides in order, each beside the other's that is the same, or in its place."""
     pairs: list[Pair] = []
     done_left = done_right = 0
@@ -110,7 +110,7 @@ def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
     return sum(count * counts[value] for value, count in Counter(left).items()) <= _CLOSE
 
 
-def _gap(left: Sequence[Said], right: Sequence[Said], before: Sequence[int]) -> Iterator[Pair]:
+def _gap(left: Sequence[DiffMessage], right: Sequence[DiffMessage], before: Sequence[int]) -> Iterator[Pair]:
     """What is not the same: messages of the same kind beside each other, as far as both are as many turns on."""
     one, other = (
         [(said.role, said.tool, said.turn - turn) for said in side]

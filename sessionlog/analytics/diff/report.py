@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from sessionlog.analytics.diff.align import Pair, align
-from sessionlog.analytics.diff.said import KEPT, Said
+from sessionlog.analytics.diff.message import KEPT, DiffMessage
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.analytics.diff.transcript import Transcript
@@ -164,7 +164,7 @@ class SessionDiff:
         """The first of them."""
         return (*self.left.transcript.problems, *self.right.transcript.problems)
 
-    def first(self, side: Literal["left", "right"]) -> Said | None:
+    def first(self, side: Literal["left", "right"]) -> DiffMessage | None:
         """The first message of a side behind what is common; None at its end."""
         both = ((pair.left if side == "left" else pair.right) for pair in self.rest)
         return next((said for said in both if said is not None), None)
@@ -241,8 +241,8 @@ def diff_sessions(
 def compare(left: Side, right: Side) -> SessionDiff:
     """Compare two sides that were read."""
     fork = _fork(left, right)
-    one: Sequence[Said] = left.transcript.said
-    other: Sequence[Said] = right.transcript.said
+    one: Sequence[DiffMessage] = left.transcript.said
+    other: Sequence[DiffMessage] = right.transcript.said
     if fork == "right":
         one = _handed_on(one, right.transcript)
     elif fork == "left":
@@ -262,11 +262,11 @@ def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
     return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
 
 
-def _handed_on(said: Sequence[Said], fork: Transcript) -> Sequence[Said]:
+def _handed_on(said: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
     """What a parent said, less what it had dropped when the fork was made; a summary stands where the fork has it."""
     if fork.parted_at is None:
         return said
-    before: dict[bytes, list[Said]] = {}
+    before: dict[bytes, list[DiffMessage]] = {}
     for one in said:
         if one.seq <= fork.parted_at:
             before.setdefault(one.digest, []).append(one)

@@ -14,6 +14,7 @@ from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
 from sessionlog.analytics.sessions import SessionSummary, list_sessions
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
@@ -101,7 +102,7 @@ def read_side(
     """
     own = log.source.id in OWN
     transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
-    name = session or next(iter(log.source.name_sessions(log.path)), "")
+    name = name_of_session(log, session)
     found = list_sessions([log.path], prices=prices, now=now, progress=progress)
     listed = [one for one in found.sessions if one.session == name] or list(found.sessions)[:1]
     summary = replace(listed[0], path=log.path) if listed else None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sessionlog.analytics.diff.said import Called, Said, cut_to, in_order_of_calls, numbered, said_of
+from sessionlog.analytics.diff.message import Called, DiffMessage, cut_to, diff_message, in_order_of_calls, numbered
 from sessionlog.analytics.diff.tool_use import ToolUse
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
@@ -46,7 +46,7 @@ class Transcript:
         problems: The first of them.
     """
 
-    said: tuple[Said, ...]
+    said: tuple[DiffMessage, ...]
     system: str
     offered: Mapping[str, bytes]
     tools: Mapping[str, ToolUse]
@@ -77,12 +77,12 @@ def fold_transcript(items: Iterable[Event | Problem], *, own: bool = True, kept:
 
 
 class _Fold:
-    """What is known half-way through a log."""
+    """Folds events into a transcript, one after the other."""
 
     def __init__(self, *, own: bool, kept: int | None) -> None:
         self._own, self._kept = own, kept
         self._conversation = ConversationFold(own=own)
-        self._said: list[Said] = []
+        self._said: list[DiffMessage] = []
         self._system: list[str] = []
         self._names: dict[str, str] = {}
         self._asked: list[str] = []  # tools that the last answer calls
@@ -148,9 +148,9 @@ class _Fold:
             self._offered[tool.name] = digest_of(json_text(tool.definition))
 
     def _failed(self, data: Mapping[str, Json], streamed: str) -> None:
-        """What is shown of an answer that failed is no part of the conversation, and was said all the same."""
+        """Keep the text of a failed answer of another agent: its later requests do not repeat it, but it was shown."""
         for message in answer_entry(data, streamed).messages:
-            said = said_of(message)
+            said = diff_message(message)
             if said.text.strip():
                 self._keep(replace(said, partial=True))
 
@@ -169,14 +169,14 @@ class _Fold:
     def _answer(self, one: Added, *, is_partial: bool) -> None:
         for message in one.new:
             self._asked = [call.name for call in message.tool_calls]
-            self._keep(replace(said_of(message), partial=is_partial))
+            self._keep(replace(diff_message(message), partial=is_partial))
 
     def _result(self, messages: Iterable[Message], data: Mapping[str, Json]) -> None:
         for message in messages:
-            said = replace(said_of(message), tool=_word(data.get("tool")))
+            said = replace(diff_message(message), tool=_word(data.get("tool")))
             if said.tool in self._asked:
                 self._asked.remove(said.tool)
-            else:  # a call that no answer tells, as in the oldest logs, stands beside its result
+            else:  # the oldest logs do not list calls in the answer: show the call with its result
                 given = data.get("input")
                 text = given if isinstance(given, str) else "" if given is None else json_text(given)
                 call = Called(tool=said.tool, arguments=plain_json(text))
@@ -185,10 +185,10 @@ class _Fold:
             self._keep(said)
 
     def _hear(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
-        """Take what comes by a request, or into the history: prompts, results that no event has told, summaries."""
+        """Keep new messages of a request or a changed history: prompts, summaries, results without an event."""
         is_summary = isinstance(one.raw, Mapping) and one.raw.get("summary") is True
         for message in one.new:
-            said = said_of(message, role="summary" if is_summary else "")
+            said = diff_message(message, role="summary" if is_summary else "")
             if said.role == "system" and not self._said:
                 self._instruct(said.text)
                 continue
@@ -200,7 +200,7 @@ class _Fold:
             if is_fork:
                 self._inherited.append(said.digest)
 
-    def _keep(self, said: Said) -> None:
+    def _keep(self, said: DiffMessage) -> None:
         self._names.update((call.call_id, call.tool) for call in said.calls if call.call_id)
         self._said.append(replace(cut_to(said, self._kept), seq=self._seq))
 

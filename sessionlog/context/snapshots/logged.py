@@ -22,7 +22,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
-from sessionlog.sources.find import log_at
+from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN, ConversationFold
 from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.splice import Splice, answer_entry
@@ -38,15 +38,15 @@ class LoggedSession:
 
     Attributes:
         session_id: The session's id: of a path the name of its session, of events the first one's.
-        model: The model of the last request, as asked for; None where nobody says.
-        provider: Who serves it; empty where nobody says.
+        model: The model of the last request, as asked for; None where the log does not say.
+        provider: Who serves it; empty where the log does not say.
         messages: The conversation, the last answer included.
         tools: The tools of the last request that names any.
         steps: One for every answer.
         turns: What each turn used.
-        served: Who answered last; empty where nobody says.
+        served: Who answered last; empty where the log does not say.
         apart: What sub-agents used, and whoever wrote a summary: in no step, and in no turn.
-        prompt_tokens: What the provider counted at the last request that was answered; None where it did not tell.
+        prompt_tokens: What the provider counted at the last request that was answered; None where the log has no count.
         output_tokens: The same of its answer.
         window: How many tokens the model takes in; None where that is not logged.
     """
@@ -120,7 +120,7 @@ def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
     name, own = "", True
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
-        name, own = next(iter(found.source.name_sessions(found.path)), ""), found.source.id in OWN
+        name, own = name_of_session(found), found.source.id in OWN
         items = read_session(found)
     else:
         items = log
@@ -194,11 +194,8 @@ class _Fold:
 
     def _apply(self, splice: Splice, ts: str | None, response: int) -> None:
         """Change the conversation; what was there keeps the time it came, and an answer what it used."""
-        if splice.is_split:
-            single = ((replace(entry, messages=(m,)), used) for entry, used in self._entries for m in entry.messages)
-            self._entries = list(single)
-        changed = slice(splice.start, splice.start + splice.removed)
-        before = self._entries[changed]
+        splice.split(self._entries, lambda held: [(replace(held[0], messages=(m,)), held[1]) for m in held[0].messages])
+        before = self._entries[splice.start : splice.start + splice.removed]
         came: list[tuple[Entry, int | None]] = []
         for n, one in enumerate(splice.added):
             entry, (old, used) = one.entry, before[n] if n < len(before) else (None, None)
@@ -206,7 +203,7 @@ class _Fold:
                 old, used = None, response if splice.cause == "answer" else None
             stamp = None if splice.cause == "compaction" else old.timestamp if old else ts
             came.append((replace(entry, timestamp=entry.timestamp or stamp), used))
-        self._entries[changed] = came
+        splice.put(self._entries, came)
 
     def _begin(self, data: Mapping[str, Json]) -> None:
         if not self._start:  # the first one counts

@@ -5,7 +5,7 @@ reasoning that is logged beside an answer is in the window until the next prompt
 sized when the next one repeats it; only the oldest logs, whose requests hold no messages, have nothing else.
 
 Counting tokens takes longer than reading, and nearly all that a log tells is gone at its last request. So texts are
-kept uncounted while they may be needed, up to `_KEPT` bytes; beyond that they are counted and let go, and what remains
+kept uncounted while they may be needed, up to `_KEPT` bytes; beyond that they are counted and dropped; what remains
 are sizes, short names and digests; of messages before the last `_LONGEST` only sums. Other requests than the one that
 was asked for are sized by their length, at that one's rate of bytes to tokens. So memory is bounded by what one request
 holds.
@@ -18,9 +18,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from sessionlog.context.xray.measure import HOW_TO_CALL, Said, Summed, measure_tools
+from sessionlog.context.xray.measure import HOW_TO_CALL, SizedMessage, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
-from sessionlog.context.xray.prompt import SentPrompt
 from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -55,11 +54,55 @@ def fold_history(items: Iterable[Event | Problem], *, request: int | None = None
     return fold.history()
 
 
+class _SentPrompt:
+    """What the latest request sent.
+
+    Attributes:
+        head: The system prompt, in its parts; empty where it is not known.
+        tools: The tool definitions, as logged.
+        messages: The messages, in order.
+        size: Their length in bytes as JSON, about.
+        is_whole: The messages are known.
+    """
+
+    def __init__(self) -> None:
+        self.head: list[SizedMessage] = []
+        self.tools: Json = None
+        self.messages: list[SizedMessage] = []
+        self.size = self._uncounted = 0
+        self.is_whole = False
+
+    def take(self, sent: Mapping[str, Json], model: str | None) -> None:
+        """Take what the next request sent: `system` and `tools` if they changed, `messages` behind `keep` of them."""
+        system, given, keep = sent.get("system"), sent.get("messages"), sent.get("keep")
+        if "system" in sent:
+            parts = system if isinstance(system, list | tuple) else [] if system is None else [system]
+            self.head = [SizedMessage({"role": "system", "content": part}, model, placeholders=False) for part in parts]
+        if "system" in sent or "tools" in sent:
+            self.tools = sent.get("tools")
+        self.is_whole = isinstance(given, list | tuple)
+        if isinstance(given, list | tuple):
+            start = keep if type(keep) is int and 0 <= keep <= len(self.messages) else 0
+            added = [SizedMessage(message, model, placeholders=False) for message in given]
+            self.messages = [*self.messages[:start], *added]  # the request before it may still be looked at
+            self.size = sum(one.size for one in self.messages)
+            self._uncounted += sum(one.size for one in added)
+            if self._uncounted > _KEPT:
+                self._uncounted = 0
+                for one in self.messages:
+                    one.pieces()
+
+
 class _Look:
     """The request that is looked at: what was sent with it, still uncounted."""
 
     def __init__(
-        self, window: Window, head: Sequence[Said], said: list[Said], thoughts: list[Said], tools: Json
+        self,
+        window: Window,
+        head: Sequence[SizedMessage],
+        said: list[SizedMessage],
+        thoughts: list[SizedMessage],
+        tools: Json,
     ) -> None:
         self.window = window
         self.end = len(said)  # what is said later stands behind the end
@@ -89,11 +132,11 @@ class _Fold:
         self._own = own
         self._conversation = ConversationFold(own=own, finds_new=False)
         self._start: Mapping[str, Json] = {}
-        self._system: list[Said] = []
-        self._said: list[Said] = []  # one for each element of the conversation
+        self._system: list[SizedMessage] = []
+        self._said: list[SizedMessage] = []  # one for each element of the conversation
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
-        self._thoughts: list[Said] = []
-        self._prompt = SentPrompt()
+        self._thoughts: list[SizedMessage] = []
+        self._prompt = _SentPrompt()
         self._holds_messages = False
         self._is_cut = False  # whether a compaction has told no summary yet
         self._names: dict[str, str] = {}
@@ -143,21 +186,18 @@ class _Fold:
             case "compaction.end" if data.get("success") is not False and not data.get("no_compaction"):
                 self._compact(data)
 
-    def _message(self, role: str, content: Json, **more: Json) -> Said:
-        return Said({"role": role, "content": content, **more}, self._model({}), placeholders=not self._own)
+    def _message(self, role: str, content: Json, **more: Json) -> SizedMessage:
+        return SizedMessage({"role": role, "content": content, **more}, self._model({}), placeholders=not self._own)
 
     def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
         """Change the elements as the conversation has changed."""
-        changed = slice(splice.start, splice.start + splice.removed)
-        if self._look is not None and splice.start < self._look.end:
+        if self._look is not None and (splice.is_split or splice.start < self._look.end):
             self._look.keep()
-        if splice.is_split:
-            elements = ([one] if one.count == 1 else [_NOTHING] * one.count for one in self._said)
-            self._said = list(chain.from_iterable(elements))
+        splice.split(self._said, lambda one: [one] if one.count == 1 else [_NOTHING] * one.count)
         if splice.cause == "request" and any(_role(one) == "user" for one in splice.added):
             self._forget_thoughts()
-        gone, come = self._said[changed], [self._element(one, splice, data) for one in splice.added]
-        self._said[changed] = come
+        come = [self._element(one, splice, data) for one in splice.added]
+        gone = splice.put(self._said, come)
         for one in gone:
             self._size -= one.size
             self._uncounted -= 0 if one.is_measured else one.size
@@ -167,7 +207,7 @@ class _Fold:
         if self._uncounted > _KEPT:
             self._count()
 
-    def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> Said:
+    def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> SizedMessage:
         count = len(one.entry.messages) if self._own else 1
         message = one.raw
         if splice.cause in ("answer", "result", "added", "partial") and self._holds_messages:
@@ -183,7 +223,7 @@ class _Fold:
             if self._is_cut and _role(one) == "system":  # what an agent is sent first after a cut is what is left
                 message = {**message, "role": "summary"}
             self._is_cut = False
-        return Said(message, self._model(data), placeholders=not self._own, count=count)
+        return SizedMessage(message, self._model(data), placeholders=not self._own, count=count)
 
     def _ask(self, event: Event, data: Mapping[str, Json], *, was_waiting: bool) -> None:
         if was_waiting:  # the one before was never answered, so it is none

@@ -53,7 +53,7 @@ HOW_TO_CALL = Piece(role="system", kind="words", tokens=TOOLS, name="how to call
 """What a provider adds where there are tools."""
 
 
-class Said:
+class SizedMessage:
     """A message of which the pieces are measured when they are asked for: most messages are gone by then.
 
     Attributes:
@@ -92,7 +92,7 @@ class Said:
         return self._pieces
 
 
-class Summed(Said):
+class Summed(SizedMessage):
     """Many messages of which only sums are left."""
 
     __slots__ = ()

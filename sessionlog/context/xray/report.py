@@ -19,7 +19,7 @@ from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
-from sessionlog.sources.find import resolve_log
+from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
@@ -172,10 +172,9 @@ def xray(
         AmbiguousSession: Several sessions match.
         InvalidQuery: The session has no such request.
     """
-    log, found = resolve_log(target, directory, env or {}) if isinstance(target, str) else (target, None)
-    session = session or found
+    log, session = open_target(target, session, directory, env)
     history = fold_history(read_session(log, session), request=request, own=log.source.id in OWN)
-    name = session or next(iter(log.source.name_sessions(log.path)), "")
+    name = name_of_session(log, session)
     if not history.requests:
         raise LogNotReadable(f"{log.path}: no request to a model in it, so nothing is known of its context")
     if history.window is None:

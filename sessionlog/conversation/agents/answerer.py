@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from sessionlog.conversation.turns.pieces import Ask, Piece
 from sessionlog.conversation.turns.tool import Tool, tools_of
+from sessionlog.errors import MissingExtra
 
 
 class Answers(Protocol):
@@ -37,6 +38,8 @@ _ACCEPTED = (
     "object with answer(ask)"
 )
 _CLIENTS = {"openai": "OpenAIClient", "anthropic": "AnthropicClient"}
+_PROVIDERS = {"openai": "OpenAI", "anthropic": "Anthropic"}
+"""Provider → the class of its client, in the library of the same name."""
 
 
 def find_answers(agent: Any, model: str | None = None, provider: str | None = None) -> Answers:
@@ -74,12 +77,10 @@ def find_answers(agent: Any, model: str | None = None, provider: str | None = No
 
 
 def _named(agent: Any, model: str | None, provider: str) -> Answers:
-    from sessionlog.conversation.agents.by_name import PROVIDERS, NamedClient  # noqa: PLC0415 - as used
-
     if agent is not None:
         raise TypeError(f"provider={provider!r} opens a client of its own; leave out the agent")
-    if provider not in PROVIDERS:
-        raise ValueError(f"no client is known for {provider!r}; there are {', '.join(PROVIDERS)}")
+    if provider not in _PROVIDERS:
+        raise ValueError(f"no client is known for {provider!r}; there are {', '.join(_PROVIDERS)}")
     if not model:
         raise TypeError(f"a client of {provider} does not know which model to ask: Agent(provider=..., model=...)")
     return cast("Answers", NamedClient(provider, model, find_answers))
@@ -88,6 +89,44 @@ def _named(agent: Any, model: str | None, provider: str) -> Answers:
 def _adapter(module: str, name: str, *args: Any) -> Answers:
     adapter = getattr(import_module(f"sessionlog.conversation.agents.{module}"), name)
     return cast("Answers", adapter(*args))
+
+
+class NamedClient:
+    """A client of a provider that is opened when it is asked first.
+
+    Keys and addresses come from the environment, as the provider's own library reads them.
+
+    Attributes:
+        model: The model that is asked for.
+        provider: The provider's name.
+        runs_tools: The session runs the tools.
+        is_async: The client blocks, in a thread of its own where an event loop runs.
+    """
+
+    runs_tools = False
+    is_async = False
+
+    def __init__(self, provider: str, model: str, adapt: Callable[[Any, str], Any]) -> None:
+        self.provider, self.model = provider, model
+        self._adapt, self._answers = adapt, None
+
+    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+        """Give the pieces of the answer.
+
+        Raises:
+            MissingExtra: The provider's library is not installed.
+        """
+        if self._answers is None:
+            try:
+                library = import_module(self.provider)
+            except ModuleNotFoundError as error:
+                if error.name != self.provider:
+                    raise
+                raise MissingExtra(f"{self.provider} is not installed: pip install {self.provider}") from error
+            self._answers = self._adapt(getattr(library, _PROVIDERS[self.provider])(), self.model)
+        answers: Any = self._answers
+        pieces: Iterator[Piece] | AsyncIterator[Piece] = answers.answer(ask)
+        return pieces
 
 
 class Answerer:

@@ -10,8 +10,7 @@ session was then.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of
@@ -32,7 +31,16 @@ _BY_STATUS: Mapping[str, State] = {"cancelled": "cancelled", "error": "failed"}
 _NEEDED = frozenset(
     {"session.start", "llm.request", "llm.response", "tool.call", "compaction.end", "history.add", "history.pop"}
 )  # fmt: skip
-_Unit = tuple[Message, ...]
+
+
+class _Unit(NamedTuple):
+    """The messages of an element of the conversation, and whether a fork has them from its parent."""
+
+    messages: tuple[Message, ...]
+    is_inherited: bool
+
+    def split(self) -> list[_Unit]:
+        return [_Unit((message,), self.is_inherited) for message in self.messages]
 
 
 class Fold:
@@ -56,7 +64,7 @@ class Fold:
         self._own = own
         self._conversation = ConversationFold(own=own)
         self._units: list[_Unit] = []  # one for each element of the conversation
-        self._inherited: list[bool] = []  # whether it is a parent's
+        self._answer: tuple[Message, ...] = ()  # that the event at hand has brought
         self._started = False
         self.parent: Mapping[str, Json] | None = None
         self.usage = TokenUsage()
@@ -102,7 +110,7 @@ class Fold:
             )
         if event.type.startswith("history."):
             self.is_told = True
-        streamed = self._conversation.streamed
+        streamed, self._answer = self._conversation.streamed, ()
         for splice in self._conversation.take(event):
             self._apply(splice, data, streamed, place)
         taker = self._takers.get(event.type)
@@ -122,17 +130,16 @@ class Fold:
     @property
     def told(self) -> int:
         """How many messages the next request need not repeat; 0 where it had better be whole."""
-        return self._conversation.sent if all(len(unit) == 1 for unit in self._units) else 0
+        return self._conversation.sent if all(len(unit.messages) == 1 for unit in self._units) else 0
 
     @property
     def inherited(self) -> list[Message]:
         """Of a fork, the messages of its history that are its parent's."""
-        marked = zip(self._units, self._inherited, strict=True)
-        return [message for unit, is_inherited in marked if is_inherited for message in unit]
+        return [message for unit in self._units if unit.is_inherited for message in unit.messages]
 
     def messages(self) -> list[Message]:
         """The history now; what came of an unfinished answer is its last message, marked."""
-        messages = list(chain.from_iterable(self._units))
+        messages = [message for unit in self._units for message in unit.messages]
         if not messages and self._conversation.prompt and not self.is_ours:
             messages = [Message.user(self._conversation.prompt)]
         if self._conversation.streamed:
@@ -150,18 +157,16 @@ class Fold:
                 f"{earlier - splice.missing} of them: something between is lost; fork_from(…, at=SEQ) goes on from an "
                 f"event before it"
             )
-        if splice.is_split:
-            self._inherited = [mark for unit, mark in zip(self._units, self._inherited, strict=True) for _ in unit]
-            self._units = [(message,) for message in chain.from_iterable(self._units)]
         given = data.get("messages")
         listed = given if isinstance(given, list | tuple) else ()
         places = {id(value): n for n, value in enumerate(listed)}  # they live as long as the event
-        units = [self._unit(one, splice, data, streamed, place, places) for one in splice.added]
-        changed = slice(splice.start, splice.start + splice.removed)
-        self._units[changed] = units
-        self._inherited[changed] = [splice.cause == "inherited" and data.get("reason") == "fork"] * len(units)
+        splice.split(self._units, _Unit.split)
+        messages = [self._messages(one, splice, data, streamed, place, places) for one in splice.added]
+        self._answer = messages[0] if splice.cause == "answer" else self._answer
+        is_inherited = splice.cause == "inherited" and data.get("reason") == "fork"
+        splice.put(self._units, [_Unit(one, is_inherited) for one in messages])
 
-    def _unit(
+    def _messages(
         self,
         one: Added,
         splice: Splice,
@@ -169,7 +174,7 @@ class Fold:
         streamed: str,
         place: str,
         places: Mapping[int, int],
-    ) -> _Unit:
+    ) -> tuple[Message, ...]:
         if splice.cause == "answer":
             message = answer_of(data, streamed, place)
             return () if message is None else (message,)
@@ -186,8 +191,8 @@ class Fold:
         """The unanswered call of a tool's run: by its id, else by its name."""
         tail: list[Message] = []
         for unit in reversed(self._units):
-            tail[:0] = unit
-            if unit and unit[0].role != "tool":
+            tail[:0] = unit.messages
+            if unit.messages and unit.messages[0].role != "tool":
                 break
         calls = open_calls(tail)
         call_id, name = data.get("id"), data.get("tool")
@@ -210,8 +215,7 @@ class Fold:
         self.run.add(data)
         self.ended = False
         failed = bool(data.get("error"))
-        last = self._units[-1][-1] if self._units and self._units[-1] else None
-        message = last if last is not None and last.role == "assistant" and not (failed and not self._own) else None
+        message = self._answer[0] if self._answer else None
         word = message.partial if message is not None and message.partial else data.get("partial")
         self.requests += not failed and not word
         whole: State = "interrupted" if message is not None and message.tool_calls else "complete"
@@ -239,7 +243,7 @@ class Fold:
         if status == CLOSED:  # no run ends: what it used is part of the next end
             return
         if self.state == "interrupted":
-            last = self._units[-1][-1] if self._units and self._units[-1] else None
+            last = self._units[-1].messages[-1] if self._units and self._units[-1].messages else None
             is_whole = status == "success" and last is not None and last.role == "assistant" and not last.partial
             self.state = "complete" if is_whole else _BY_STATUS.get(status, "interrupted")
         self.usage += read_usage(data.get("tokens"))[0].beyond(self.run.usage)

@@ -29,6 +29,7 @@ from sessionlog.messages.message import Message
 from sessionlog.reader.stream import EventStream, is_young
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.settings import session_directory
+from sessionlog.sources.find import name_of_session
 from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.inherited import NOT_LOGGED, read_session
@@ -166,7 +167,7 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
             _meet(item, problems, is_harmless=cut or skip_damage)
     if at is not None and len(found) != 1:
         raise LookupError(_not_one(shown, at, found, numbers))
-    named = session_id or next(iter(log.source.name_sessions(log.path)), "")
+    named = name_of_session(log, session_id)
     result = _result(shown, named, fold, problems)
     size = 0 if status is None else status.st_size  # before it was read: what came meanwhile is not counted as known
     return replace(result, source=log.source.id, closed=_why_closed(log, fold), size=size)

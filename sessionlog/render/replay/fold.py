@@ -86,7 +86,7 @@ def fold_replay(
 
 
 class _Fold:
-    """What is known half-way through a log."""
+    """Folds events into blocks, one after the other."""
 
     def __init__(
         self, session_id: str, all_messages: bool, named: Callable[[str], bool], price: Price | None, *, own: bool
@@ -116,7 +116,7 @@ class _Fold:
         }
 
     def problem(self, problem: Problem) -> Iterator[Block]:
-        """A damaged piece is told where it lies; what lost nothing is `check`'s to tell."""
+        """Show a damaged piece at its place; `check` reports problems that lost nothing."""
         if problem.severity == "damage":
             self._account.damage()
             yield problem_note(problem)

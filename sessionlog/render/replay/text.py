@@ -13,7 +13,7 @@ from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
-from sessionlog.sources.find import log_at
+from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
@@ -52,7 +52,7 @@ def replay(
     blocks = fold_replay(
         read_session(log),
         own=log.source.id in OWN,
-        session_id=next(iter(log.source.name_sessions(log.path)), ""),
+        session_id=name_of_session(log),
         all_messages=all_messages,
         named=chosen or (lambda _: False),
         price=price,

@@ -3,7 +3,7 @@
 A talk is a list of turns: `(prompt, [answer, …])`; an answer is a text, or `(text, [(tool, arguments, result), …])`.
 """
 
-from sessionlog.analytics.diff.said import said_of
+from sessionlog.analytics.diff.message import diff_message
 from sessionlog.events.envelope import Event
 from sessionlog.messages.message import Message, ToolRequest
 from tests.sources.logs import answered, asked, ended, event, start
@@ -45,4 +45,4 @@ def as_events(dicts):
 def make_said(role, text, *, calls=(), call_id=None):
     """Something said; a call is `(tool, arguments, id)`."""
     made = [ToolRequest.of_model(call_id, tool, arguments) for tool, arguments, call_id in calls]
-    return said_of(Message(role, text, tool_calls=made, tool_call_id=call_id))
+    return diff_message(Message(role, text, tool_calls=made, tool_call_id=call_id))

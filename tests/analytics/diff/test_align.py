@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
-from sessionlog.analytics.diff.said import numbered
+from sessionlog.analytics.diff.message import numbered
 from tests.analytics.diff.talks import make_said
 from tests.profiles import examples
 

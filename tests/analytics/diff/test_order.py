@@ -1,6 +1,6 @@
 """Places of messages: results in the order of their calls, and turns."""
 
-from sessionlog.analytics.diff.said import in_order_of_calls, numbered
+from sessionlog.analytics.diff.message import in_order_of_calls, numbered
 from tests.analytics.diff.talks import make_said
 
 

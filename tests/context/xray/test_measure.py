@@ -4,7 +4,7 @@ import pytest
 
 from sessionlog.context.tokens import count_tokens
 from sessionlog.context.xray import measure
-from sessionlog.context.xray.measure import IMAGE, Said, measure_message, measure_tool, measure_tools
+from sessionlog.context.xray.measure import IMAGE, SizedMessage, measure_message, measure_tool, measure_tools
 from tests.context.xray.sized import _letters, result, said, user  # noqa: F401
 
 PICTURE = {"type": "image", "source": {"type": "base64", "data": "A" * 100_000}}
@@ -112,12 +112,12 @@ def test_framing_counts():
 
 def test_a_text_is_counted_once():
     """Then it is let go."""
-    one = Said(user("some words"), None, placeholders=False)
+    one = SizedMessage(user("some words"), None, placeholders=False)
     assert not one.is_measured
     assert one.pieces() is one.pieces()
     assert one.is_measured
     assert one.pieces()[0].tokens == count_tokens("some words") + measure.MESSAGE
-    assert Said(user("a" * 100), None, placeholders=False).size == pytest.approx(100, abs=50)
+    assert SizedMessage(user("a" * 100), None, placeholders=False).size == pytest.approx(100, abs=50)
 
 
 def test_results_in_results_without_end_are_sized_by_their_length():
@@ -125,4 +125,4 @@ def test_results_in_results_without_end_are_sized_by_their_length():
     message = {"role": "user", "content": "x"}
     for _ in range(5000):
         message = {"type": "tool_result", "role": "user", "content": [message]}
-    assert Said(message, None, placeholders=False).pieces()[0].tokens >= 0
+    assert SizedMessage(message, None, placeholders=False).pieces()[0].tokens >= 0

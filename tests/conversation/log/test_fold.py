@@ -192,3 +192,13 @@ def test_a_truncation_with_messages_that_are_none():
         ("compaction.end", {"dropped": [], "added": [{"at": 0, "message": {"role": "user", "content": "b"}}], "messages": 5}),
     ))  # fmt: skip
     assert [message.text for message in made.messages()] == ["b", "a"]
+
+
+def test_an_answer_that_says_nothing_is_not_the_one_before():
+    """A request may end with an answer; its calls are not those of the empty answer to it."""
+    call = {"id": "1", "name": "f", "arguments": {}}
+    made = fold(event_list(
+        ("llm.request", {"messages": [{"role": "assistant", "content": "", "tool_calls": [call]}]}),
+        ("llm.response", {"usage": {"input": 1}}),
+    ))  # fmt: skip
+    assert (made.state, made.requests) == ("complete", 1)

@@ -1,6 +1,6 @@
 """One thing said: a message, cut to a length."""
 
-from sessionlog.analytics.diff.said import cut_to
+from sessionlog.analytics.diff.message import cut_to
 from tests.analytics.diff.talks import make_said
 
 

@@ -1,4 +1,4 @@
-"""Said: one thing that was said in a session, known by a digest of what it means (see `transcript.meaning`)."""
+"""DiffMessage: one message of a session as a diff shows it, identified by a digest (see `transcript.meaning`)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One thing said.
+class DiffMessage:
+    """One message.
 
     Attributes:
         role: system, user, assistant or tool.
@@ -80,21 +80,21 @@ class Said:
         }
 
 
-def said_of(message: Message, *, role: str = "") -> Said:
-    """Return what a message says; a `role` of its own changes its meaning."""
+def diff_message(message: Message, *, role: str = "") -> DiffMessage:
+    """Return a message for a diff; a `role` replaces the message's own, also in its digest."""
     text = content_text(message)[0]
     calls = tuple(
         Called(tool=call.name, arguments=plain_json(arguments_text(call)), call_id=call.id)
         for call in message.tool_calls
     )
-    return Said(
+    return DiffMessage(
         role=role or message.role, text=text, calls=calls, failed=message.failed, partial=bool(message.partial),
         digest=digest_words(role or message.role, text, message.tool_calls),
         tool=message.name or "" if message.role == "tool" else "", call_id=message.tool_call_id or "",
     )  # fmt: skip
 
 
-def cut_to(said: Said, most: int | None) -> Said:
+def cut_to(said: DiffMessage, most: int | None) -> DiffMessage:
     """Return the same with at most so much of its texts; None keeps all. The digest stays that of the whole."""
     if most is None or (len(said.text) <= most and all(len(call.arguments) <= most for call in said.calls)):
         return said
@@ -105,11 +105,11 @@ def cut_to(said: Said, most: int | None) -> Said:
     return replace(said, text=said.text[:most], calls=calls, left_out=max(0, len(said.text) - most))
 
 
-def in_order_of_calls(said: Sequence[Said]) -> list[Said]:
+def in_order_of_calls(said: Sequence[DiffMessage]) -> list[DiffMessage]:
     """Results in the order of their calls: tools that run side by side end in any order."""
-    ordered: list[Said] = []
+    ordered: list[DiffMessage] = []
     order: dict[str, int] = {}
-    group: list[Said] = []
+    group: list[DiffMessage] = []
     for one in said:
         if one.role == "tool":
             group.append(one)
@@ -122,7 +122,7 @@ def in_order_of_calls(said: Sequence[Said]) -> list[Said]:
     return [*ordered, *sorted(group, key=lambda result: order.get(result.call_id, len(order)))]
 
 
-def numbered(said: Sequence[Said]) -> tuple[Said, ...]:
+def numbered(said: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:
     """The same with places and turns: each prompt begins one."""
     turn, placed = 0, []
     for number, one in enumerate(said, 1):
