@@ -1,6 +1,8 @@
 """Whether all commands tell the same of each session: requests, turns, tokens and cost."""
 
-from sessionlog.analytics.diff.transcript import fold_transcript
+from datetime import UTC, datetime
+
+from sessionlog.analytics.diff.side import read_side
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
@@ -9,13 +11,16 @@ from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.mcp_server.arguments import ContextArguments, StatusArguments
+from sessionlog.mcp_server.surroundings import Surroundings
+from sessionlog.mcp_server.tools import context, session_status
+from sessionlog.settings import load_settings
 from sessionlog.sources.find import resolve_log
-from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
 
 def check_agreement(env, ledger, *, directory=None, in_events=True):
-    """Compare sessions, usage --by session, status, context, diff, and the sums over the events of replay.
+    """Compare sessions, usage --by session, status, context, diff, MCP, and the sums over the events of replay.
 
     `in_events` is False where the events of one log cannot say what the ledger knows.
     """
@@ -36,7 +41,18 @@ def check_agreement(env, ledger, *, directory=None, in_events=True):
         assert count_session_requests(one.session, env=env, ledger=ledger) == expected[0], where
         log, name = resolve_log(one.session, directory, env)
         events = [item for item in read_session(log, name) if isinstance(item, Event)]
-        assert fold_transcript(events, own=log.source.id in OWN).turns == used["turns"], where
+        side = read_side(log, name, kept=0, env=env, ledger=ledger).figures()
+        assert (side["requests"], side["total_tokens"], side["cost_usd"], side["turns"]) == (
+            *expected,
+            used["turns"],
+        ), where
+        settings = load_settings({**env, "SESSIONLOG_LEDGER": ledger})
+        asked = Surroundings(settings=settings, env=env, now=datetime.now(UTC))
+        document, _ = session_status(StatusArguments(session=one.session), asked)
+        assert document["usage"]["session"] == used, where
+        if row:
+            document, _ = context(ContextArguments(session=one.session), asked)
+            assert document["session_requests"] == expected[0], where
         if in_events:
             assert _sums(events) == expected[:2], where
 

@@ -15,19 +15,26 @@ from sessionlog.analytics.status.reader import ask_status
 from sessionlog.errors import SessionLogError
 
 
-def count_session_requests(target: str, *, env: Mapping[str, str], ledger: str | None) -> int | None:
+def count_session_requests(
+    session: str, path: str | None = None, *, env: Mapping[str, str], ledger: str | None
+) -> int | None:
     """Return the requests of a session as its status counts them; None where that is not known.
 
     Args:
-        target: The path of a log, or the session's id.
+        session: The session's id.
+        path: A log that holds it, and maybe other sessions; asked first, because several agents may use the same id.
         env: The environment, which says where agents write.
         ledger: The ledger's file.
     """
     if ledger is None or not os.path.exists(ledger):
         return None
-    try:
-        status, _ = ask_status(StatusQuestion(target=target), env=env, ledger=ledger)
-    except (SessionLogError, OSError, sqlite3.Error, ValueError, TypeError):  # a damaged row may be anything
-        return None
-    used = status.to_dict()["usage"]["session"]
-    return None if used is None else int(used["requests"])
+    for target in [session] if path is None else [path, session]:
+        try:
+            status, _ = ask_status(StatusQuestion(target=target), env=env, ledger=ledger)
+        except (SessionLogError, OSError, sqlite3.Error, ValueError, TypeError):  # a damaged row may be anything
+            continue
+        document = status.to_dict()
+        found, used = document["session"], document["usage"]["session"]
+        if used is not None and found is not None and found["id"] == session:
+            return int(used["requests"])
+    return None

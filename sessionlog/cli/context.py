@@ -62,8 +62,9 @@ def context(
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
-    target = report.path if entry is None else report.session
-    whole = count_session_requests(target, env=os.environ, ledger=settings.ledger_path)
+    whole = count_session_requests(
+        report.session, report.path if entry is None else None, env=os.environ, ledger=settings.ledger_path,
+    )  # fmt: skip
     report = replace(report, session_requests=whole)
     if form == "table":
         zone = resolve_zone(settings.timezone or "local")

@@ -48,7 +48,10 @@ def diff(
     folder, book = directory or where.settings.session_dir, price_book(where.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:
-            found = diff_sessions(left[:2], right[:2], full=full, prices=book, now=where.now, progress=progress)
+            found = diff_sessions(
+                left[:2], right[:2], full=full, prices=book, now=where.now, progress=progress, env=where.env,
+                ledger=where.ledger,
+            )  # fmt: skip
         found = replace(found, left=_as_it_was(found.left, left[2]), right=_as_it_was(found.right, right[2]))
     if as_json:
         print_json(found.to_dict())

@@ -117,8 +117,9 @@ def context(asked: a.ContextArguments, where: Surroundings) -> Found:
         report = xray(log, session or named, request=asked.request)
     if entry is not None:
         report = replace(report, path=entry.path)
-    target = report.path if entry is None else report.session
-    whole = count_session_requests(target, env=where.env, ledger=where.settings.ledger_path)
+    whole = count_session_requests(
+        report.session, report.path if entry is None else None, env=where.env, ledger=where.settings.ledger_path,
+    )  # fmt: skip
     document, left_out = bounded(replace(report, session_requests=whole).to_dict())
     return document, [*left_out, *_damage(report.problem_count, report.problems)]
 

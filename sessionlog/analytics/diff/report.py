@@ -22,7 +22,7 @@ from sessionlog.analytics.diff.transcript import Transcript
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.protocol import Log
+from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 
 SCHEMA = "sessionlog.diff/1"
@@ -218,6 +218,8 @@ def diff_sessions(
     prices: PriceBook | None = None,
     now: datetime | None = None,
     progress: Progress | None = None,
+    env: Env | None = None,
+    ledger: str | None = None,
 ) -> SessionDiff:
     """Compare two sessions of any agents.
 
@@ -228,11 +230,15 @@ def diff_sessions(
         prices: For what records no cost; None for the list prices.
         now: The present, which tells running from unfinished.
         progress: Told how far the scans are.
+        env: The environment, which says where agents write.
+        ledger: The ledger's file, for the figures of sessions that it knows; None counts each log alone.
 
     Raises:
         LogNotReadable: A log cannot be read.
     """
-    read = partial(read_side, kept=None if full else KEPT, prices=prices, now=now, progress=progress)
+    read = partial(
+        read_side, kept=None if full else KEPT, prices=prices, now=now, progress=progress, env=env, ledger=ledger
+    )
     one = read(*left)
     other = one if is_same_log(left, right) else read(*right)
     return compare(one, other)

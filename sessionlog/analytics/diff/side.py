@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
@@ -15,7 +16,7 @@ from sessionlog.analytics.sessions import SessionSummary, list_sessions
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.find import name_of_session
-from sessionlog.sources.protocol import Log
+from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
@@ -86,6 +87,8 @@ def read_side(
     prices: PriceBook | None = None,
     now: datetime | None = None,
     progress: Progress | None = None,
+    env: Env | None = None,
+    ledger: str | None = None,
 ) -> Side:
     """Read a session: what was said in it, and its figures.
 
@@ -96,6 +99,9 @@ def read_side(
         prices: For what records no cost; None for the list prices.
         now: The present, which tells running from unfinished.
         progress: Told how far the scan is.
+        env: The environment, which says where agents write.
+        ledger: The ledger's file. It knows what one log cannot show: other files of the session, and which requests a
+            fork has copied. None, or one that is not there yet: the figures are those of the log alone.
 
     Raises:
         LogNotReadable: The log cannot be read.
@@ -103,16 +109,27 @@ def read_side(
     own = log.source.id in OWN
     transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
     name = name_of_session(log, session)
-    found = list_sessions([log.path], prices=prices, now=now, progress=progress)
-    listed = [one for one in found.sessions if one.session == name] or list(found.sessions)[:1]
-    summary = replace(listed[0], path=log.path) if listed else None
+    listed = partial(list_sessions, prices=prices, now=now, progress=progress)
+    summary = None
+    if ledger is not None and os.path.exists(ledger):
+        known = listed(env=env, ledger=ledger, filters={"source": [log.source.id]}).sessions
+        summary = next((one for one in known if one.session == name and _is_same_file(one.path, log.path)), None)
+    if summary is None:
+        alone = listed([log.path, *log.source.subagent_logs(log.path)]).sessions
+        summary = next((one for one in alone if one.session == name), next(iter(alone), None))
+    summary = summary and replace(summary, path=log.path)
     return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)
 
 
 def is_same_log(left: tuple[Log, str | None], right: tuple[Log, str | None]) -> bool:
     """Whether both are the same session of the same file."""
-    same_file = os.path.realpath(left[0].path) == os.path.realpath(right[0].path)
-    return same_file and left[0].source.id == right[0].source.id and left[1] == right[1]
+    return (
+        _is_same_file(left[0].path, right[0].path) and left[0].source.id == right[0].source.id and left[1] == right[1]
+    )
+
+
+def _is_same_file(left: str, right: str) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)
 
 
 def renamed(side: Side, path: str) -> Side:
