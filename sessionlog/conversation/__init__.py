@@ -18,17 +18,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.conversation.agent import Agent
-    from sessionlog.conversation.history.conversation import Conversation
+    from sessionlog.conversation.history.conversation import Conversation, TokenCounter
     from sessionlog.conversation.history.settings import ConversationSettings
-    from sessionlog.conversation.history.token_counter import TokenCounter
     from sessionlog.conversation.history.truncation import Truncation
     from sessionlog.conversation.session import Session
     from sessionlog.conversation.stores.file import FileStore
     from sessionlog.conversation.stores.memory import MemoryStore
     from sessionlog.conversation.stores.protocol import Saved, SessionStore
     from sessionlog.conversation.stores.sqlite import SQLiteStore
-    from sessionlog.conversation.turns.pieces import Done, Reply, StreamPiece, TextDelta, ToolCalled, ToolReturned
-    from sessionlog.conversation.turns.response import Response
+    from sessionlog.conversation.turns.pieces import (
+        Done,
+        Reply,
+        Response,
+        StreamPiece,
+        TextDelta,
+        ToolCalled,
+        ToolReturned,
+    )
     from sessionlog.conversation.turns.tool import Tool, tool
     from sessionlog.errors import AgentError, InvalidHistory, MissingField, SessionNotSaved, StaleSession
     from sessionlog.messages.message import ContentPart, Message, ToolRequest
@@ -46,7 +52,7 @@ _HOMES = {
     "Message": "sessionlog.messages.message",
     "MissingField": "sessionlog.errors",
     "Reply": "sessionlog.conversation.turns.pieces",
-    "Response": "sessionlog.conversation.turns.response",
+    "Response": "sessionlog.conversation.turns.pieces",
     "SQLiteStore": "sessionlog.conversation.stores.sqlite",
     "Saved": "sessionlog.conversation.stores.protocol",
     "Session": "sessionlog.conversation.session",
@@ -55,7 +61,7 @@ _HOMES = {
     "StaleSession": "sessionlog.errors",
     "StreamPiece": "sessionlog.conversation.turns.pieces",
     "TextDelta": "sessionlog.conversation.turns.pieces",
-    "TokenCounter": "sessionlog.conversation.history.token_counter",
+    "TokenCounter": "sessionlog.conversation.history.conversation",
     "Tool": "sessionlog.conversation.turns.tool",
     "ToolCalled": "sessionlog.conversation.turns.pieces",
     "ToolRequest": "sessionlog.messages.message",

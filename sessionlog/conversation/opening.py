@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from sessionlog.conversation.agents.answerer import Answerer
-from sessionlog.conversation.history.conversation import Conversation
+from sessionlog.conversation.history.conversation import Conversation, TokenCounter
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.history.token_counter import TokenCounter
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.parts import check_parts

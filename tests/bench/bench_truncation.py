@@ -8,8 +8,8 @@ import time
 from operator import itemgetter
 
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.estimate import estimate_tokens
 from sessionlog.conversation.history.settings import ConversationSettings
+from sessionlog.conversation.history.weight import estimate_tokens
 from sessionlog.messages.message import Message, ToolRequest
 from tests.bench.measure import print_table
 

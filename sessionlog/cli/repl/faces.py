@@ -13,8 +13,7 @@ from contextlib import redirect_stdout
 from typing import Any, Protocol, TextIO
 
 from sessionlog.cli.output import note
-from sessionlog.conversation.turns.pieces import ToolReturned
-from sessionlog.conversation.turns.response import Response
+from sessionlog.conversation.turns.pieces import Response, ToolReturned
 from sessionlog.events.encode import encode_object
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render.chat import outcome, tool_line

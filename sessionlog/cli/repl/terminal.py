@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from sessionlog.cli.repl.faces import TYPED, Rows, write
-from sessionlog.conversation.turns.pieces import ToolReturned
-from sessionlog.conversation.turns.response import Response
+from sessionlog.conversation.turns.pieces import Response, ToolReturned
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render import chat
 from sessionlog.render.console import make_console

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.request_parts import object_schema, system_text
+from sessionlog.conversation.agents.client import Client, object_schema, system_text
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of

@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from uuid import uuid4
 
-from sessionlog.conversation.agents.relay import Client
-from sessionlog.conversation.agents.request_parts import object_schema
+from sessionlog.conversation.agents.client import Client, object_schema
 from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage

@@ -11,17 +11,58 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sessionlog.conversation.history.estimate import estimate_tokens
-from sessionlog.conversation.history.fitted import fitted
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.history.summary import Count
-from sessionlog.conversation.history.token_counter import TokenCounter
-from sessionlog.conversation.history.truncation import Truncation, truncate
+from sessionlog.conversation.history.truncation import Count, Truncation, truncate
+from sessionlog.conversation.history.weight import estimate_tokens, fitted
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.events.times import format_time, parse_time
+from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import Message, Role, ToolRequest
 from sessionlog.messages.message_json import content_from_json, message_to_dict, messages_from, request_from_dict
+
+
+class TokenCounter:
+    """What a session has used, summed up.
+
+    Attributes:
+        usage: Its tokens, in disjoint classes.
+        requests: How often a model was asked.
+    """
+
+    __slots__ = ("requests", "usage")
+
+    def __init__(self, usage: TokenUsage | None = None, requests: int = 0) -> None:
+        self.usage = usage or TokenUsage()
+        self.requests = requests
+
+    def add(self, usage: TokenUsage | None) -> None:
+        """Count one more request; None is one of which nobody told the tokens."""
+        self.requests += 1
+        if usage is not None:
+            self.usage += usage
+
+    def to_dict(self) -> dict[str, int]:
+        """JSON shape: the classes of a native log, and `requests`."""
+        return {**self.usage.to_dict(), "requests": self.requests}
+
+    @classmethod
+    def from_dict(cls, value: Any, place: str = "token_usage") -> TokenCounter:
+        """Read what `to_dict` has saved; None is a counter that has counted nothing.
+
+        Raises:
+            InvalidHistory: A number in it is none.
+        """
+        if value is None:
+            return cls()
+        usage, issues = read_usage(value)
+        requests, issue = read_count(value.get("requests") if isinstance(value, Mapping) else None)
+        wrong = [*issues, *([f"requests: {issue}"] if issue else [])]
+        if wrong:
+            raise InvalidHistory(f"{place}: {'; '.join(wrong)}")
+        return cls(usage, requests)
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -11,9 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sessionlog.conversation.history.summary import is_summary
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message, ToolRequest
+
+
+def is_summary(message: Message) -> bool:
+    """Whether a truncation has put it there."""
+    return message.extra.get("summary") is True
 
 
 def check_history(messages: Sequence[Message], place: str = "messages") -> None:

@@ -4,21 +4,68 @@ Of a history over its threshold, repaired, whole units go, oldest first, until t
 reached: a unit is an assistant's message with its tool results, or any other message. Never dropped are system
 messages, a first message of a person behind them, the newest turn, calls that wait for their results, and the recent
 messages, grown to whole units. So what is left is valid, and cutting it again drops nothing; where nothing can go, the
-history comes back as it was. Every message is weighed once.
+history comes back as it was. Every message is weighed once. A summary is one message in the place of those that were
+dropped; it never makes a history longer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple, Self
 
-from sessionlog.conversation.history.rules import groups, is_valid, last_turn, open_calls, repair
+from sessionlog.conversation.history.rules import groups, is_summary, is_valid, last_turn, open_calls, repair
 from sessionlog.conversation.history.settings import ConversationSettings, Strategy
-from sessionlog.conversation.history.summary import Count, fitting, is_summary, summarised
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message
+
+Count = Callable[[Message], int]
+"""Estimates the tokens of a message."""
+
+
+def summarised(summary: Callable[[Sequence[Message]], str], dropped: Sequence[Message]) -> str:
+    """Ask the user's function for the text; what it raises passes through.
+
+    Raises:
+        InvalidHistory: It gave no text.
+    """
+    text = summary(dropped)
+    if not isinstance(text, str):
+        raise InvalidHistory(f"summary returned {type(text).__name__}; it returns a text")
+    return text.strip()
+
+
+def fitting(text: str, room: int, count: Count) -> tuple[list[Message], str | None]:
+    """Return the summary as a message and None, or one that is cut to its room, or none, and a warning that says so.
+
+    Args:
+        text: What the summary says.
+        room: The tokens that it may take.
+        count: Weighs it: once, or as often as it takes to find where to cut.
+    """
+    whole = _stand_in(text)
+    tokens = count(whole)
+    if text and tokens <= room:
+        return [whole], None
+    least, most = 0, len(text)  # the longest beginning that fits is `least` letters long or more, and under `most`
+    while most - least > 1:
+        middle = (least + most) // 2
+        if count(_stand_in(f"{text[:middle]}…")) <= room:
+            least = middle
+        else:
+            most = middle
+    if not least:
+        reason = f"has {tokens:,} tokens where there is room for {room:,}" if text else "is empty"
+        return [], f"the summary {reason}, so it was left out"
+    return [
+        _stand_in(f"{text[:least]}…")
+    ], f"the summary was cut from {tokens:,} tokens to the {room:,} it has room for"
+
+
+def _stand_in(text: str) -> Message:
+    return Message("user", text, extra={"summary": True})
+
 
 _TARGET = 0.75
 _SUMMED_UP, _SUMMARY = 2, 10  # down to half of the budget, with a tenth for the summary: else each turn would bring one

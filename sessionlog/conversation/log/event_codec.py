@@ -3,15 +3,21 @@
 An answer is written in the fields that every reader knows (`content`, `tool_calls`, `partial`); where reading these
 does not give the same message again, it is written beside them as `message`. Logs written without a session hold
 messages in their provider's shape.
+
+A truncation is written as the messages that go, by index, and those that come, by place: what `cut_of(before, after)`
+gives, applied to `before` as `transcript.fold` does, is `after`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sessionlog.conversation.history.fitted import size_of
+from sessionlog.conversation.history.rules import is_summary
+from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.conversation.history.weight import size_of
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.json_value import json_value
 from sessionlog.messages.message import Content, Message, ToolRequest
@@ -172,3 +178,53 @@ def _is_json(value: object) -> bool:
     except InvalidHistory:
         return False
     return True
+
+
+Span = tuple[int, int]
+
+
+def cut_of(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Span], list[tuple[int, Message]]]:
+    """Return the half-open spans of indexes that are dropped, and what is added: (index in `after`, message).
+
+    Messages are known again as the very objects, in their order; anything else is dropped and added.
+    """
+    places: dict[int, list[int]] = defaultdict(list)
+    for n in range(len(before) - 1, -1, -1):
+        places[id(before[n])].append(n)
+    kept: list[int] = []
+    added: list[tuple[int, Message]] = []
+    for at, message in enumerate(after):
+        found = places.get(id(message), [])
+        while found and kept and found[-1] <= kept[-1]:
+            found.pop()
+        if found:
+            kept.append(found.pop())
+        else:
+            added.append((at, message))
+    return list(_gaps(kept, len(before))), added
+
+
+def spell_cut(before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> dict[str, Any]:
+    """Return the payload of the `compaction.end` that tells a truncation; None stands for what is not to be said."""
+    dropped, added = cut_of(before, after)
+    return {
+        "success": True,
+        "strategy": truncation.strategy,
+        "messages_before": len(before),
+        "messages_after": len(after),
+        "tokens_before": truncation.tokens_before,
+        "tokens_after": truncation.tokens_after,
+        "no_compaction": None if dropped or added else True,
+        "summary": next((message.text for _, message in added if is_summary(message)), None),
+        "dropped": [list(span) for span in dropped],
+        "added": [{"at": at, "message": message_to_dict(message)} for at, message in added],
+        "warning": "still over budget: nothing more can be dropped" if truncation.is_over_budget else None,
+    }
+
+
+def _gaps(kept: Iterable[int], length: int) -> Iterable[Span]:
+    end = 0
+    for n in [*kept, length]:
+        if n > end:
+            yield end, n
+        end = n + 1

@@ -16,15 +16,15 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.conversation.history.fitted import fitted, shortened, size_of, size_of_json
 from sessionlog.conversation.history.truncation import Truncation
-from sessionlog.conversation.log.cut import spell_cut
+from sessionlog.conversation.history.weight import fitted, shortened, size_of, size_of_json
 from sessionlog.conversation.log.event_codec import (
     answer_of,
     json_options,
     pieces_of,
     result_of,
     spell_answer,
+    spell_cut,
     spell_result,
     spell_tool,
 )

@@ -7,6 +7,7 @@ any other damage is refused by name, for nobody knows what stood there.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,6 @@ from typing import Any
 from sessionlog.archive.find import open_session
 from sessionlog.conversation.history.rules import is_valid, repaired
 from sessionlog.conversation.log.fold import Fold, State
-from sessionlog.conversation.log.torn import is_unfinished
 from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
@@ -33,6 +33,31 @@ from sessionlog.sources.find import name_of_session
 from sessionlog.sources.native import SOURCE
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.inherited import NOT_LOGGED, read_session
+
+_HEAD = b'{"session_id":'
+_OPEN_END = re.compile(r"(?:\\u[0-9a-fA-F]{0,4}|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|\d\.|\d[eE][+-]?)\Z")
+"""What may be cut inside a value and is not taken for a text that has no end."""
+
+
+def is_unfinished(problem: Problem, line: bytes, start: int) -> bool:
+    """Whether the problem is that an event in the line that begins at `start` breaks off, whole ones may follow."""
+    if problem.kind != "not_json":
+        return False
+    text = line[problem.offset - start :][: problem.length].rstrip(b"\r\n")
+    if not (text.startswith(_HEAD) or _HEAD.startswith(text)):
+        return False
+    spelled = text.decode("utf-8", "replace")
+    try:
+        json.loads(spelled)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Unterminated string") or error.pos >= len(spelled):
+            return True
+        found = _OPEN_END.search(spelled)
+        return found is not None and error.pos >= found.start()
+    except RecursionError:
+        return False
+    return False
+
 
 Json = Any
 MAX_LINE = 64 << 20

@@ -18,8 +18,7 @@ from typing import Any
 from sessionlog import files
 from sessionlog.conversation.stores.folder import ENDING, Folder
 from sessionlog.conversation.stores.json_text import from_json, to_json
-from sessionlog.conversation.stores.protocol import Saved
-from sessionlog.conversation.stores.versions import Versions
+from sessionlog.conversation.stores.protocol import Saved, Versions
 from sessionlog.errors import InvalidHistory, LogNotReadable, SessionNotSaved
 from sessionlog.events.times import format_time
 from sessionlog.logger.ids import check_session_id

@@ -11,8 +11,7 @@ from threading import Lock
 from typing import Any
 
 from sessionlog.conversation.stores.json_text import check_key, from_json, to_json
-from sessionlog.conversation.stores.protocol import Saved
-from sessionlog.conversation.stores.versions import Versions
+from sessionlog.conversation.stores.protocol import Saved, Versions
 
 
 class MemoryStore:

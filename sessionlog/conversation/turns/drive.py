@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
+from sessionlog.conversation.turns.loops import check_no_loop, in_thread, runner_here, stoppable
 from sessionlog.conversation.turns.pieces import Done, StreamPiece
 from sessionlog.conversation.turns.stop import Closed, Stop
-from sessionlog.conversation.turns.wait import check_no_loop, in_thread, runner_here, stoppable
 
 _GLANCE = 0.05  # seconds of a pause between two looks at whether the turn is to stop
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from sessionlog.conversation.turns.drive import AsyncStream, Course, Stream
 from sessionlog.conversation.turns.line import Line
+from sessionlog.conversation.turns.loops import check_no_loop
 from sessionlog.conversation.turns.output import check_schema, checked, read_output
-from sessionlog.conversation.turns.pieces import Done
-from sessionlog.conversation.turns.response import Response
+from sessionlog.conversation.turns.pieces import Done, Response
 from sessionlog.conversation.turns.signals import unwatch, watch
 from sessionlog.conversation.turns.stop import Stop
 from sessionlog.conversation.turns.turn import Turn
-from sessionlog.conversation.turns.wait import check_no_loop
 from sessionlog.messages.message import ContentPart, Message
 from sessionlog.messages.message_json import content_from_json
 

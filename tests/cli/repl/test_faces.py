@@ -7,8 +7,7 @@ import pytest
 from sessionlog.cli.repl.faces import JsonFace, PlainFace
 from sessionlog.cli.repl.terminal import TerminalFace
 from sessionlog.conversation.history.truncation import Truncation
-from sessionlog.conversation.turns.pieces import ToolReturned
-from sessionlog.conversation.turns.response import Response
+from sessionlog.conversation.turns.pieces import Response, ToolReturned
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import Message, ToolRequest
 from tests.security.vt import findings

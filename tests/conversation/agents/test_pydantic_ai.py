@@ -11,8 +11,7 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from sessionlog.conversation.agents.pydantic_ai import PydanticAI
-from sessionlog.conversation.agents.pydantic_answer import usage_of
+from sessionlog.conversation.agents.pydantic_ai import PydanticAI, usage_of
 from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest

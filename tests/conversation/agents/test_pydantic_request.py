@@ -16,8 +16,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import FunctionModel
 
-from sessionlog.conversation.agents.pydantic_ai import PydanticAI
-from sessionlog.conversation.agents.pydantic_request import model_messages
+from sessionlog.conversation.agents.pydantic_ai import PydanticAI, model_messages
 from sessionlog.conversation.turns.pieces import Ask, Reply, ToolReturned
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.messages.message import ContentPart, Message, ToolRequest

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sessionlog.conversation.agents.relay import fitted, vendor_of
+from sessionlog.conversation.agents.client import fitted, vendor_of
 from sessionlog.conversation.turns.pieces import Ask, TextDelta
 from sessionlog.messages.message import Message
 from tests.conversation.agents.stub import Server, chat, message

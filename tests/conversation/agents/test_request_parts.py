@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from sessionlog.conversation.agents.request_parts import object_schema, system_text
+from sessionlog.conversation.agents.client import object_schema, system_text
 from sessionlog.conversation.turns.pieces import Ask
 from sessionlog.messages.message import Message
 

@@ -2,7 +2,7 @@
 
 from sessionlog.context.tokens import count_tokens
 from sessionlog.context.xray.measure import IMAGE
-from sessionlog.conversation.history.estimate import PICTURE, estimate_tokens
+from sessionlog.conversation.history.weight import PICTURE, estimate_tokens
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sessionlog.conversation.history import fitted as module
+from sessionlog.conversation.history import weight as module
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.fitted import MOST, fitted, shortened, size_of
+from sessionlog.conversation.history.weight import MOST, fitted, shortened, size_of
 from sessionlog.conversation.log.remember import remember_log
 from sessionlog.conversation.stores.json_text import to_json
 from sessionlog.messages.message import ContentPart, Message, ToolRequest

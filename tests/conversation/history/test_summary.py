@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.summary import fitting, is_summary
+from sessionlog.conversation.history.rules import is_summary
+from sessionlog.conversation.history.truncation import fitting
 from sessionlog.messages.message import Message
 from tests.conversation.history.histories import weigh
 from tests.profiles import examples

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessionlog.conversation.history.token_counter import TokenCounter
+from sessionlog.conversation.history.conversation import TokenCounter
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.tokens import TokenUsage
 

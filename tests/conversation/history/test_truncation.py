@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.rules import is_valid, last_turn
+from sessionlog.conversation.history.rules import is_summary, is_valid, last_turn
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.history.summary import is_summary
 from sessionlog.conversation.history.truncation import Truncation, truncate
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message

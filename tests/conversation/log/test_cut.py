@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.log.cut import cut_of
+from sessionlog.conversation.log.event_codec import cut_of
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 from tests.profiles import examples

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sessionlog.conversation.stores.protocol import Saved
-from sessionlog.conversation.stores.versions import Versions
+from sessionlog.conversation.stores.protocol import Saved, Versions
 from sessionlog.errors import StaleSession
 
 

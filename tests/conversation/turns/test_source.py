@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from sessionlog.conversation.turns.source import END, AsyncSource, PlainSource, source_of
+from sessionlog.conversation.turns.loops import END, AsyncSource, PlainSource, source_of
 from sessionlog.errors import AgentError
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Optional, Union
 
 import pytest
 
-from sessionlog.conversation.turns.tool_schema import enum_of, hints_of, schema_of
+from sessionlog.conversation.turns.tool import enum_of, hints_of, schema_of
 
 
 class Size(Enum):

@@ -1,18 +1,19 @@
-"""An answer that comes bit by bit, passed on as pieces: once for clients that wait and for those that are awaited.
+"""What the clients of all providers share: what a request has besides its messages, and the answer, piece by piece.
 
-A connection is open only while its answer is read: whoever stops listening closes it.
+A connection is open only while its answer is read: whoever stops reading closes it.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from sessionlog.conversation.turns.pieces import Piece, Reply
+from sessionlog.conversation.turns.pieces import Ask, Piece, Reply
 
 _VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
 
@@ -96,3 +97,33 @@ def _is_ip(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+Json = dict[str, Any]
+
+_ONLY_JSON = "Answer with JSON and nothing else."
+
+
+def system_text(ask: Ask) -> str:
+    """Return the system text of a request: the session's, then that of the system messages in the history."""
+    texts = [ask.system or "", *(message.text for message in ask.messages if message.role == "system")]
+    return "\n\n".join(text for text in texts if text)
+
+
+def object_schema(schema: Any) -> tuple[Json | None, str]:
+    """Return a schema that a provider can enforce, or an instruction for the model; neither without a schema.
+
+    Providers enforce objects only. An empty schema asks for any JSON.
+    """
+    if schema is None:
+        return None, ""
+    wanted = dict(schema) if isinstance(schema, Mapping) else _schema_of(schema)
+    if wanted.get("type") == "object" and wanted.get("properties"):
+        return wanted, ""
+    return None, f"{_ONLY_JSON} Its JSON schema: {json.dumps(wanted)}" if wanted else _ONLY_JSON
+
+
+def _schema_of(wanted: Any) -> Json:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - a schema that is a type needs it
+
+    return TypeAdapter(wanted).json_schema()
