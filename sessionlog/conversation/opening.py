@@ -1,6 +1,7 @@
 """How a session begins: anew, with given messages, from its store, or from its log, which is the truth where it is.
 
-A fork begins where another session is, and goes its own way; its log names its parent.
+A fork begins where another session is, and goes its own way; its log names its parent. What a session is made of is
+checked before it begins: a wrong part is named at once, and not by the first turn.
 """
 
 from __future__ import annotations
@@ -8,20 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from time import time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sessionlog.conversation.agents.answerer import Answerer
+from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.conversation import Conversation, TokenCounter
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.parts import check_parts
-from sessionlog.conversation.stores.catch_up import catch_up
+from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import SessionStore
-from sessionlog.conversation.stores.shelf import Shelf, restore, saved_id
-from sessionlog.conversation.turns.line import Line
+from sessionlog.conversation.stores.snapshot import StoredSession, restore, saved_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_from_dict
@@ -30,20 +29,8 @@ if TYPE_CHECKING:
     from sessionlog.conversation.log.remember import Remembered
 
 _SECOND = 1_000_000_000
-
-
-class Opened(NamedTuple):
-    """A session that may begin.
-
-    Attributes:
-        session_id: Its id.
-        line: Its parts.
-        shelf: Its place in a store.
-    """
-
-    session_id: str
-    line: Line
-    shelf: Shelf
+_STORE = ("save", "load", "delete", "list_sessions", "exists")
+_LOGGER = ("emit", "is_new", "end", "path", "session_id")
 
 
 def open_session(
@@ -54,35 +41,34 @@ def open_session(
     store: SessionStore | None,
     logger: SessionLogger | None,
     settings: ConversationSettings | None,
-) -> Opened:
+) -> SessionState:
     """Open a session with the history that is there: the log's, else the store's, else the given messages.
 
     Raises:
         ValueError: Messages are given, and there is a history already; or the log is another session's.
         InvalidHistory: What is there cannot be used. It is left as it is.
     """
-    opened = _new(agent, session_id, store, logger, settings, system=system)
-    line, shelf = opened.line, opened.shelf
+    state = _new(agent, session_id, store, logger, settings, system=system)
     logged = _logged(logger)
-    stored = None if logged else shelf.load()
+    stored = None if logged else state.stored.load()
     if messages is not None and (logged or stored is not None):
         where = f"the log {logged.path}" if logged else "the store"
         raise ValueError(
             f"there is a history of this session in {where} already; leave out messages=, or change the id"
         )
     if logged:
-        _go_on(line, shelf, logged, settings)
+        _go_on(state, logged, settings)
     elif stored is not None:
-        restore(line, stored, settings)
+        restore(state, stored, settings)
     elif messages is not None:
         found = [
             message_from_dict(one, f"messages[{n}]") if isinstance(one, Mapping) else one
             for n, one in enumerate(messages)
         ]
-        line.conversation.replace_messages(found)
+        state.conversation.replace_messages(found)
         check_history(found)
-        line.state = state_of(found)
-    return _settled(opened)
+        state.turn = state_of(found)
+    return state
 
 
 def open_saved(
@@ -91,34 +77,34 @@ def open_saved(
     store: SessionStore | None,
     logger: SessionLogger | None,
     settings: ConversationSettings | None,
-) -> Opened:
+) -> SessionState:
     """Open what was saved.
 
     Raises:
         InvalidHistory: It is no session.
         ValueError: The logger has a history already.
     """
-    opened = _new(agent, saved_id(data), store, logger, settings)
-    opened.shelf.seen(data)
-    restore(opened.line, data, settings)
+    state = _new(agent, saved_id(data), store, logger, settings)
+    state.stored.seen(data)
+    restore(state, data, settings)
     if logger is not None and not logger.is_new():
         raise ValueError(f"{logger.path} has a history already: Session.resume goes on with it")
-    return _settled(opened)
+    return state
 
 
 def open_log_of(
     remembered: Remembered, agent: Any, store: SessionStore | None, settings: ConversationSettings | None
-) -> Opened:
-    """Open a session as its log tells it, to go on with both.
+) -> SessionState:
+    """Open a session as its log has it, to go on with both.
 
     Raises:
         InvalidHistory: The log cannot be written.
     """
     from sessionlog.conversation.log.remember import open_log  # noqa: PLC0415 - it reads every kind of log
 
-    opened = _new(agent, None, store, open_log(remembered), settings)
-    _go_on(opened.line, opened.shelf, remembered, settings)
-    return _settled(opened)
+    state = _new(agent, None, store, open_log(remembered), settings)
+    _go_on(state, remembered, settings)
+    return state
 
 
 def open_fork_of_log(
@@ -128,48 +114,56 @@ def open_fork_of_log(
     directory: str | os.PathLike[str] | None,
     store: SessionStore | None,
     settings: ConversationSettings | None,
-) -> Opened:
+) -> SessionState:
     """Open a new session where a log is, with a log of its own: in a folder, else beside a log of ours.
 
     Raises:
         ValueError: There is a log of the new session's id already.
     """
-    check_parts(session_id=session_id, store=store, settings=settings)
+    _check_parts(session_id=session_id, store=store, settings=settings)
     beside = directory if directory is not None or remembered.closed else os.path.dirname(remembered.path)
     logger = SessionLogger(beside, session_id)
     if not logger.is_new():
         raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
-    opened = _new(agent, None, store, logger, settings)
-    _inherit(opened.line, remembered, settings)
-    _settled(opened).line.begin(remembered.as_parent())
-    return opened
+    state = _new(agent, None, store, logger, settings)
+    _inherit(state, remembered, settings)
+    return _begun(state, remembered.as_parent())
 
 
-def open_fork(parent: Line, parent_id: str, store: SessionStore | None, session_id: str | None) -> Opened:
+def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
     """Open a new session where another one is; with a log beside its log, if it has one.
 
     Raises:
         ValueError: There is a log, or a stored session, of that id already; or it is the parent's own.
     """
-    check_parts(session_id=session_id)
-    if session_id == parent_id:
+    _check_parts(session_id=session_id)
+    if session_id == parent.session_id:
         raise ValueError(f"{session_id!r} is this session's own id; a fork has another, or leave it out for a new one")
-    recorder = parent.recorder
-    mine = recorder.sibling(session_id)
-    chosen = session_id or mine.session_id or str(uuid4())
+    recorder, store = parent.recorder.sibling(session_id), parent.stored.store
+    chosen = session_id or recorder.session_id or str(uuid4())
     if store is not None and store.exists(chosen):
         raise ValueError(f"there is a session {chosen!r} in the store already")
     if recorder.path is not None:
         parent.begin()
-    line = Line(
+    history = parent.conversation.messages
+    fork = SessionState(
+        session_id=chosen,
         agent=parent.agent,
+        conversation=Conversation(parent.conversation.settings, messages=history),
+        recorder=recorder,
+        stored=StoredSession(store, chosen),
         system=parent.system,
-        conversation=Conversation(parent.conversation.settings, messages=parent.conversation.messages),
-        recorder=mine,
-        state=state_of(parent.conversation.messages),
+        turn=state_of(history),
     )
-    line.begin(recorder.parent())
-    return Opened(chosen, line, Shelf(store, chosen))
+    return _begun(fork, parent.recorder.parent())
+
+
+def _begun(fork: SessionState, parent: Mapping[str, Any] | None) -> SessionState:
+    """A fork whose log names its parent."""
+    fork.use_system_of_agent()
+    fork.begin(parent)
+    fork.save()
+    return fork
 
 
 def _new(
@@ -180,20 +174,18 @@ def _new(
     settings: ConversationSettings | None,
     *,
     system: str | None = None,
-) -> Opened:
-    """A session that nothing is known of yet; its system's text is None unless it was given."""
-    check_parts(session_id=session_id, system=system, store=store, logger=logger, settings=settings)
-    asked = agent if isinstance(agent, Answerer) else Answerer(agent)
+) -> SessionState:
+    """A session of which nothing is known yet; its system's text is None unless it was given."""
+    _check_parts(session_id=session_id, system=system, store=store, logger=logger, settings=settings)
     chosen = _choose_id(session_id, logger)
-    line = Line(agent=asked, system=system, conversation=Conversation(settings), recorder=Recorder(logger))
-    return Opened(chosen, line, Shelf(store, chosen))
-
-
-def _settled(opened: Opened) -> Opened:
-    """What neither the caller nor the history says of the system, the agent does."""
-    if opened.line.system is None:
-        opened.line.system = opened.line.agent.system
-    return opened
+    return SessionState(
+        session_id=chosen,
+        agent=agent if isinstance(agent, Agent) else Agent(agent),
+        conversation=Conversation(settings),
+        recorder=Recorder(logger),
+        stored=StoredSession(store, chosen),
+        system=system,
+    )
 
 
 def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
@@ -208,37 +200,72 @@ def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
     return logger.session_id if session_id is None else session_id
 
 
-def _go_on(line: Line, shelf: Shelf, remembered: Remembered, settings: ConversationSettings | None) -> None:
-    """Give a new line the history that its log tells, and what the store has beyond it.
+def _go_on(state: SessionState, remembered: Remembered, settings: ConversationSettings | None) -> None:
+    """Give a new session the history of its log, and what the store has beyond it.
 
     Raises:
         InvalidHistory: The log and the store went on in different ways.
     """
     began = remembered.start_time
-    _inherit(line, remembered, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
-    line.conversation.token_counter = TokenCounter(remembered.usage, remembered.requests)
-    line.state, line.is_begun, line.is_resumed = remembered.state, True, True
-    line.system = line.agent.system if line.system is None else line.system  # the log is told, if it has none
-    line.recorder.go_on(remembered, system=line.system)
-    line.opened_at = line.last_seq
-    catch_up(line, shelf, remembered)
+    _inherit(state, remembered, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
+    state.conversation.token_counter = TokenCounter(remembered.usage, remembered.requests)
+    state.turn, state.is_begun, state.is_resumed = remembered.state, True, True
+    state.use_system_of_agent()  # it is logged, if the log has none
+    state.recorder.go_on(remembered, system=state.system)
+    state.opened_at = state.recorder.last_seq
+    state.stored.catch_up(state, remembered)
 
 
 def _inherit(
-    line: Line, remembered: Remembered, settings: ConversationSettings | None, *, began_ns: int | None = None
+    state: SessionState,
+    remembered: Remembered,
+    settings: ConversationSettings | None,
+    *,
+    began_ns: int | None = None,
 ) -> None:
-    """Give a new line a history that begins with a log's."""
+    """Give a new session a history that begins with a log's."""
     clock = time_ns if began_ns is None else lambda: began_ns
-    line.conversation = Conversation(settings, messages=remembered.messages, clock=clock)
-    line.system = remembered.system if line.system is None else line.system
-    line.state = state_of(remembered.messages)
+    state.conversation = Conversation(settings, messages=remembered.messages, clock=clock)
+    state.system = remembered.system if state.system is None else state.system
+    state.turn = state_of(remembered.messages)
 
 
 def _logged(logger: SessionLogger | None) -> Remembered | None:
-    """What a log tells, None if it is new, or has no more than its start."""
+    """What a log holds, None if it is new, or has no more than its start."""
     if logger is None or logger.is_new():
         return None
     from sessionlog.conversation.log.remember import remember_log  # noqa: PLC0415 - only where there is a log already
 
     found = remember_log(logger.path)
     return found if found.messages or found.requests or found.parent else None
+
+
+def _check_parts(
+    *, session_id: Any = None, system: Any = None, store: Any = None, logger: Any = None, settings: Any = None
+) -> None:
+    """Demand that each part is what it is meant to be; None is left out.
+
+    Raises:
+        TypeError: One is something else; the message says what it is, and what is meant.
+        ValueError: The id is empty.
+    """
+    if not isinstance(session_id, str | None):
+        raise TypeError(f"session_id is {_named(session_id)}; it is a text; a store is given as store=…")
+    if session_id == "":
+        raise ValueError("session_id is empty; leave it out, and the session gets a new one")
+    if not isinstance(system, str | None):
+        raise TypeError(f"system is {_named(system)}; it is a text")
+    if store is not None and (isinstance(store, type) or not _has(store, _STORE)):
+        raise TypeError(f"store is {_named(store)}; it has {', '.join(_STORE)}, as FileStore('a folder') does")
+    if logger is not None and (isinstance(logger, type) or not _has(logger, _LOGGER)):
+        raise TypeError(f"logger is {_named(logger)}; it is a SessionLogger: logger=SessionLogger()")
+    if not isinstance(settings, ConversationSettings | None):
+        raise TypeError(f"settings is {_named(settings)}; it is ConversationSettings(...)")
+
+
+def _has(value: Any, names: tuple[str, ...]) -> bool:
+    return all(hasattr(value, name) for name in names)
+
+
+def _named(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

@@ -1,45 +1,50 @@
-"""Session: a conversation with an agent that is kept, whatever happens to a turn, and can be gone on with anywhere.
+"""Session: a conversation with an agent that is kept, whatever happens to a turn, and can be resumed anywhere.
 
-Everything a person says is in the history, the log and the store before the agent is asked; everything the agent says
-is in the history and the log before anybody is shown it. With a logger the log is the session, and a store has a
-snapshot of it. One turn runs at a time.
+What a user says is in the history, the log and the store before the agent is asked; what the agent says is in the
+history and the log before anybody is shown it. With a logger the log is the session, and a store has a snapshot of it.
+One turn runs at a time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from sessionlog.conversation.agents.answerer import Answerer
-from sessionlog.conversation.changes import Changes
+from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.conversation import Conversation
+from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.opening import (
-    Opened,
-    open_fork,
-    open_fork_of_log,
-    open_log_of,
-    open_saved,
-    open_session,
-)
+from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.conversation.log.fold import TurnState, state_of
+from sessionlog.conversation.opening import open_fork, open_fork_of_log, open_log_of, open_saved, open_session
+from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import SessionStore
-from sessionlog.conversation.stores.shelf import Shelf, session_to_dict
-from sessionlog.conversation.turns.line import State
-from sessionlog.conversation.turns.signals import unwatch, watch
-from sessionlog.conversation.turns.turns import Turns
+from sessionlog.conversation.stores.snapshot import StoredSession, session_to_dict
+from sessionlog.conversation.turns.loops import check_no_loop
+from sessionlog.conversation.turns.output import structured, usable_schema
+from sessionlog.conversation.turns.pieces import Done, Response
+from sessionlog.conversation.turns.streams import AsyncStream, Stream, TurnStream, unwatch, watch
+from sessionlog.conversation.turns.turn import Input, Turn, message_of
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.messages.message import Message
+from sessionlog.messages.message import Message, Role
 
-_STATUS: Mapping[State, str] = {"failed": "error", "cancelled": "cancelled", "interrupted": "cancelled"}
+_STATUS: Mapping[TurnState, str] = {"failed": "error", "cancelled": "cancelled", "interrupted": "cancelled"}
 
 
-class Session(Changes):
+class Session:
     """A conversation with an agent; also a context manager, which ends it in its log.
+
+    Whatever happens to a turn, what was said is kept. Every change of the history by hand (`add_message`, `undo`,
+    `clear`, `truncate`) raises `StaleSession` where somebody else has written to the log or saved the session
+    meanwhile, and RuntimeError while a turn is under way.
 
     Args:
         agent: An `Agent`, or what it takes.
@@ -67,7 +72,21 @@ class Session(Changes):
         *,
         settings: ConversationSettings | None = None,
     ) -> None:
-        self._open(open_session(agent, session_id, system, messages, store, logger, settings))
+        self._begin(open_session(agent, session_id, system, messages, store, logger, settings))
+
+    def _begin(self, state: SessionState) -> None:
+        state.use_system_of_agent()
+        self._state = state
+        self._busy = threading.Lock()
+        self._stream: Callable[[], TurnStream | None] = lambda: None
+        self._at_end: Callable[[], object] = lambda: None
+        self._is_closed = False
+
+    @classmethod
+    def _of(cls, state: SessionState) -> Self:
+        made = cls.__new__(cls)
+        made._begin(state)  # noqa: SLF001 - its own class's
+        return made
 
     @classmethod
     def from_dict(
@@ -175,72 +194,242 @@ class Session(Changes):
         from sessionlog.conversation.log.remember import remember  # noqa: PLC0415 - see resume
 
         remembered = remember(target, directory=directory, at=at, skip_damage=skip_damage)
-        opened = open_fork_of_log(remembered, agent, session_id, directory, store, settings)
-        made = cls._of(opened)
-        opened.line.save()
-        return made
-
-    @classmethod
-    def _of(cls, opened: Opened) -> Self:
-        made = cls.__new__(cls)
-        made._open(opened)  # noqa: SLF001 - its own class's
-        return made
-
-    def _open(self, opened: Opened) -> None:
-        Changes.__init__(self, opened)
+        return cls._of(open_fork_of_log(remembered, agent, session_id, directory, store, settings))
 
     @property
     def session_id(self) -> str:
         """Its id."""
-        return self._session_id
+        return self._state.session_id
 
     @property
     def system(self) -> str | None:
         """What the agent is told to be."""
-        return self._line.system
+        return self._state.system
 
     @property
-    def agent(self) -> Answerer:
+    def agent(self) -> Agent:
         """Who is asked."""
-        return self._line.agent
+        return self._state.agent
 
     @property
     def path(self) -> str | None:
         """Its log's file; None without a logger."""
-        return self._line.recorder.path
+        return self._state.recorder.path
 
     @property
     def conversation(self) -> Conversation:
         """Its history with all that is known of it.
 
-        What is changed there by hand is told to the log, and saved, by the next turn or change of the session, or when
-        it is forked, saved or closed. `add_message`, `undo`, `clear` and `truncate` of the session do it at once.
+        What is changed there by hand is logged, and saved, by the next turn or change of the session, or when it is
+        forked, saved or closed. `add_message`, `undo`, `clear` and `truncate` of the session do it at once.
         """
-        return self._line.conversation
+        return self._state.conversation
 
     @property
     def settings(self) -> ConversationSettings:
         """The budget of the history, and how failures are tried again."""
-        return self._line.conversation.settings
+        return self._state.conversation.settings
 
     @property
     def usage(self) -> TokenUsage:
         """Tokens of all its answers."""
-        return self._line.conversation.token_counter.usage
+        return self._state.conversation.token_counter.usage
 
     @property
     def messages(self) -> list[Message]:
         """The history, in a list of its own."""
-        return self._line.conversation.get_history()
+        return self._state.conversation.get_history()
 
     @property
-    def state(self) -> State:
+    def state(self) -> TurnState:
         """`new`, or how its last turn ended: `complete`, `failed`, `cancelled` or `interrupted`."""
-        return self._line.state
+        return self._state.turn
+
+    @property
+    def ends_on_interrupt(self) -> bool:
+        """Whether Ctrl-C, SIGTERM or a cancelled task within a turn ends the session in its log, as `cancelled`.
+
+        True by default. Who catches it and goes on, as a prompt does, sets it to False.
+        """
+        return self._state.ends_on_interrupt
+
+    @ends_on_interrupt.setter
+    def ends_on_interrupt(self, value: bool) -> None:
+        self._state.ends_on_interrupt = value
 
     def history(self) -> list[Message]:
         """Return the history, in a list of its own."""
         return self.messages
+
+    def run(
+        self,
+        input: Input = None,  # noqa: A002 - the seed's word
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        metadata: Any = None,
+        **options: Any,
+    ) -> Response:
+        """Say something, and return the answer.
+
+        Args:
+            input: A text, a user's message, or texts and pieces; a tool's message answers a call that is open; None
+                lets the agent go on without a word.
+            temperature: As for any other option: the agent gets it if it is given.
+            max_tokens: As above.
+            metadata: As above.
+            **options: What else the agent takes.
+
+        Raises:
+            AgentError: The agent failed. The question and what was said are kept, and the next turn goes on from
+                there: asking the same again, or `run()`, does not send the question twice.
+            SessionNotSaved: The store failed: before the agent was asked, then nothing was said; or after, then the
+                answer is in the history.
+            StaleSession: The stored session was saved, or the log was written to, by somebody else meanwhile.
+            ValueError: `input` is a message of the system or of an assistant, or a tool's that answers no open call; or
+                it is None, and there is nothing to answer yet.
+            RuntimeError: Another turn is under way; or the agent is async and an event loop runs here: `run_async`.
+        """
+        return _last(self.stream(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options))
+
+    async def run_async(
+        self,
+        input: Input = None,  # noqa: A002 - see run
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        metadata: Any = None,
+        **options: Any,
+    ) -> Response:
+        """Do as `run` in an event loop; an agent that is not async, and its tools, run in threads."""
+        return await _last_async(
+            self.stream_async(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options)
+        )
+
+    def stream(
+        self,
+        input: Input = None,  # noqa: A002 - see run
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        metadata: Any = None,
+        **options: Any,
+    ) -> Stream:
+        """Say something, and give the pieces of the answer as they come; the last one is `Done`.
+
+        The turn begins with the first piece. A stream that is closed or forgotten before its end keeps what was shown.
+        It raises as `run` does.
+        """
+        options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
+        return self._stream_of(self._turn(input, options))
+
+    def stream_async(
+        self,
+        input: Input = None,  # noqa: A002 - see run
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        metadata: Any = None,
+        **options: Any,
+    ) -> AsyncStream:
+        """Do as `stream` in an event loop."""
+        options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
+        turn = self._turn(input, options)
+        return AsyncStream(turn.steps(), turn.stop, self)
+
+    def json(self, input: Input = None, *, schema: Any = None, **options: Any) -> Response:  # noqa: A002 - see run
+        """Ask for a structured answer; the response has it as `.output`.
+
+        Args:
+            input: As for `run`.
+            schema: A pydantic model or any type (which needs pydantic), a JSON schema, or None for any JSON.
+            **options: As for `run`.
+
+        Raises:
+            AgentError: As for `run`; or the answer is not what was asked for. It is kept in the history.
+            MissingExtra: A type needs pydantic.
+        """
+        turn = self._turn(input, options, usable_schema(schema))
+        response = _last(self._stream_of(turn))
+        return structured(turn.reply, turn.schema, response)
+
+    async def json_async(
+        self,
+        input: Input = None,  # noqa: A002 - see run
+        *,
+        schema: Any = None,
+        **options: Any,
+    ) -> Response:
+        """Do as `json` in an event loop."""
+        turn = self._turn(input, options, usable_schema(schema))
+        response = await _last_async(AsyncStream(turn.steps(), turn.stop, self))
+        return structured(turn.reply, turn.schema, response)
+
+    def cancel(self) -> bool:
+        """End the turn that is under way, from another thread, a task or a signal handler; whether there was one.
+
+        It ends after the piece at hand; where an event loop waits for that, it waits no longer. What was said is kept,
+        and the response says `cancelled`. A call that blocks its thread cannot be ended.
+        """
+        stream = self._stream()
+        if stream is None:
+            return False
+        stream.stop.request()
+        return True
+
+    def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
+        """Add a message to the history; see `Conversation.add_message`.
+
+        A tool's message answers a call that is open. Before any other, the calls that nobody has answered are closed.
+
+        Raises:
+            InvalidHistory: It is no message, or answers no open call; the history is as it was.
+        """
+        with self._between_turns() as state:
+            conversation, closed = state.conversation, list[Message]()
+            message = conversation.add_message(role, content, **extra)
+            conversation.pop_last_message()
+            if message.role == "tool":
+                state.check_answer(message)
+            else:
+                closed = state.close_calls()
+            conversation.add_message(message)
+            state.recorder.added([*closed, message])
+        return message
+
+    def undo(self) -> list[Message]:
+        """Take the newest turn back, the user's message and all that followed, and return it."""
+        with self._between_turns() as state:
+            history = state.conversation.messages
+            gone = history[last_turn(history) :]
+            for _ in gone:
+                state.conversation.pop_last_message()
+            state.recorder.popped(len(gone))
+            if gone:
+                state.turn = state_of(state.conversation.messages)
+        return list(gone)
+
+    def clear(self) -> None:
+        """Forget the history; the id, the system's text, and what was used stay."""
+        with self._between_turns() as state:
+            used = state.conversation.token_counter
+            state.conversation.clear_history()
+            state.conversation.token_counter = used
+            state.recorder.cleared()
+            state.turn = "new"
+
+    def truncate(self) -> Truncation:
+        """Cut the history now, if it has reached its threshold, and say what that did.
+
+        Raises:
+            InvalidHistory: The strategy or the summary of the settings gave what cannot be used. Whatever is raised, by
+                them too, the history is as it was.
+        """
+        with self._between_turns() as state:
+            before = state.conversation.messages
+            cut = state.conversation.truncate_history(state.system_estimate())
+            state.recorder.truncated(before, state.conversation.messages, cut)
+        return cut
 
     def fork(self, session_id: str | None = None) -> Self:
         """Return a new session that goes on from here on its own; with a log, a new log that names its parent.
@@ -248,15 +437,12 @@ class Session(Changes):
         Raises:
             ValueError: There is a log, or a stored session, of that id already.
         """
-        self._tell()
-        opened = open_fork(self._line, self._session_id, self._shelf.store, session_id)
-        made = self._of(opened)
-        opened.line.save()
-        return made
+        self._record_changes()
+        return self._of(open_fork(self._state, session_id))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON value that `from_dict` takes: its id, the system's text and the messages."""
-        return session_to_dict(self._session_id, self._line)
+        return session_to_dict(self._state)
 
     def save(self, store: SessionStore | None = None) -> None:
         """Save it, by default in its own store.
@@ -266,11 +452,12 @@ class Session(Changes):
             StaleSession: Somebody else has saved it since it was loaded.
             SessionNotSaved: It could not be saved.
         """
-        shelf = self._shelf if store is None or store is self._shelf.store else Shelf(store, self._session_id)
-        if shelf.store is None:
-            raise ValueError(f"session {self._session_id!r} has no store; save(store) saves it in one")
-        self._tell()
-        shelf.save(self._line)
+        own = self._state.stored
+        stored = own if store is None or store is own.store else StoredSession(store, self.session_id)
+        if stored.store is None:
+            raise ValueError(f"session {self.session_id!r} has no store; save(store) saves it in one")
+        self._record_changes()
+        stored.save(self._state)
 
     def close(self, status: str | None = None, *, error: BaseException | None = None) -> None:
         """End the session in its log, and let go of the log. What is known of it can still be read.
@@ -284,27 +471,25 @@ class Session(Changes):
         """
         if self._is_closed:
             return
-        self._leave()
+        stream, state = self._stream(), self._state
+        if stream is not None and stream.is_suspended:
+            stream.abandon()
+        self._claim()
+        self._busy.release()
         self._is_closed = True
-        line = self._line
         try:
-            if line.is_begun:
-                line.enter()
-                self._end(status, error)
+            if state.is_begun:
+                state.enter()
+                if state.is_touched or not state.is_resumed or status or error:  # else it was only looked at
+                    own = _STATUS.get(state.turn, "success") if state.is_touched else "success"
+                    state.recorder.end(status or own, error=error)
         except StaleSession:  # the log is somebody else's now: nothing is written behind what they wrote
             pass
         finally:
-            line.recorder.close()
-
-    def _end(self, status: str | None, error: BaseException | None) -> None:
-        """Write the end, unless the log was only looked at; what a fork inherits is no failure of its own."""
-        line = self._line
-        if line.is_touched or not line.is_resumed or status or error:
-            own = _STATUS.get(line.state, "success") if line.is_touched else "success"
-            line.recorder.end(status or own, error=error)
+            state.recorder.close()
 
     def __enter__(self) -> Self:
-        self._line.begin()
+        self._state.begin()
         watch(self)
         return self
 
@@ -313,9 +498,9 @@ class Session(Changes):
     ) -> None:
         unwatch(self)
         status = _status(error)
-        course = self._course()
-        if course is not None and status == "cancelled" and error is not None:
-            course.interrupted_by(error)
+        stream = self._stream()
+        if stream is not None and status == "cancelled" and error is not None:
+            stream.interrupted_by(error)
         end = partial(self.close, status, error=error if status == "error" else None)
         try:
             end()
@@ -335,19 +520,83 @@ class Session(Changes):
         self.__exit__(kind, error, trace)
 
     def __repr__(self) -> str:
-        count = self._line.conversation.message_count
-        return f"{type(self).__name__}({self._session_id!r}, {self._line.agent!r}, {count} messages, {self.state})"
+        count = self._state.conversation.message_count
+        return f"{type(self).__name__}({self.session_id!r}, {self.agent!r}, {count} messages, {self.state})"
+
+    def begun(self, stream: TurnStream) -> None:
+        """A stream begins its turn."""
+        self._claim()
+        self._stream = weakref.ref(stream)  # weak: a stream that nobody reads any more is closed
+        watch(stream)
+        try:
+            self._state.enter()
+        except BaseException:
+            self.ended(stream)
+            raise
+
+    def ended(self, stream: TurnStream) -> None:
+        """A stream is over."""
+        unwatch(stream)
+        self._stream = lambda: None
+        self._busy.release()
+        at_end, self._at_end = self._at_end, lambda: None
+        at_end()
 
     def interrupted_by(self, error: BaseException) -> None:
         """Wait for the exception, which ends the `with` block."""
 
-    def _leave(self) -> None:
-        """See that no turn is under way; one whose stream is suspended ends here."""
-        course = self._course()
-        if course is not None and course.is_suspended:
-            course.abandon()
+    def _claim(self) -> None:
+        """Take the session for oneself; whoever does releases `_busy`."""
+        if self._is_closed:
+            raise RuntimeError(f"session {self.session_id!r} is closed; Session.resume or Session.load goes on with it")
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError(
+                f"session {self.session_id!r} is busy with another turn; read its stream to the end, close it, or "
+                "cancel() it first"
+            )
+
+    @contextmanager
+    def _between_turns(self) -> Iterator[SessionState]:
+        """Change the history while nobody is asked; then it is saved."""
         self._claim()
-        self._busy.release()
+        try:
+            self._state.enter()
+            yield self._state
+            self._state.save()
+        finally:
+            self._busy.release()
+
+    def _record_changes(self) -> None:
+        """Log what was changed by hand; not in the midst of a turn, nor in a log that is somebody else's."""
+        if self._state.is_begun and not self._is_closed and self._stream() is None:
+            with suppress(StaleSession):
+                self._state.enter()
+
+    def _turn(self, said: Input, options: dict[str, Any], schema: Any = None) -> Turn:
+        given = {name: value for name, value in options.items() if value is not None}
+        message = message_of(said)
+        if message is None and not self._state.conversation.message_count:
+            raise ValueError('there is nothing to answer yet; say something: run("...")')
+        return Turn(self._state, message, given, schema)
+
+    def _stream_of(self, turn: Turn) -> Stream:
+        if self.agent.is_async:
+            check_no_loop()
+        return Stream(turn.steps(), turn.stop, self)
+
+
+def _last(stream: Stream) -> Response:
+    for piece in stream:
+        if isinstance(piece, Done):
+            return piece.response
+    raise RuntimeError("the stream has ended before its turn")
+
+
+async def _last_async(stream: AsyncStream) -> Response:
+    async for piece in stream:
+        if isinstance(piece, Done):
+            return piece.response
+    raise RuntimeError("the stream has ended before its turn")
 
 
 def _status(error: BaseException | None) -> str | None:
@@ -355,9 +604,3 @@ def _status(error: BaseException | None) -> str | None:
     if error is None or (isinstance(error, SystemExit) and error.code in {None, 0}):
         return None
     return "error" if isinstance(error, Exception) else "cancelled"
-
-
-for _half in (Turns, Changes):  # what errors call them: the halves are nobody's business
-    for _name, _method in vars(_half).items():
-        if callable(_method) and not _name.startswith("_"):
-            _method.__qualname__ = f"Session.{_name}"

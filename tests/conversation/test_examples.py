@@ -37,7 +37,7 @@ def logger(tmp_path):
 
 def check_log(session, *responses, make):
     """Compare what the log of a session tells with what its runs were, and what is resumed with what it was."""
-    path = session._line.recorder.path
+    path = session.path
     session.close()
     requests, turns = sum(response.requests for response in responses), len(responses)
     usage = sum((response.usage for response in responses), TokenUsage())
@@ -93,7 +93,7 @@ def test_forks_for_other_plans(make, logger):
     assert by_boat.run("What's my name?").text == "You are Alice."
     assert by_train.session_id != session.session_id
     assert [len(one.messages) for one in (session, by_train, by_boat)] == [2, 4, 8]
-    path = by_boat._line.recorder.path
+    path = by_boat.path
     start = next(read_events(path))
     assert start.data["parent"]["session"] == "s"
     check_log(by_train, train, make=make)

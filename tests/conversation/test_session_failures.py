@@ -6,9 +6,10 @@ import pytest
 
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.settings import ConversationSettings
+from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.session import Session
+from sessionlog.conversation.state import CUT_OFF
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.line import CUT_OFF
 from sessionlog.conversation.turns.pieces import TextDelta
 from sessionlog.errors import AgentError, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.logger.session_logger import SessionLogger
@@ -32,6 +33,26 @@ def test_a_failed_turn_keeps_the_question():
     session.run("b")
     assert said(agent.asked[1]) == [("user", "a"), ("user", "b")]
     assert session.state == "complete"
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_who_asks_a_failed_question_again_does_not_send_it_twice(tmp_path, resumed):
+    """It is in the history already; the log has one turn. Asked once more after its answer, it is a new question."""
+    agent = Scripted(ValueError("no"), "Yes.", "Yes!")
+    session = Session(agent, logger=log_in(tmp_path))
+    with pytest.raises(AgentError):
+        session.run("a")
+    if resumed:
+        path = session.path
+        session.close()
+        session = Session.resume(path, agent)
+    response = session.run("a")
+    assert said(agent.asked[1]) == said(agent.asked[0]) == [("user", "a")]
+    assert said(response.messages) == said(session.messages) == [("user", "a"), ("assistant", "Yes.")]
+    assert remember(session.path).turns == 1
+    session.run("a")
+    assert [role for role, _ in said(agent.asked[2])] == ["user", "assistant", "user"]
+    assert list(remember(session.path).messages) == session.messages
 
 
 def test_a_failed_turn_keeps_what_was_said():

@@ -6,8 +6,8 @@ import pytest
 
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.session import Session
+from sessionlog.conversation.state import CUT_OFF
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.line import CUT_OFF
 from sessionlog.errors import AgentError
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, said, types

@@ -12,7 +12,7 @@ import pytest
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.stores.sqlite import SQLiteStore
-from sessionlog.conversation.turns import signals
+from sessionlog.conversation.turns import streams as signals
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, events
 

@@ -8,8 +8,8 @@ import pytest
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.session import Session
+from sessionlog.conversation.state import NOT_RUN
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.line import NOT_RUN
 from sessionlog.conversation.turns.pieces import TextDelta
 from sessionlog.errors import AgentError
 from tests.conversation.scripted import Scripted, calls, events, log_in, types

@@ -5,7 +5,7 @@ import pytest
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.session import Session
-from sessionlog.conversation.turns.line import CUT_OFF, NOT_RUN
+from sessionlog.conversation.state import CUT_OFF, NOT_RUN
 from sessionlog.errors import AgentError, InvalidHistory
 from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.scripted import Scripted, calls, said

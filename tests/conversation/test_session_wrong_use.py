@@ -4,8 +4,8 @@ import pytest
 
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.session import Session
+from sessionlog.conversation.state import NOT_RUN
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.line import NOT_RUN
 from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import AgentError, InvalidHistory, SessionNotSaved
 from sessionlog.messages.message import Message, ToolRequest

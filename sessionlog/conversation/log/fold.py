@@ -25,9 +25,9 @@ from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice
 
 Json = Any
-State = Literal["new", "complete", "failed", "cancelled", "interrupted"]
-_STATES: Mapping[str, State] = {state: state for state in get_args(State)}
-_BY_STATUS: Mapping[str, State] = {"cancelled": "cancelled", "error": "failed"}
+TurnState = Literal["new", "complete", "failed", "cancelled", "interrupted"]
+_STATES: Mapping[str, TurnState] = {state: state for state in get_args(TurnState)}
+_BY_STATUS: Mapping[str, TurnState] = {"cancelled": "cancelled", "error": "failed"}
 _NEEDED = frozenset(
     {"session.start", "llm.request", "llm.response", "tool.call", "compaction.end", "history.add", "history.pop"}
 )  # fmt: skip
@@ -69,7 +69,7 @@ class Fold:
         self.parent: Mapping[str, Json] | None = None
         self.usage = TokenUsage()
         self.requests = 0
-        self.state: State = "new"
+        self.state: TurnState = "new"
         self.run = Totals()
         self.ended = False
         self.last_seq: int | None = None
@@ -218,7 +218,7 @@ class Fold:
         message = self._answer[0] if self._answer else None
         word = message.partial if message is not None and message.partial else data.get("partial")
         self.requests += not failed and not word
-        whole: State = "interrupted" if message is not None and message.tool_calls else "complete"
+        whole: TurnState = "interrupted" if message is not None and message.tool_calls else "complete"
         self.state = _state(word, "failed" if failed else whole)
 
     def _tool(self, data: Mapping[str, Json], place: str) -> None:
@@ -250,7 +250,7 @@ class Fold:
         self.run, self.ended = Totals(), True
 
 
-def state_of(messages: Sequence[Message]) -> State:
+def state_of(messages: Sequence[Message]) -> TurnState:
     """Return the state that a history's last message shows, for want of anything that says it."""
     if not messages:
         return "new"
@@ -259,5 +259,5 @@ def state_of(messages: Sequence[Message]) -> State:
     return _state(last.partial, "complete" if is_answered else "interrupted")
 
 
-def _state(word: Json, otherwise: State) -> State:
+def _state(word: Json, otherwise: TurnState) -> TurnState:
     return _STATES.get(word, otherwise) if isinstance(word, str) else otherwise

@@ -74,6 +74,12 @@ class Recorder:
         """The log's session."""
         return None if self._logger is None else self._logger.session_id
 
+    @property
+    def last_seq(self) -> int | None:
+        """The number of the log's last event; None without one."""
+        written = None if self._logger is None else self._logger.last_seq
+        return self._last_seq if written is None else written
+
     def begin(
         self,
         *,
@@ -326,9 +332,7 @@ class Recorder:
         """Return what a fork made now says of its parent; None without a log."""
         if self._logger is None:
             return None
-        written = self._logger.last_seq
-        seq = self._last_seq if written is None else written
-        return {"session": self._logger.session_id, "path": self._logger.path, "seq": seq}
+        return {"session": self._logger.session_id, "path": self._logger.path, "seq": self.last_seq}
 
     def _emit(self, type_: str, data: Mapping[str, Json]) -> bool:
         return self._logger is not None and self._logger.emit(type_, dict(data))

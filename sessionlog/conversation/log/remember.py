@@ -17,7 +17,7 @@ from typing import Any
 
 from sessionlog.archive.find import open_session
 from sessionlog.conversation.history.rules import is_valid, repaired
-from sessionlog.conversation.log.fold import Fold, State
+from sessionlog.conversation.log.fold import Fold, TurnState
 from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
@@ -104,7 +104,7 @@ class Remembered:
     usage: TokenUsage = field(default_factory=TokenUsage)
     requests: int = 0
     turns: int = 0
-    state: State = "new"
+    state: TurnState = "new"
     parent: Mapping[str, Json] | None = None
     start_time: datetime | None = None
     last_seq: int | None = None

@@ -1,4 +1,4 @@
-"""Waiting in an event loop: for what can be stopped, and for what is not to be left half done.
+"""Event loops: what an async agent gives is awaited, and the wait can be ended from outside.
 
 A plain caller's async agents are awaited in a loop of ours, one for each thread, as long as the thread lives: a client
 keeps connections open from turn to turn, and they belong to the loop in which they were opened.
@@ -11,12 +11,16 @@ import inspect
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sessionlog.conversation.turns.stop import Stop, Stopped
-from sessionlog.errors import AgentError
+if TYPE_CHECKING:
+    from sessionlog.conversation.turns.streams import Stop
+
+
+class Stopped(BaseException):
+    """The turn was asked to stop: no error of the agent, so nothing that tries again may take it for one."""
 
 
 def check_no_loop() -> None:
@@ -127,26 +131,6 @@ END: Final = object()
 """What stands behind the last piece."""
 
 
-class PlainSource:
-    """The pieces of an iterator."""
-
-    is_blocking = True
-
-    def __init__(self, pieces: Iterator[Any]) -> None:
-        self._pieces = pieces
-
-    def next(self) -> Any:
-        """Return the next piece, or END."""
-        return next(self._pieces, END)
-
-    def close(self) -> None:
-        """Let the agent clean up; one that a thread is still waiting for does so when that wait is over."""
-        close = getattr(self._pieces, "close", None)
-        if close is not None:
-            with suppress(Exception):
-                close()
-
-
 class AsyncSource:
     """The pieces of an async iterator, asked for by one task from the first to the last.
 
@@ -218,18 +202,3 @@ class AsyncSource:
             self._answer.set_exception(piece)
         else:
             self._answer.set_result(piece)
-
-
-def source_of(pieces: Any) -> PlainSource | AsyncSource:
-    """Return the source of what an agent's `answer` gave.
-
-    Raises:
-        AgentError: It is nothing that gives pieces.
-    """
-    if isinstance(pieces, AsyncIterator):
-        return AsyncSource(pieces)
-    if isinstance(pieces, Iterable) and not isinstance(pieces, str | bytes):
-        return PlainSource(iter(pieces))
-    if inspect.iscoroutine(pieces):
-        pieces.close()
-    raise AgentError(f"answer() gave {type(pieces).__name__}; it gives an iterator of pieces, plain or async")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 from typing import Any
 
+from sessionlog.conversation.turns.pieces import Reply, Response
 from sessionlog.errors import AgentError, MissingExtra
 
 _FENCED = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t\r]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
@@ -17,8 +19,8 @@ _NAMED = 3
 """Flaws of an answer that fit in a sentence."""
 
 
-def check_schema(schema: Any) -> None:
-    """See that a schema can be used before anybody is asked.
+def usable_schema(schema: Any) -> Any:
+    """Return a schema that can be used, before anybody is asked; None is an empty one, which is any JSON.
 
     Raises:
         TypeError: It is neither a type nor a JSON schema.
@@ -28,8 +30,19 @@ def check_schema(schema: Any) -> None:
     if isinstance(schema, Mapping):
         if schema:
             _validator(schema)
-    else:
+    elif schema is not None:
         _adapter(schema)
+    return {} if schema is None else schema
+
+
+def structured(reply: Reply | None, schema: Any, response: Response) -> Response:
+    """Return a response with what its text says as a value; the agent may have read it itself, in its last `reply`."""
+    if response.status == "cancelled":
+        return response
+    if reply is not None and reply.has_output:
+        is_json = isinstance(schema, Mapping)
+        return replace(response, output=checked(response.output, schema)) if is_json else response
+    return replace(response, output=read_output(response.text, schema))
 
 
 def read_output(text: str, schema: Any) -> Any:

@@ -29,34 +29,29 @@ _TYPES = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 """What Anthropic calls errors that it tells in the middle of an answer, whose status was 200."""
 
 
-class Attempts:
-    """The attempts at one request.
+def pause_before_retry(
+    error: Exception,
+    attempt: int,
+    settings: ConversationSettings,
+    *,
+    jitter: Callable[[], float] = random.random,
+    now: Callable[[], float] = time.time,
+) -> float | None:
+    """Return the seconds until the next attempt, None when there is none.
 
     Args:
-        settings: How many, and how long between them.
+        error: Why the last attempt failed.
+        attempt: Its number, from 1.
+        settings: How many attempts there are, and how long between them.
         jitter: A number in [0, 1), for tests.
         now: Seconds since 1970, for tests.
     """
-
-    def __init__(
-        self,
-        settings: ConversationSettings,
-        *,
-        jitter: Callable[[], float] = random.random,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._settings, self._jitter, self._now = settings, jitter, now
-        self.number = 1
-
-    def failed(self, error: Exception) -> float | None:
-        """Return the seconds until the next attempt, None when there is none; counts it."""
-        if self.number >= self._settings.retry_attempts or not is_transient(error):
-            return None
-        rules, asked = self._settings, retry_after(error, self._now())
-        doubled = rules.retry_initial_s * 2.0 ** min(self.number - 1, _DOUBLINGS)
-        seconds = doubled + self._jitter() * rules.retry_jitter_s if asked is None else asked
-        self.number += 1
-        return min(seconds, rules.retry_max_s)
+    if attempt >= settings.retry_attempts or not is_transient(error):
+        return None
+    asked = retry_after(error, now())
+    doubled = settings.retry_initial_s * 2.0 ** min(attempt - 1, _DOUBLINGS)
+    seconds = doubled + jitter() * settings.retry_jitter_s if asked is None else asked
+    return min(seconds, settings.retry_max_s)
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,7 +1,9 @@
 """Turn: one question until its answer, as a generator of pieces and of things to do; it does no I/O and never waits.
 
 Wherever a turn is left, what was shown is kept: as a whole answer, or as one that is marked as partial. The user's
-message is in the log and in the store before anything else happens, a summary of the history included.
+message is in the log and in the store before anything else happens, a summary of the history included. The agent's
+pieces are kept before anybody is shown them; a failure that passes by itself is tried again, while nothing of the
+answer was shown.
 
 The history is cut before the agent is asked, and whatever fails in that, the agent is asked: a summary is somebody's
 own function, and often a model's answer, and no question is lost for the sake of what was said long ago.
@@ -9,9 +11,9 @@ own function, and often a model's answer, and no question is lost for the sake o
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, Literal
@@ -19,119 +21,214 @@ from typing import Any, Literal
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
-from sessionlog.conversation.turns.drive import Do, Pause, Step, Steps
-from sessionlog.conversation.turns.line import Line
-from sessionlog.conversation.turns.loops import END, source_of
+from sessionlog.conversation.state import SessionState
+from sessionlog.conversation.turns.loops import END, Stopped
 from sessionlog.conversation.turns.pieces import Ask, Asking, Done, Reply, Response, TextDelta, ToolCalled, ToolReturned
-from sessionlog.conversation.turns.stop import Closed, Stop, Stopped
+from sessionlog.conversation.turns.retry import pause_before_retry
+from sessionlog.conversation.turns.streams import Closed, Do, Pause, Step, Steps, Stop, source_of
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.message import ContentPart, Message, ToolRequest
+from sessionlog.messages.message_json import content_from_json
+
+Input = str | Message | Iterable[str | ContentPart] | None
+"""What a session is asked."""
 
 Partial = Literal["failed", "cancelled", "interrupted"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Answering:
-    """The answers of one turn.
+class Turn:
+    """One question.
 
-    Attributes:
-        line: The session's parts.
-        stop: Ends it from outside.
+    Args:
+        state: The session.
+        message: What the user says; None goes on without a word.
         options: What the agent is given besides the history.
         schema: What the answer has to be.
-        replies: The whole answers.
-        attempt: The number of the last attempt.
+
+    Attributes:
+        stop: Ends it from outside.
+        schema: What the answer has to be.
     """
 
-    line: Line
-    stop: Stop
-    options: Mapping[str, Any]
-    schema: Any = None
-    replies: list[Reply] = field(default_factory=list)
-    attempt: int = 1
-    _said: list[str] = field(default_factory=list)
-    _is_asked: bool = False
-    _asked_at: float = 0.0
+    def __init__(
+        self, state: SessionState, message: Message | None, options: Mapping[str, Any], schema: Any = None
+    ) -> None:
+        self.stop, self.schema = Stop(), schema
+        self._state, self._message, self._options = state, message, options
+        self._save = Do(state.save, blocking=state.is_saved, whole=True)
+        self._replies: list[Reply] = []
+        self._texts: list[str] = []  # of the answer under way
+        self._attempt, self._is_asked, self._asked_at = 1, False, 0.0
+        self._truncation: Truncation | None = None
+        self._partial: Message | None = None
+        self._is_prepared = False
+        self._first = 0  # the index of the turn's first message
 
-    def ask(self) -> Steps:
+    @property
+    def reply(self) -> Reply | None:
+        """The last whole answer."""
+        return self._replies[-1] if self._replies else None
+
+    def steps(self) -> Steps:
+        """Go through the turn; it ends with `Done`, unless the stream is closed before."""
+        started = monotonic()
+        try:
+            yield from self._prepare()
+            try:
+                yield from self._rounds()
+                self._state.turn = "complete"
+            except Stopped:
+                self._keep("cancelled")
+            yield self._save
+        except Closed:
+            self._keep("interrupted")
+            yield self._save
+            return
+        except Exception as error:
+            if not self._is_prepared or isinstance(error, SessionNotSaved | StaleSession):
+                raise
+            self._keep("failed", error)
+            failure = self._failure(error)
+            yield from self._save_beside(failure)
+            if failure is error:
+                raise
+            raise failure from error
+        except BaseException as error:
+            self._keep("cancelled", error)
+            if self._state.ends_on_interrupt:
+                self._state.recorder.end("cancelled")
+            yield from self._save_beside(error)
+            raise
+        yield Done(self._response(monotonic() - started))
+
+    def _prepare(self) -> Steps:
+        """Bring the question into the history, the log and the store; where that fails, nothing is added.
+
+        Then the history is cut, if it needs to be: that may take long, and the question is safe.
+        """
+        state, conversation = self._state, self._state.conversation
+        before, former = conversation.messages, state.turn
+        self._take_question()
+        needs_truncation = state.needs_truncation()
+        is_recorded = state.is_saved or needs_truncation  # else the request, which comes at once, holds it
+        state.turn = "interrupted"  # which is found if nothing is saved after this
+        try:
+            if is_recorded:
+                state.record()
+            yield self._save
+        except Exception:
+            conversation.replace_messages(before)
+            state.turn = former
+            if is_recorded:
+                with suppress(NotRecorded):  # something else is on its way already
+                    state.record(None if former == state_of(before) else former)
+            raise
+        self._is_prepared = True
+        if needs_truncation:
+            behind = conversation.message_count - self._first
+            self._truncation = yield from _truncated(state)
+            self._first = conversation.message_count - behind
+
+    def _take_question(self) -> None:
+        """Add the message; calls that nobody has answered are closed before it, and behind a tool's result.
+
+        A question that failed is in the history already: who asks it again does not ask it twice.
+        """
+        state, message = self._state, self._message
+        history = state.conversation.messages
+        self._first = len(history)
+        if message is not None and message.role == "tool":
+            state.check_answer(message)
+            state.conversation.add_message(message)
+            state.close_calls()
+        elif message is not None and state.turn == "failed" and history and history[-1] == message:
+            self._first -= 1
+        else:
+            self._first += len(state.close_calls())
+            if message is not None:
+                state.conversation.add_message(message)
+
+    def _rounds(self) -> Steps:
+        """Ask, run the tools that are asked for, and ask again."""
+        agent, conversation = self._state.agent, self._state.conversation
+        most = conversation.settings.max_tool_rounds
+        self.stop.check()
+        for n in range(most + 1):
+            yield from self._ask()
+            calls = open_calls(conversation.messages)
+            if calls and (not agent.tools or agent.runs_tools):
+                self._state.record("complete")  # the calls are somebody else's: no tool was interrupted
+                return
+            if not calls:
+                return
+            if n == most:
+                raise AgentError(f"the model asks for tools again and again; max_tool_rounds is {most}")
+            yield from self._run(calls)
+
+    def _ask(self) -> Steps:
         """Ask until there is an answer."""
-        attempts = self.line.attempts(self.line.conversation.settings)
+        self._attempt = 1
         while True:
-            self._request(attempts.number)
+            self._request()
             try:
                 yield from self._pieces()
             except Exception as error:
-                pause = attempts.failed(error) if self._may_repeat() else None
+                settings = self._state.conversation.settings
+                pause = pause_before_retry(error, self._attempt, settings) if self._may_repeat() else None
                 if pause is None:
                     raise
                 self._respond(None, error=error)
+                self._attempt += 1
             else:
                 return
             yield Pause(pause)
             self.stop.check()
 
-    def returned(self, piece: ToolReturned) -> ToolReturned:
-        """Keep what a tool has said."""
-        self.line.conversation.add_message(piece.message)
-        self.line.recorder.tool(piece.request, piece.message, duration_ms=piece.duration_ms, error=piece.error)
-        return piece
-
-    def keep(self, partial: Partial, error: BaseException | None = None) -> Message | None:
-        """Keep what was said of an answer that does not come to its end, marked; None if nothing was."""
-        said = "".join(self._said)
-        message = Message.assistant(said, partial=partial) if said else None
-        if message is not None:
-            self.line.conversation.add_message(message)
-        with suppress(NotRecorded):  # something else is on its way already
-            if self._is_asked:
-                self._respond(message, error=error, partial=partial)
-            else:
-                self.line.tell(partial)
-        return message
-
     def _may_repeat(self) -> bool:
         """Nothing of this answer was shown, and the history is one that can be answered."""
-        history = self.line.conversation.messages
-        return not self._said and bool(history) and history[-1].role != "assistant" and not open_calls(history)
+        history = self._state.conversation.messages
+        return not self._texts and bool(history) and history[-1].role != "assistant" and not open_calls(history)
 
-    def _request(self, attempt: int) -> None:
-        agent = self.line.agent
-        self.line.recorder.request(
-            self.line.conversation.messages,
+    def _request(self) -> None:
+        state, agent = self._state, self._state.agent
+        state.recorder.request(
+            state.conversation.messages,
             model=agent.model,
             provider=agent.provider,
             tools=agent.tools,
-            attempt=attempt,
-            options=self.options,
+            attempt=self._attempt,
+            options=self._options,
         )
-        self.attempt, self._said, self._is_asked, self._asked_at = attempt, [], True, monotonic()
+        self._texts, self._is_asked, self._asked_at = [], True, monotonic()
 
     def _respond(self, message: Message | None, *, reply: Reply | None = None, **more: Any) -> None:
-        told = Reply(message=Message.assistant()) if reply is None else reply
-        self._said, self._is_asked = [], False
-        self.line.recorder.response(
+        given = Reply(message=Message.assistant()) if reply is None else reply
+        self._texts, self._is_asked = [], False
+        self._state.recorder.response(
             message,
-            usage=told.usage,
-            model=told.model,
-            provider=told.provider,
-            cost_usd=told.cost_usd,
+            usage=given.usage,
+            model=given.model,
+            provider=given.provider,
+            cost_usd=given.cost_usd,
             latency_ms=round((monotonic() - self._asked_at) * 1000, 3),
-            finish_reason=told.finish_reason,
-            attempt=self.attempt,
+            finish_reason=given.finish_reason,
+            attempt=self._attempt,
             **more,
         )
 
     def _pieces(self) -> Steps:
+        """Ask once, keep each piece and pass it on."""
+        state = self._state
         ask = Ask(
-            messages=sent(self.line.conversation.messages),
-            system=self.line.system,
-            tools=self.line.agent.tools,
+            messages=sent(state.conversation.messages),
+            system=state.system,
+            tools=state.agent.tools,
             schema=self.schema,
-            options=self.options,
+            options=self._options,
         )
-        source = source_of(self.line.agent.answers.answer(ask))
+        source = source_of(state.agent.answers.answer(ask))
         try:
             while (piece := (yield Do(source.next, blocking=source.is_blocking))) is not END:
                 yield from self._take(piece)
@@ -139,26 +236,26 @@ class Answering:
         finally:
             yield Do(source.close, whole=True)
         if self._is_asked:
-            if not self._said:
+            if not self._texts:
                 raise AgentError("the agent gave no answer")
-            yield from self._enter(Reply(message=Message.assistant("".join(self._said))))
+            yield from self._add_answer(Reply(message=Message.assistant("".join(self._texts))))
 
     def _take(self, piece: Any) -> Steps:
-        """Keep a piece, and pass it on."""
         if isinstance(piece, TextDelta | Reply | Asking) and not self._is_asked:
-            self._request(1)  # an agent that runs its tools itself asks its model again
+            self._attempt = 1
+            self._request()  # an agent that runs its tools itself asks its model again
         if isinstance(piece, TextDelta):
             if piece.text:
-                self._said.append(piece.text)
-                self.line.recorder.delta(piece.text)
+                self._texts.append(piece.text)
+                self._state.recorder.delta(piece.text)
                 yield piece
         elif isinstance(piece, Reply):
-            yield from self._enter(piece)
+            yield from self._add_answer(piece)
         elif isinstance(piece, ToolCalled):
             yield piece
         elif isinstance(piece, ToolReturned):
             self._check_asked_for(piece)
-            yield self.returned(piece)
+            yield self._add_result(piece)
         elif not isinstance(piece, Asking):
             raise AgentError(f"the agent gave {type(piece).__name__}; a piece is a TextDelta, a Reply or a tool's")
 
@@ -167,23 +264,120 @@ class Answering:
         try:
             if piece.message.role != "tool":
                 raise AgentError(f"the agent gave a tool's result of role {piece.message.role!r}; it is 'tool'")
-            self.line.check_answer(piece.message)
+            self._state.check_answer(piece.message)
         except InvalidHistory as error:
             name = piece.request.name
             raise AgentError(f"the agent gave a result of {name!r} that no answer has asked for: {error}") from None
 
-    def _enter(self, reply: Reply) -> Steps:
+    def _add_answer(self, reply: Reply) -> Steps:
         """A whole answer enters the history; where none of it was shown yet, its text is."""
         message = reply.message
         if message.role != "assistant":
             raise AgentError(f"the agent answered with a message of role {message.role!r}; an answer is 'assistant'")
-        is_shown = bool(self._said)
-        self.replies.append(reply)
-        self.line.conversation.add_message(message)
-        self.line.conversation.token_counter.add(reply.usage)
+        is_shown = bool(self._texts)
+        self._replies.append(reply)
+        self._state.conversation.add_message(message)
+        self._state.conversation.token_counter.add(reply.usage)
         self._respond(message, reply=reply)
         if message.text and not is_shown:
             yield TextDelta(message.text)
+
+    def _add_result(self, piece: ToolReturned) -> ToolReturned:
+        self._state.conversation.add_message(piece.message)
+        self._state.recorder.tool(piece.request, piece.message, duration_ms=piece.duration_ms, error=piece.error)
+        return piece
+
+    def _run(self, calls: Sequence[ToolRequest]) -> Steps:
+        """Run tools; what goes wrong in one is its result."""
+        tools = {tool.name: tool for tool in self._state.agent.tools}
+        for request in calls:
+            yield ToolCalled(request)
+            self.stop.check()
+            started, error, found = monotonic(), None, tools.get(request.name)
+            do = Do(partial(call_tool, tools, request), blocking=found is not None and not found.is_async)
+            try:
+                message = result_message(request, (yield do))
+            except Exception as failure:  # noqa: BLE001 - a tool may raise anything, and the model is told
+                error = f"{type(failure).__name__}: {failure}".rstrip(": ")
+                message = error_message(request, error)
+            taken_ms = round((monotonic() - started) * 1000, 3)
+            yield self._add_result(ToolReturned(request, message, error=error, duration_ms=taken_ms))
+            self.stop.check()
+
+    def _keep(self, turn: Partial, error: BaseException | None = None) -> None:
+        """Keep what was said of an answer that does not come to its end, marked."""
+        state, said = self._state, "".join(self._texts)
+        state.turn = turn
+        self._partial = Message.assistant(said, partial=turn) if said else None
+        if self._partial is not None:
+            state.conversation.add_message(self._partial)
+        with suppress(NotRecorded):  # something else is on its way already
+            if self._is_asked:
+                self._respond(self._partial, error=error, partial=turn)
+            else:
+                state.record(turn)
+
+    def _failure(self, error: Exception) -> Exception:
+        """What is raised for an error: an AgentError, unless it is of the log."""
+        if isinstance(error, NotRecorded):
+            return error
+        said, attempts = self._partial.text if self._partial else "", self._attempt
+        if isinstance(error, AgentError):
+            error.partial, error.attempts = said, attempts
+            return error
+        times = f" after {attempts} attempts" if attempts > 1 else ""
+        kept = "what was said is kept in the session" if said else "the question is kept in the session"
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=said, attempts=attempts)
+
+    def _save_beside(self, error: BaseException) -> Steps:
+        """Save while something worse is on its way."""
+        try:
+            yield self._save
+        except (SessionNotSaved, StaleSession) as failure:
+            error.add_note(f"the session could not be saved either: {failure}")
+
+    def _response(self, seconds: float) -> Response:
+        usages = [reply.usage for reply in self._replies if reply.usage is not None]
+        costs = [reply.cost_usd for reply in self._replies if reply.cost_usd is not None]
+        last = self.reply or Reply(message=Message.assistant(partial="cancelled"))
+        return Response(
+            message=self._partial or last.message,
+            messages=self._state.conversation.messages[self._first :],
+            usage=sum(usages, TokenUsage()) if usages else None,
+            usage_is_partial=len(usages) < len(self._replies),
+            cost_usd=sum(costs) if costs and len(costs) == len(self._replies) else None,
+            output=last.output,
+            model=last.model or self._state.agent.model,
+            finish_reason=last.finish_reason,
+            status="cancelled" if self._state.turn == "cancelled" else "success",
+            requests=len(self._replies),
+            duration_ms=round(seconds * 1000, 3),
+            truncation=self._truncation,
+        )
+
+
+def message_of(said: Input) -> Message | None:
+    """Return what is asked as a message.
+
+    Raises:
+        ValueError: It is a message of somebody else than a user or a tool.
+        TypeError: It is nothing that can be asked.
+    """
+    if said is None:
+        return None
+    if isinstance(said, Message):
+        if said.role not in {"user", "tool"}:
+            raise ValueError(
+                f"input is a message of role {said.role!r}; it is what a user says, or a tool's result. "
+                "add_message(...) adds any other, and run() goes on from there"
+            )
+        return said
+    if isinstance(said, list | tuple):
+        return Message.user(content_from_json(said, "input"))
+    if isinstance(said, str | ContentPart):
+        return Message.user(said)
+    raise TypeError(f"input is {type(said).__name__}; it is a text, a Message, or a list of texts and ContentPart")
 
 
 def sent(history: Sequence[Message]) -> list[Message]:
@@ -199,203 +393,22 @@ def sent(history: Sequence[Message]) -> list[Message]:
     ])  # fmt: skip
 
 
-class Turn:
-    """One question.
-
-    Args:
-        line: The session's parts.
-        message: What the user says; None goes on without a word.
-        stop: Ends it from outside.
-        options: What the agent is given besides the history.
-        schema: What the answer has to be.
-    """
-
-    def __init__(
-        self, line: Line, message: Message | None, stop: Stop, options: Mapping[str, Any], schema: Any = None
-    ) -> None:
-        self._line, self._message = line, message
-        self.stop, self.schema = stop, schema
-        self._answering = Answering(line=line, stop=stop, options=options, schema=schema)
-        self._truncation: Truncation | None = None
-        self._partial: Message | None = None
-        self._is_prepared = False
-        self._first = 0
-
-    @property
-    def reply(self) -> Reply | None:
-        """The last whole answer."""
-        return self._answering.replies[-1] if self._answering.replies else None
-
-    def steps(self) -> Steps:
-        """Go through the turn; it ends with `Done`, unless the stream is closed before."""
-        started = monotonic()
-        save = Do(self._line.save, blocking=True, whole=True)
-        try:
-            yield from self._prepare(save)
-            try:
-                yield from self._rounds()
-                self._line.state = "complete"
-            except Stopped:
-                self._keep("cancelled")
-            yield save
-        except Closed:
-            self._keep("interrupted")
-            yield save
-            return
-        except Exception as error:
-            if not self._is_prepared or isinstance(error, SessionNotSaved | StaleSession):
-                raise
-            self._keep("failed", error)
-            failure = self._failure(error)
-            yield from self._save_beside(failure, save)
-            if failure is error:
-                raise
-            raise failure from error
-        except BaseException as error:
-            self._keep("cancelled", error)
-            if self._line.ends_on_interrupt:
-                self._line.recorder.end("cancelled")
-            yield from self._save_beside(error, save)
-            raise
-        yield Done(self._response(monotonic() - started))
-
-    def _prepare(self, save: Do) -> Steps:
-        """Bring the question into the history, the log and the store; where that fails, nothing is added.
-
-        Then the history is cut, if it needs to be: that may take long, and the question is safe.
-        """
-        line, conversation = self._line, self._line.conversation
-        before, state = conversation.messages, line.state
-        self._take_question()
-        needs_truncation = line.needs_truncation()
-        is_told = line.is_saved or needs_truncation  # else the request, which comes at once, tells it
-        line.state = "interrupted"  # which is found if nothing is saved after this
-        try:
-            if is_told:
-                line.tell()
-            yield save
-        except Exception:
-            conversation.replace_messages(before)
-            line.state = state
-            if is_told:
-                with suppress(NotRecorded):  # something else is on its way already
-                    line.tell(None if state == state_of(before) else state)
-            raise
-        self._is_prepared = True
-        if needs_truncation:
-            behind = conversation.message_count - self._first
-            self._truncation = yield from truncated(line)
-            self._first = conversation.message_count - behind
-
-    def _take_question(self) -> None:
-        """Add the message; calls that nobody has answered are closed before it, and behind a tool's result."""
-        line, message = self._line, self._message
-        if message is not None and message.role == "tool":
-            line.check_answer(message)
-            self._first = line.conversation.message_count
-            line.conversation.add_message(message)
-            line.close_calls()
-            return
-        line.close_calls()
-        self._first = line.conversation.message_count
-        if message is not None:
-            line.conversation.add_message(message)
-
-    def _rounds(self) -> Steps:
-        """Ask, run the tools that are asked for, and ask again."""
-        agent, conversation = self._line.agent, self._line.conversation
-        most = conversation.settings.max_tool_rounds
-        self.stop.check()
-        for n in range(most + 1):
-            yield from self._answering.ask()
-            calls = open_calls(conversation.messages)
-            if calls and (not agent.tools or agent.runs_tools):
-                self._line.tell("complete")  # the calls are somebody else's: no tool was interrupted
-                return
-            if not calls:
-                return
-            if n == most:
-                raise AgentError(f"the model asks for tools again and again; max_tool_rounds is {most}")
-            yield from self._run(calls)
-
-    def _run(self, calls: Sequence[ToolRequest]) -> Steps:
-        """Run tools; what goes wrong in one is its result."""
-        tools = {tool.name: tool for tool in self._line.agent.tools}
-        for request in calls:
-            yield ToolCalled(request)
-            self.stop.check()
-            started, error, found = monotonic(), None, tools.get(request.name)
-            do = Do(partial(call_tool, tools, request), blocking=found is not None and not found.is_async)
-            try:
-                message = result_message(request, (yield do))
-            except Exception as failure:  # noqa: BLE001 - a tool may raise anything, and the model is told
-                error = f"{type(failure).__name__}: {failure}".rstrip(": ")
-                message = error_message(request, error)
-            taken_ms = round((monotonic() - started) * 1000, 3)
-            yield self._answering.returned(ToolReturned(request, message, error=error, duration_ms=taken_ms))
-            self.stop.check()
-
-    def _keep(self, state: Partial, error: BaseException | None = None) -> None:
-        self._line.state = state
-        self._partial = self._answering.keep(state, error)
-
-    def _failure(self, error: Exception) -> Exception:
-        """What is raised for an error: an AgentError, unless it is of the log."""
-        if isinstance(error, NotRecorded):
-            return error
-        said, attempts = self._partial.text if self._partial else "", self._answering.attempt
-        if isinstance(error, AgentError):
-            error.partial, error.attempts = said, attempts
-            return error
-        times = f" after {attempts} attempts" if attempts > 1 else ""
-        kept = "what was said is kept in the session" if said else "the question is kept in the session"
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
-        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=said, attempts=attempts)
-
-    def _save_beside(self, error: BaseException, save: Do) -> Steps:
-        """Save while something worse is on its way."""
-        try:
-            yield save
-        except (SessionNotSaved, StaleSession) as failure:
-            error.add_note(f"the session could not be saved either: {failure}")
-
-    def _response(self, seconds: float) -> Response:
-        replies = self._answering.replies
-        usages = [reply.usage for reply in replies if reply.usage is not None]
-        costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
-        last = self.reply or Reply(message=Message.assistant(partial="cancelled"))
-        return Response(
-            message=self._partial or last.message,
-            messages=self._line.conversation.messages[self._first :],
-            usage=sum(usages, TokenUsage()) if usages else None,
-            usage_is_partial=len(usages) < len(replies),
-            cost_usd=sum(costs) if costs and len(costs) == len(replies) else None,
-            output=last.output,
-            model=last.model or self._line.agent.model,
-            finish_reason=last.finish_reason,
-            status="cancelled" if self._line.state == "cancelled" else "success",
-            requests=len(replies),
-            duration_ms=round(seconds * 1000, 3),
-            truncation=self._truncation,
-        )
-
-
-def truncated(line: Line) -> Generator[Step, Any, Truncation | None]:
-    """Cut the history, and tell the log; returns what that did, None if nothing was done and nothing is to be said."""
-    conversation, beside = line.conversation, line.beside()
+def _truncated(state: SessionState) -> Generator[Step, Any, Truncation | None]:
+    """Cut the history, and log it; returns what that did, None if nothing was done and there is no warning."""
+    conversation, beside = state.conversation, state.system_estimate()
     before = conversation.messages
     try:
         cut: Truncation = yield Do(lambda: conversation.truncate_history(beside), blocking=True, whole=True)
     except Exception as error:  # noqa: BLE001 - somebody's own function may raise anything, and the response tells it
-        cut = _without_it(line, beside, error)
+        cut = _without_summary(state, beside, error)
     after = conversation.messages
-    line.recorder.truncated(before, after, cut)
+    state.recorder.truncated(before, after, cut)
     return cut if cut.warning or before != after else None
 
 
-def _without_it(line: Line, beside: int, error: Exception) -> Truncation:
+def _without_summary(state: SessionState, beside: int, error: Exception) -> Truncation:
     """Drop the oldest messages, and say why."""
-    conversation, chosen = line.conversation, line.conversation.settings
+    conversation, chosen = state.conversation, state.conversation.settings
     conversation.settings = replace(chosen, truncation_strategy="drop_oldest", summary=None)
     try:
         cut = conversation.truncate_history(beside)

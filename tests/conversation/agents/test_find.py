@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sessionlog.conversation.agents.answerer import find_answers
+from sessionlog.conversation.agent import find_answers
 from sessionlog.conversation.agents.function import Function
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.turns.retry import Attempts, is_transient, retry_after
+from sessionlog.conversation.turns.retry import is_transient, pause_before_retry, retry_after
 from tests.profiles import examples
 
 NOW = 1_800_000_000.0
@@ -97,34 +97,34 @@ def test_a_status_counts_more_than_its_cause():
     assert not is_transient(error)
 
 
-def attempts(jitter=0.0, **changes):
-    """Attempts without chance, at a known time."""
-    return Attempts(ConversationSettings(**changes), jitter=lambda: jitter, now=lambda: NOW)
+def pauses(*errors, jitter=0.0, **changes):
+    """The pauses after each failure, without chance, at a known time."""
+    settings = ConversationSettings(**changes)
+    return [
+        pause_before_retry(error, attempt, settings, jitter=lambda: jitter, now=lambda: NOW)
+        for attempt, error in enumerate(errors, 1)
+    ]
 
 
 def test_pauses_double_up_to_the_longest():
     """Exponential backoff."""
-    trying = attempts(retry_attempts=7, retry_initial_s=1.0, retry_max_s=10.0)
-    assert [trying.failed(ConnectionError()) for _ in range(7)] == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, None]
-    assert trying.number == 7
+    found = pauses(*[ConnectionError()] * 7, retry_attempts=7, retry_initial_s=1.0, retry_max_s=10.0)
+    assert found == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, None]
 
 
 def test_a_pause_is_longer_at_random():
     """So that many clients do not come back at once."""
-    trying = attempts(jitter=0.5, retry_initial_s=1.0, retry_jitter_s=2.0)
-    assert trying.failed(ConnectionError()) == 2.0
+    assert pauses(ConnectionError(), jitter=0.5, retry_initial_s=1.0, retry_jitter_s=2.0) == [2.0]
 
 
 def test_one_attempt_is_never_repeated():
     """That is how retrying is switched off."""
-    assert attempts(retry_attempts=1).failed(ConnectionError()) is None
+    assert pauses(ConnectionError(), retry_attempts=1) == [None]
 
 
 def test_what_does_not_pass_ends_the_attempts():
-    """And is not counted."""
-    trying = attempts()
-    assert trying.failed(Failure(400)) is None
-    assert trying.number == 1
+    """However many are left."""
+    assert pauses(Failure(400)) == [None]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,8 @@ def test_headers_that_are_no_mapping_say_nothing():
 
 def test_the_time_that_is_asked_for_is_kept_up_to_the_longest_pause():
     """Without jitter: the provider knows."""
-    trying = attempts(jitter=0.9, retry_max_s=30.0)
-    assert trying.failed(Failure(429, {"retry-after": "7"})) == 7.0
-    assert trying.failed(Failure(429, {"retry-after": "700"})) == 30.0
+    errors = [Failure(429, {"retry-after": "7"}), Failure(429, {"retry-after": "700"})]
+    assert pauses(*errors, jitter=0.9, retry_max_s=30.0) == [7.0, 30.0]
 
 
 @examples(60)
@@ -176,6 +175,6 @@ def test_the_time_that_is_asked_for_is_kept_up_to_the_longest_pause():
 )
 def test_no_pause_is_longer_than_the_longest_or_less_than_nothing(initial, most, jitter, chance, n):
     """Whatever the settings."""
-    trying = attempts(chance, retry_attempts=n + 1, retry_initial_s=initial, retry_max_s=most, retry_jitter_s=jitter)
-    pauses = [trying.failed(ConnectionError()) for _ in range(n)]
-    assert all(pause is not None and 0 <= pause <= most for pause in pauses)
+    chosen = {"retry_attempts": n + 1, "retry_initial_s": initial, "retry_max_s": most, "retry_jitter_s": jitter}
+    found = pauses(*[ConnectionError()] * n, jitter=chance, **chosen)
+    assert all(pause is not None and 0 <= pause <= most for pause in found)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from sessionlog.conversation.turns.signals import unwatch, watch
+from sessionlog.conversation.turns.streams import unwatch, watch
 
 
 class Watching:

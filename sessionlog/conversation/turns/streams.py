@@ -1,27 +1,71 @@
-"""Drivers: a turn is one generator that does nothing itself; it says what to do, and these do it, here or in a loop.
+"""Streams: a turn is one generator that does nothing itself; it says what to do, and a stream does it.
 
 A turn yields pieces, which are passed on, and `Do` and `Pause`, whose result is sent back in or whose exception is
-thrown in. So there is one turn for both worlds. What an async agent gives is awaited: by `Stream` in an event loop of
-its own, by `AsyncStream` in the caller's, where whatever blocks runs in a thread instead.
+thrown in. So there is one turn for plain and async callers. What an async agent gives is awaited: by `Stream` in an
+event loop of its own, by `AsyncStream` in the caller's, where whatever blocks runs in a thread instead.
 
-A stream that is closed, or forgotten, before its end throws `Closed` into its turn, which keeps what was shown.
+A stream that is closed, or forgotten, before its end throws `Closed` into its turn, which keeps what was shown. Signals
+end a turn in the same way, also while its stream is suspended in somebody's loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Literal, Protocol, Self
+from weakref import WeakSet
 
-from sessionlog.conversation.turns.loops import check_no_loop, in_thread, runner_here, stoppable
+from sessionlog.conversation.turns.loops import (
+    END,
+    AsyncSource,
+    Stopped,
+    check_no_loop,
+    in_thread,
+    runner_here,
+    stoppable,
+)
 from sessionlog.conversation.turns.pieces import Done, StreamPiece
-from sessionlog.conversation.turns.stop import Closed, Stop
+from sessionlog.errors import AgentError
 
 _GLANCE = 0.05  # seconds of a pause between two looks at whether the turn is to stop
+
+
+class Closed(BaseException):
+    """The stream was closed, or forgotten, before its end."""
+
+
+class Stop:
+    """A wish to stop, made from any thread or from a signal handler: so without a lock.
+
+    Attributes:
+        requested: Somebody wants the turn to end after the piece at hand.
+        wake: Ends the wait for the piece at hand, where it can be ended; set by whoever waits.
+    """
+
+    __slots__ = ("requested", "wake")
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.wake: Callable[[], object] | None = None
+
+    def request(self) -> None:
+        """Ask the turn to stop."""
+        self.requested = True
+        wake = self.wake
+        if wake is not None:
+            wake()
+
+    def check(self) -> None:
+        """Raise `Stopped` if that was asked for."""
+        if self.requested:
+            raise Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +94,26 @@ Step = StreamPiece | Do | Pause
 Steps = Generator[Step, Any, None]
 
 
-class Lifetime(Protocol):
-    """Who is told of a stream's begin and end: the session, which has only one at a time."""
+class StreamOwner(Protocol):
+    """Who has a stream: the session, which has only one at a time."""
 
-    def begun(self, stream: Course) -> None:
+    def begun(self, stream: TurnStream) -> None:
         """Nothing was done yet; raises if it must not begin."""
 
-    def ended(self, stream: Course) -> None:
+    def ended(self, stream: TurnStream) -> None:
         """It is over."""
 
 
-class Course:
+class TurnStream:
     """What both kinds of stream are: a turn's steps, from the first to the last.
 
     Attributes:
         stop: Ends it from outside.
     """
 
-    def __init__(self, steps: Steps, stop: Stop, lifetime: Lifetime) -> None:
+    def __init__(self, steps: Steps, stop: Stop, owner: StreamOwner) -> None:
         self.stop = stop
-        self._steps, self._lifetime = steps, lifetime
+        self._steps, self._owner = steps, owner
         self._cause: BaseException | None = None
         self._state: Literal["new", "running", "passing", "ended"] = "new"
 
@@ -95,7 +139,7 @@ class Course:
             raise RuntimeError("the stream is running already, in another thread or task; Session.cancel() ends it")
         if self._state == "new":
             self._state = "ended"
-            self._lifetime.begun(self)
+            self._owner.begun(self)
         self._state = "running"
 
     def _pass_on(self, piece: StreamPiece) -> StreamPiece:
@@ -135,16 +179,16 @@ class Course:
         if self._state != "ended":
             self._state = "ended"
             self._steps.close()
-            self._lifetime.ended(self)
+            self._owner.ended(self)
 
 
-class Stream(Course, Iterator[StreamPiece]):
+class Stream(TurnStream, Iterator[StreamPiece]):
     """The pieces of a turn as they come; the last one is `Done`. Closing it early keeps what was shown."""
 
     def __init__(
-        self, steps: Steps, stop: Stop, lifetime: Lifetime, *, sleep: Callable[[float], None] = time.sleep
+        self, steps: Steps, stop: Stop, owner: StreamOwner, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        super().__init__(steps, stop, lifetime)
+        super().__init__(steps, stop, owner)
         self._sleep = sleep
         self._runner: asyncio.Runner | None = None
 
@@ -228,7 +272,7 @@ class Stream(Course, Iterator[StreamPiece]):
             left -= _GLANCE
 
 
-class AsyncStream(Course, AsyncIterator[StreamPiece]):
+class AsyncStream(TurnStream, AsyncIterator[StreamPiece]):
     """The pieces of a turn as they come, in an event loop; the last one is `Done`."""
 
     def __aiter__(self) -> Self:
@@ -298,3 +342,83 @@ class AsyncStream(Course, AsyncIterator[StreamPiece]):
         stop = None if step.whole else self.stop
         value = await in_thread(step.call, stop) if step.blocking else step.call()
         return await stoppable(value, stop) if inspect.isawaitable(value) else value
+
+
+class PlainSource:
+    """The pieces of an iterator."""
+
+    is_blocking = True
+
+    def __init__(self, pieces: Iterator[Any]) -> None:
+        self._pieces = pieces
+
+    def next(self) -> Any:
+        """Return the next piece, or END."""
+        return next(self._pieces, END)
+
+    def close(self) -> None:
+        """Let the agent clean up; one that a thread is still waiting for does so when that wait is over."""
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            with suppress(Exception):
+                close()
+
+
+def source_of(pieces: Any) -> PlainSource | AsyncSource:
+    """Return the source of what an agent's `answer` gave.
+
+    Raises:
+        AgentError: It is nothing that gives pieces.
+    """
+    if isinstance(pieces, AsyncIterator):
+        return AsyncSource(pieces)
+    if isinstance(pieces, Iterable) and not isinstance(pieces, str | bytes):
+        return PlainSource(iter(pieces))
+    if inspect.iscoroutine(pieces):
+        pieces.close()
+    raise AgentError(f"answer() gave {type(pieces).__name__}; it gives an iterator of pieces, plain or async")
+
+
+class Watcher(Protocol):
+    """Who is called with what a signal is about to raise."""
+
+    def interrupted_by(self, error: BaseException) -> None:
+        """Put everything in order; it is raised right after."""
+
+
+_DEFAULTS = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+_watchers: WeakSet[Watcher] = WeakSet()  # weak: a stream that nobody holds any more is over
+_previous: dict[int, Any] = {}
+
+
+def watch(watcher: Watcher) -> None:
+    """Call someone on SIGTERM and Ctrl-C from now on; does nothing outside of the main thread.
+
+    Only where nobody else has said what such a signal does: then what it raises is given to all who watch, and raised
+    where the program is. SIGTERM is `SystemExit(143)`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _watchers.add(watcher)
+    for number, default in _DEFAULTS.items():
+        if signal.getsignal(number) == default:
+            _previous[number] = signal.signal(number, _on_signal)
+
+
+def unwatch(watcher: Watcher) -> None:
+    """Call them no more; with the last one, signals do what they did before."""
+    _watchers.discard(watcher)
+    if _watchers:
+        return
+    for number in list(_previous):
+        with suppress(ValueError):  # not in the main thread: the next one to watch there finds ours in place
+            if signal.getsignal(number) is _on_signal:
+                signal.signal(number, _previous[number])
+            del _previous[number]
+
+
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    error = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+    for watcher in list(_watchers):
+        watcher.interrupted_by(error)
+    raise error

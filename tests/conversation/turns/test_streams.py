@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from sessionlog.conversation.turns.drive import AsyncStream, Do, Pause, Stream
+from sessionlog.conversation.turns.loops import Stopped
 from sessionlog.conversation.turns.pieces import TextDelta
-from sessionlog.conversation.turns.stop import Closed, Stop, Stopped
+from sessionlog.conversation.turns.streams import AsyncStream, Closed, Do, Pause, Stop, Stream
 
 
 class Told:

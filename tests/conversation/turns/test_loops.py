@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from sessionlog.conversation.turns.loops import END, AsyncSource, PlainSource, source_of
+from sessionlog.conversation.turns.loops import END, AsyncSource
+from sessionlog.conversation.turns.streams import PlainSource, source_of
 from sessionlog.errors import AgentError
 
 
