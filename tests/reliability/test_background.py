@@ -11,7 +11,7 @@ CHILD = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_
 TESTS = (
     "tests/cli/test_main.py",
     "tests/conversation/turns/test_signals.py",
-    "tests/conversation/test_session_signals.py",
+    "tests/conversation/test_signals_end_turns.py",
 )
 
 

@@ -12,7 +12,7 @@ from sessionlog.conversation.turns.pieces import TextDelta
 from sessionlog.errors import AgentError, SessionNotSaved
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, ScriptedAsync, calls, reply, said
-from tests.conversation.test_session_failures import Failing
+from tests.conversation.test_failed_turns import Failing
 
 
 def run(coroutine):

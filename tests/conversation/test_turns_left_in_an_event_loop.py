@@ -11,7 +11,7 @@ from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import ScriptedAsync, events, log_in, said
-from tests.conversation.test_session_async import run
+from tests.conversation.test_turns_in_an_event_loop import run
 
 
 def never():

@@ -11,7 +11,7 @@ from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import AgentError
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, said, types
-from tests.conversation.test_session_failures import Failing
+from tests.conversation.test_failed_turns import Failing
 
 
 def test_an_interrupt_while_the_question_is_saved_keeps_it(tmp_path):
