@@ -1,6 +1,6 @@
 """Agent: something that answers, with what it is told to be and the tools that it may call. It remembers nothing.
 
-Which adapter asks what was given is chosen by where its type comes from, so that nobody's client is imported first.
+Its adapter is chosen by where the type of what was given comes from, so no client library is imported needlessly.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sessionlog.conversation.turns.pieces import Ask, Piece
+from sessionlog.conversation.turns.pieces import AgentRequest, Piece
 from sessionlog.conversation.turns.tool import Tool, tools_of
 from sessionlog.errors import MissingExtra
 
@@ -30,7 +30,7 @@ _PROVIDERS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 """Provider → the class of its client, in the library of the same name."""
 
 
-class Answers(Protocol):
+class ModelAdapter(Protocol):
     """Something that answers.
 
     Attributes:
@@ -43,7 +43,7 @@ class Answers(Protocol):
     model: str | None
     provider: str | None
 
-    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Give the pieces of the answer as they come; what goes wrong is raised as the provider raises it."""
         ...
 
@@ -66,7 +66,7 @@ class Agent:
         ValueError: Two tools have the same name, or there is no such provider.
     """
 
-    __slots__ = ("_answers", "_model", "_name", "_system", "_tools")
+    __slots__ = ("_adapter", "_model", "_name", "_system", "_tools")
 
     def __init__(
         self,
@@ -80,15 +80,15 @@ class Agent:
     ) -> None:
         if not isinstance(system, str | None):
             raise TypeError(f"system is {type(system).__name__}; it is a text")
-        self._answers = find_answers(call, model, provider)
+        self._adapter = find_adapter(call, model, provider)
         self._system, self._tools, self._model = system, tools_of(tools), model
         names = (name, getattr(call, "__name__", None), getattr(call, "name", None))
         self._name = next((one for one in names if isinstance(one, str) and one), None)
 
     @property
-    def answers(self) -> Answers:
+    def adapter(self) -> ModelAdapter:
         """What asks it."""
-        return self._answers
+        return self._adapter
 
     @property
     def system(self) -> str | None:
@@ -103,17 +103,17 @@ class Agent:
     @property
     def model(self) -> str | None:
         """The model that is asked for, None where it is not known before the answer."""
-        return self._model or getattr(self._answers, "model", None)
+        return self._model or getattr(self._adapter, "model", None)
 
     @property
     def provider(self) -> str | None:
         """Who serves it, None where nobody says."""
-        return getattr(self._answers, "provider", None)
+        return getattr(self._adapter, "provider", None)
 
     @property
     def runs_tools(self) -> bool:
         """It calls the tools itself."""
-        return bool(getattr(self._answers, "runs_tools", False))
+        return bool(getattr(self._adapter, "runs_tools", False))
 
     @property
     def name(self) -> str | None:
@@ -123,7 +123,7 @@ class Agent:
     @property
     def is_async(self) -> bool:
         """It, or a tool of it, can only be asked where an event loop is."""
-        asks = getattr(self._answers, "is_async", inspect.isasyncgenfunction(self._answers.answer))
+        asks = getattr(self._adapter, "is_async", inspect.isasyncgenfunction(self._adapter.answer))
         return bool(asks) or any(tool.is_async for tool in self._tools)
 
     def session(
@@ -143,10 +143,10 @@ class Agent:
 
     def __repr__(self) -> str:
         tools = ", ".join(tool.name for tool in self._tools)
-        return f"{type(self).__name__}({self._name or type(self._answers).__name__}, tools=[{tools}])"
+        return f"{type(self).__name__}({self._name or type(self._adapter).__name__}, tools=[{tools}])"
 
 
-def find_answers(agent: Any, model: str | None = None, provider: str | None = None) -> Answers:
+def find_adapter(agent: Any, model: str | None = None, provider: str | None = None) -> ModelAdapter:
     """Return what asks an agent.
 
     Args:
@@ -166,27 +166,27 @@ def find_answers(agent: Any, model: str | None = None, provider: str | None = No
             raise ValueError(f"no client is known for {provider!r}; there are {', '.join(_PROVIDERS)}")
         if not model:
             raise TypeError(f"a client of {provider} does not know which model to ask: Agent(provider=..., model=...)")
-        return cast("Answers", NamedClient(provider, model))
+        return cast("ModelAdapter", NamedClient(provider, model))
     if isinstance(agent, type):
         raise TypeError(f"the class {agent.__name__} is no agent; {_ACCEPTED}")
     homes = {kind.__module__.partition(".")[0] for kind in type(agent).__mro__}
     if "pydantic_ai" in homes:
-        return _adapter("pydantic_ai", "PydanticAI", agent)
+        return _load_adapter("pydantic_ai", "PydanticAI", agent)
     for home, name in _CLIENTS.items():
         if home in homes:
             if not model:
                 raise TypeError(f"a client of {home} does not know which model to ask: Agent(client, model=...)")
-            return _adapter(home, name, agent, model)
+            return _load_adapter(home, name, agent, model)
     if callable(getattr(agent, "answer", None)):
-        return cast("Answers", agent)
+        return cast("ModelAdapter", agent)
     if callable(agent):
-        return _adapter("function", "Function", agent, model)
+        return _load_adapter("function", "Function", agent, model)
     raise TypeError(f"{type(agent).__name__} is no agent; {_ACCEPTED}")
 
 
-def _adapter(module: str, name: str, *args: Any) -> Answers:
+def _load_adapter(module: str, name: str, *args: Any) -> ModelAdapter:
     adapter = getattr(import_module(f"sessionlog.conversation.agents.{module}"), name)
-    return cast("Answers", adapter(*args))
+    return cast("ModelAdapter", adapter(*args))
 
 
 class NamedClient:
@@ -206,20 +206,20 @@ class NamedClient:
 
     def __init__(self, provider: str, model: str) -> None:
         self.provider, self.model = provider, model
-        self._answers: Answers | None = None
+        self._adapter: ModelAdapter | None = None
 
-    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Give the pieces of the answer.
 
         Raises:
             MissingExtra: The provider's library is not installed.
         """
-        if self._answers is None:
+        if self._adapter is None:
             try:
                 library = import_module(self.provider)
             except ModuleNotFoundError as error:
                 if error.name != self.provider:
                     raise
                 raise MissingExtra(f"{self.provider} is not installed: pip install {self.provider}") from error
-            self._answers = find_answers(getattr(library, _PROVIDERS[self.provider])(), self.model)
-        return self._answers.answer(ask)
+            self._adapter = find_adapter(getattr(library, _PROVIDERS[self.provider])(), self.model)
+        return self._adapter.answer(ask)

@@ -26,7 +26,7 @@ from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_from_dict
 
 if TYPE_CHECKING:
-    from sessionlog.conversation.log.remember import Remembered
+    from sessionlog.conversation.log.logged_session import LoggedSession
 
 _SECOND = 1_000_000_000
 _STORE = ("save", "load", "delete", "list_sessions", "exists")
@@ -93,22 +93,22 @@ def open_saved(
 
 
 def open_log_of(
-    remembered: Remembered, agent: Any, store: SessionStore | None, settings: ConversationSettings | None
+    logged: LoggedSession, agent: Any, store: SessionStore | None, settings: ConversationSettings | None
 ) -> SessionState:
     """Open a session as its log has it, to go on with both.
 
     Raises:
         InvalidHistory: The log cannot be written.
     """
-    from sessionlog.conversation.log.remember import open_log  # noqa: PLC0415 - it reads every kind of log
+    from sessionlog.conversation.log.logged_session import open_log  # noqa: PLC0415 - it reads every kind of log
 
-    state = _new(agent, None, store, open_log(remembered), settings)
-    _go_on(state, remembered, settings)
+    state = _new(agent, None, store, open_log(logged), settings)
+    _go_on(state, logged, settings)
     return state
 
 
 def open_fork_of_log(
-    remembered: Remembered,
+    logged: LoggedSession,
     agent: Any,
     session_id: str | None,
     directory: str | os.PathLike[str] | None,
@@ -121,13 +121,13 @@ def open_fork_of_log(
         ValueError: There is a log of the new session's id already.
     """
     _check_parts(session_id=session_id, store=store, settings=settings)
-    beside = directory if directory is not None or remembered.closed else os.path.dirname(remembered.path)
+    beside = directory if directory is not None or logged.closed else os.path.dirname(logged.path)
     logger = SessionLogger(beside, session_id)
     if not logger.is_new():
         raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
     state = _new(agent, None, store, logger, settings)
-    _inherit(state, remembered, settings)
-    return _begun(state, remembered.as_parent())
+    _inherit(state, logged, settings)
+    return _begun(state, logged.as_parent())
 
 
 def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
@@ -200,43 +200,43 @@ def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
     return logger.session_id if session_id is None else session_id
 
 
-def _go_on(state: SessionState, remembered: Remembered, settings: ConversationSettings | None) -> None:
+def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSettings | None) -> None:
     """Give a new session the history of its log, and what the store has beyond it.
 
     Raises:
         InvalidHistory: The log and the store went on in different ways.
     """
-    began = remembered.start_time
-    _inherit(state, remembered, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
-    state.conversation.token_counter = TokenCounter(remembered.usage, remembered.requests)
-    state.turn, state.is_begun, state.is_resumed = remembered.state, True, True
+    began = logged.start_time
+    _inherit(state, logged, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
+    state.conversation.token_counter = TokenCounter(logged.usage, logged.requests)
+    state.turn, state.is_begun, state.is_resumed = logged.state, True, True
     state.use_system_of_agent()  # it is logged, if the log has none
-    state.recorder.go_on(remembered, system=state.system)
+    state.recorder.go_on(logged, system=state.system)
     state.opened_at = state.recorder.last_seq
-    state.stored.catch_up(state, remembered)
+    state.stored.catch_up(state, logged)
 
 
 def _inherit(
     state: SessionState,
-    remembered: Remembered,
+    logged: LoggedSession,
     settings: ConversationSettings | None,
     *,
     began_ns: int | None = None,
 ) -> None:
     """Give a new session a history that begins with a log's."""
     clock = time_ns if began_ns is None else lambda: began_ns
-    state.conversation = Conversation(settings, messages=remembered.messages, clock=clock)
-    state.system = remembered.system if state.system is None else state.system
-    state.turn = state_of(remembered.messages)
+    state.conversation = Conversation(settings, messages=logged.messages, clock=clock)
+    state.system = logged.system if state.system is None else state.system
+    state.turn = state_of(logged.messages)
 
 
-def _logged(logger: SessionLogger | None) -> Remembered | None:
+def _logged(logger: SessionLogger | None) -> LoggedSession | None:
     """What a log holds, None if it is new, or has no more than its start."""
     if logger is None or logger.is_new():
         return None
-    from sessionlog.conversation.log.remember import remember_log  # noqa: PLC0415 - only where there is a log already
+    from sessionlog.conversation.log.logged_session import read_logged_session  # noqa: PLC0415 - only where there is a log already
 
-    found = remember_log(logger.path)
+    found = read_logged_session(logger.path)
     return found if found.messages or found.requests or found.parent else None
 
 

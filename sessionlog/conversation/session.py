@@ -29,7 +29,7 @@ from sessionlog.conversation.stores.snapshot import StoredSession, session_to_di
 from sessionlog.conversation.turns.loops import check_no_loop
 from sessionlog.conversation.turns.output import structured, usable_schema
 from sessionlog.conversation.turns.pieces import Done, Response
-from sessionlog.conversation.turns.streams import AsyncStream, Stream, TurnStream, unwatch, watch
+from sessionlog.conversation.turns.streams import AsyncStream, BaseStream, Stream, unwatch, watch
 from sessionlog.conversation.turns.turn import Input, Turn, message_of
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
@@ -78,7 +78,7 @@ class Session:
         state.use_system_of_agent()
         self._state = state
         self._busy = threading.Lock()
-        self._stream: Callable[[], TurnStream | None] = lambda: None
+        self._stream: Callable[[], BaseStream | None] = lambda: None
         self._at_end: Callable[[], object] = lambda: None
         self._is_closed = False
 
@@ -153,10 +153,10 @@ class Session:
             AmbiguousSession: Several sessions match.
             InvalidHistory: The log is damaged, or cannot be written. It is left as it is.
         """
-        from sessionlog.conversation.log.remember import remember  # noqa: PLC0415 - it reads every kind of log
+        from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - it reads every kind of log
 
-        remembered = remember(target, directory=directory, skip_damage=skip_damage)
-        return cls._of(open_log_of(remembered, agent, store, settings))
+        logged = find_logged_session(target, directory=directory, skip_damage=skip_damage)
+        return cls._of(open_log_of(logged, agent, store, settings))
 
     @classmethod
     def fork_from(
@@ -191,10 +191,10 @@ class Session:
             InvalidHistory: The log is damaged.
             ValueError: There is a log of the new session's id already.
         """
-        from sessionlog.conversation.log.remember import remember  # noqa: PLC0415 - see resume
+        from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - see resume
 
-        remembered = remember(target, directory=directory, at=at, skip_damage=skip_damage)
-        return cls._of(open_fork_of_log(remembered, agent, session_id, directory, store, settings))
+        logged = find_logged_session(target, directory=directory, at=at, skip_damage=skip_damage)
+        return cls._of(open_fork_of_log(logged, agent, session_id, directory, store, settings))
 
     @property
     def session_id(self) -> str:
@@ -523,7 +523,7 @@ class Session:
         count = self._state.conversation.message_count
         return f"{type(self).__name__}({self.session_id!r}, {self.agent!r}, {count} messages, {self.state})"
 
-    def begun(self, stream: TurnStream) -> None:
+    def begun(self, stream: BaseStream) -> None:
         """A stream begins its turn."""
         self._claim()
         self._stream = weakref.ref(stream)  # weak: a stream that nobody reads any more is closed
@@ -534,7 +534,7 @@ class Session:
             self.ended(stream)
             raise
 
-    def ended(self, stream: TurnStream) -> None:
+    def ended(self, stream: BaseStream) -> None:
         """A stream is over."""
         unwatch(stream)
         self._stream = lambda: None

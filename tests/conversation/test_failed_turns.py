@@ -6,7 +6,7 @@ import pytest
 
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.state import CUT_OFF
 from sessionlog.conversation.stores.memory import MemoryStore
@@ -49,10 +49,10 @@ def test_who_asks_a_failed_question_again_does_not_send_it_twice(tmp_path, resum
     response = session.run("a")
     assert said(agent.asked[1]) == said(agent.asked[0]) == [("user", "a")]
     assert said(response.messages) == said(session.messages) == [("user", "a"), ("assistant", "Yes.")]
-    assert remember(session.path).turns == 1
+    assert find_logged_session(session.path).turns == 1
     session.run("a")
     assert [role for role, _ in said(agent.asked[2])] == ["user", "assistant", "user"]
-    assert list(remember(session.path).messages) == session.messages
+    assert list(find_logged_session(session.path).messages) == session.messages
 
 
 def test_a_failed_turn_keeps_what_was_said():

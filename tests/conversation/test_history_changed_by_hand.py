@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import StaleSession
@@ -21,7 +21,7 @@ def two_turns(folder, **more):
 
 def logged(folder):
     """What the log tells."""
-    return list(remember(folder / "s1.jsonl").messages)
+    return list(find_logged_session(folder / "s1.jsonl").messages)
 
 
 @pytest.mark.parametrize(

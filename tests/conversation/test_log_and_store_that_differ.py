@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import InvalidHistory
@@ -47,11 +47,11 @@ def test_a_log_that_could_not_be_written_is_behind_the_store(tmp_path, full_disk
     full_disk()
     session.run("3")
     full_disk(False)
-    assert len(remember(tmp_path / "s1.jsonl").messages) == 2
+    assert len(find_logged_session(tmp_path / "s1.jsonl").messages) == 2
     again = Session(Scripted("6"), "s1", store=store, logger=silent_log(tmp_path))
     assert (said(again.messages), again.usage, again.state) == (FOUR, TokenUsage(input=20, output=4), "complete")
     again.run("5")
-    assert said(remember(tmp_path / "s1.jsonl").messages) == [*FOUR, ("user", "5"), ("assistant", "6")]
+    assert said(find_logged_session(tmp_path / "s1.jsonl").messages) == [*FOUR, ("user", "5"), ("assistant", "6")]
     assert len(store.load("s1")["messages"]) == 6
 
 
@@ -62,7 +62,7 @@ def test_a_log_that_can_be_written_again_is_told_at_the_end(tmp_path, full_disk)
     session.run("3")
     full_disk(False)
     session.close()
-    assert said(remember(tmp_path / "s1.jsonl").messages) == FOUR
+    assert said(find_logged_session(tmp_path / "s1.jsonl").messages) == FOUR
 
 
 def test_a_log_with_a_gap_is_behind_although_it_went_on(tmp_path, full_disk):
@@ -96,7 +96,7 @@ def test_a_session_that_went_on_without_its_log_is_gone_on_from(tmp_path):
     session = Session(Scripted("6"), "s1", store=store, logger=log_in(tmp_path))
     assert said(session.messages) == FOUR
     session.close()
-    assert said(remember(tmp_path / "s1.jsonl").messages) == FOUR
+    assert said(find_logged_session(tmp_path / "s1.jsonl").messages) == FOUR
 
 
 def test_histories_that_went_on_in_two_ways_are_refused(tmp_path):

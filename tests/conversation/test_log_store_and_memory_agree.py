@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.rules import is_valid
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.conversation.turns.pieces import ToolCalled
@@ -53,10 +53,9 @@ def left(kind):
 
 
 def again(session, agent):
-    """The agent goes on without a word."""
+    """The agent goes on without a word; first there has to be one."""
     agent.answers = [reply("More.")]
-    if session.messages:
-        session.run()
+    session.run(None if session.messages else "What is it?")
 
 
 STEPS = {
@@ -88,7 +87,7 @@ def test_log_store_and_session_agree(steps):
         session = Agent(agent, tools=[look]).session("s1", store=store, logger=log_in(folder), settings=SETTINGS)
         for step in steps:
             STEPS[step](session, agent)
-            logged = remember(Path(folder) / "s1.jsonl")
+            logged = find_logged_session(Path(folder) / "s1.jsonl")
             assert list(logged.messages) == session.messages, step
             assert (logged.usage, logged.state) == (session.usage, session.state), step
             stored = Session.load("s1", agent, store)
@@ -111,5 +110,5 @@ def test_the_log_knows_how_the_last_turn_ended(steps):
         session = Agent(agent, tools=[look]).session(logger=log_in(folder), settings=SETTINGS)
         for step in steps:
             STEPS[step](session, agent)
-            assert remember(Path(folder) / "s1.jsonl").state == session.state, step
+            assert find_logged_session(Path(folder) / "s1.jsonl").state == session.state, step
         session.close()

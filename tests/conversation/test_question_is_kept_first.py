@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from tests.conversation.scripted import Scripted, calls, log_in, said, types
@@ -47,7 +47,7 @@ def test_a_question_is_in_the_log_before_it_is_in_the_store(tmp_path):
         """Looks into the log when it is to save."""
 
         def save(self, session_id, data):
-            logged.append([message.text for message in remember(tmp_path / "s1.jsonl").messages])
+            logged.append([message.text for message in find_logged_session(tmp_path / "s1.jsonl").messages])
             return super().save(session_id, data)
 
     Session(Scripted("2"), "s1", store=Looking(), logger=log_in(tmp_path)).run("1")
@@ -67,7 +67,7 @@ def test_a_summary_is_asked_for_when_the_question_is_safe(tmp_path):
     store, found = MemoryStore(), []
 
     def summary(messages):
-        logged = remember(tmp_path / "s1.jsonl").messages
+        logged = find_logged_session(tmp_path / "s1.jsonl").messages
         found.append((said(session.messages)[-1], logged[-1].text, store.load("s1")["messages"][-1]["content"]))
         return "Words."
 
@@ -76,7 +76,7 @@ def test_a_summary_is_asked_for_when_the_question_is_safe(tmp_path):
     for question in "123":
         session.run(question)
     assert found == [(("user", "3"), "3", "3")]
-    assert remember(tmp_path / "s1.jsonl").messages == tuple(session.messages)
+    assert find_logged_session(tmp_path / "s1.jsonl").messages == tuple(session.messages)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
@@ -93,7 +93,7 @@ def test_an_interrupted_summary_keeps_the_question(tmp_path, kind):
     with pytest.raises(kind):
         session.run("3")
     assert (said(session.messages)[-1], session.state, len(agent.asked)) == (("user", "3"), "cancelled", 2)
-    found = remember(tmp_path / "s1.jsonl")
+    found = find_logged_session(tmp_path / "s1.jsonl")
     assert (list(found.messages), found.state) == (session.messages, "cancelled")
 
 
@@ -110,7 +110,7 @@ def test_a_failing_summary_is_done_without(tmp_path):
     assert (int(response.truncation), response.truncation.strategy) == (1, "drop_oldest")
     assert said(response.messages) == [("user", "3"), ("assistant", "Yes.")]
     assert session.settings.truncation_strategy == "summarise"
-    assert remember(tmp_path / "s1.jsonl").messages == tuple(session.messages)
+    assert find_logged_session(tmp_path / "s1.jsonl").messages == tuple(session.messages)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_store_that_refuses_takes_closed_calls_back_too(tmp_path):
     with pytest.raises(RuntimeError, match="saved by somebody else"):
         session.run("lost")
     assert session.messages == before
-    assert remember(tmp_path / "s1.jsonl").messages == tuple(before)
+    assert find_logged_session(tmp_path / "s1.jsonl").messages == tuple(before)
 
 
 def test_killed_between_store_and_request_the_question_is_there(tmp_path):
@@ -182,4 +182,4 @@ def test_killed_between_store_and_request_the_question_is_there(tmp_path):
     store.is_dying = False
     again = Session(Scripted("re"), "s1", store=store, logger=log_in(tmp_path))
     assert said(again.messages)[-1] == ("user", "second")
-    assert said(remember(tmp_path / "s1.jsonl").messages)[-1] == ("user", "second")
+    assert said(find_logged_session(tmp_path / "s1.jsonl").messages)[-1] == ("user", "second")

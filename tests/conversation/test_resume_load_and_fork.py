@@ -6,7 +6,7 @@ import pytest
 
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import InvalidHistory, StaleSession
@@ -148,7 +148,7 @@ def test_a_log_that_somebody_has_begun_is_no_history(tmp_path):
         session = Session(Scripted("2"), system="Be brief.", messages=[Message.user("0")], logger=logger)
         session.run("1")
     assert types(tmp_path) == ["session.start", "history.add", "llm.request", "llm.response", "session.end"]
-    assert remember(tmp_path / "s1.jsonl").system == "Be brief."
+    assert find_logged_session(tmp_path / "s1.jsonl").system == "Be brief."
 
 
 def test_a_log_is_gone_on_with(tmp_path):
@@ -201,14 +201,14 @@ def test_a_snapshot_begins_a_log(tmp_path):
     session.run("3")
     (start, _), (added, data), *_ = events(tmp_path)
     assert (start, added, data["reason"]) == ("session.start", "history.add", "restored")
-    remembered = remember(tmp_path / "s1.jsonl")
+    remembered = find_logged_session(tmp_path / "s1.jsonl")
     assert (list(remembered.messages), remembered.usage) == (session.messages, session.usage)
 
 
 def test_resume_goes_on_after_a_crash(tmp_path):
     """From the log alone, and with it: the answer that broke off is there, too."""
     session = one_turn(logger=log_in(tmp_path))
-    session.agent.answers._function.answers[0] = ["It ", "is", " seven"]
+    session.agent.adapter._function.answers[0] = ["It ", "is", " seven"]
     stream = session.stream("3")
     assert [next(stream).text, next(stream).text] == ["It ", "is"]
     (tmp_path / "copy").mkdir()
@@ -224,7 +224,7 @@ def test_resume_goes_on_after_a_crash(tmp_path):
     with resumed:
         resumed.run("again?")
     assert said(agent.asked[0])[1:] == [*TWO, ("user", "3"), ("assistant", "It is"), ("user", "again?")]
-    found = remember(tmp_path / "copy" / "s1.jsonl")
+    found = find_logged_session(tmp_path / "copy" / "s1.jsonl")
     assert (list(found.messages), found.usage, found.state) == (resumed.messages, resumed.usage, "complete")
     stream.close()
 
@@ -260,11 +260,11 @@ def test_pictures_and_changes_survive_in_the_log(tmp_path):
     session.run("3")
     session.undo()
     session.add_message("user", "noted")
-    assert list(remember(tmp_path / "s1.jsonl").messages) == session.messages
+    assert list(find_logged_session(tmp_path / "s1.jsonl").messages) == session.messages
     session.clear()
     session.add_message("user", "new")
     session.run()
-    found = remember(tmp_path / "s1.jsonl")
+    found = find_logged_session(tmp_path / "s1.jsonl")
     assert (list(found.messages), found.usage) == (session.messages, session.usage)
 
 
@@ -275,7 +275,7 @@ def test_a_cut_is_in_the_log(tmp_path):
     for n in range(4):
         session.run(f"{n} " + "word " * 40)
     assert "compaction.end" in types(tmp_path)
-    assert list(remember(tmp_path / "s1.jsonl").messages) == session.messages
+    assert list(find_logged_session(tmp_path / "s1.jsonl").messages) == session.messages
 
 
 def test_a_fork_has_a_log_of_its_own_that_names_its_parent(tmp_path):
@@ -288,7 +288,7 @@ def test_a_fork_has_a_log_of_its_own_that_names_its_parent(tmp_path):
     assert start["parent"]["seq"] == len(events(tmp_path)) - 1
     assert types(tmp_path, "s2") == ["session.start", "history.add", "llm.request", "llm.response"]
     assert said(session.messages) == TWO
-    found = remember(tmp_path / "s2.jsonl")
+    found = find_logged_session(tmp_path / "s2.jsonl")
     assert (list(found.messages), found.usage) == (fork.messages, fork.usage)
     with pytest.raises(ValueError, match="a log of session 's2' already"):
         session.fork("s2")

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.state import NOT_RUN
 from sessionlog.conversation.stores.memory import MemoryStore
@@ -17,7 +17,7 @@ from tests.conversation.scripted import Scripted, calls, events, log_in, types
 
 def state_of(folder, session_id="s1"):
     """What the log says."""
-    return remember(folder / f"{session_id}.jsonl").state
+    return find_logged_session(folder / f"{session_id}.jsonl").state
 
 
 def failed(folder, *answers):
@@ -96,7 +96,7 @@ def test_what_the_agent_is_told_to_be_is_logged(tmp_path):
     Session(Scripted("1"), "s1", logger=log_in(tmp_path)).run("a")
     session = Session.resume("s1", Agent(Scripted("2"), "Be brief."), directory=tmp_path)
     session.run("b")
-    assert (session.system, remember(tmp_path / "s1.jsonl").system) == ("Be brief.", "Be brief.")
+    assert (session.system, find_logged_session(tmp_path / "s1.jsonl").system) == ("Be brief.", "Be brief.")
 
 
 def test_an_error_in_the_block_is_not_hidden_by_a_turn_under_way(tmp_path):

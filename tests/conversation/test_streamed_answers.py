@@ -8,7 +8,7 @@ import pytest
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.pieces import Asking, Done, Reply, TextDelta, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.pieces import Done, NextRequest, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.errors import AgentError
 from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said, types
@@ -227,7 +227,7 @@ def test_an_agent_that_runs_its_tools_itself_is_recorded_all_the_same(tmp_path):
     asked = calls(("f", {"x": 1}))
     request = asked.tool_calls[0]
     returned = ToolReturned(request, Message.tool("7", "c1", name="f"), duration_ms=3)
-    agent = OwnTools(Reply(message=asked), ToolCalled(request), returned, Asking(), TextDelta("7."), reply("7."))
+    agent = OwnTools(Reply(message=asked), ToolCalled(request), returned, NextRequest(), TextDelta("7."), reply("7."))
     session = Session(Agent(agent, tools=[said]), logger=log_in(tmp_path))
     pieces = list(session.stream("a"))
     assert [piece.type for piece in pieces] == ["tool_called", "tool_returned", "text_delta", "done"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.conversation.log.remember import remember_log
+from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import from_json, to_json
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.json_value import MAX_DEPTH, json_value, valid_text
@@ -85,7 +85,7 @@ def test_live_is_log_is_store(tmp_path_factory, text, arguments, more):
     recorder.request(said[:1])
     recorder.response(said[1])
     recorder.tool(call, said[2])
-    assert list(remember_log(str(folder / "s.jsonl")).messages) == said
+    assert list(read_logged_session(str(folder / "s.jsonl")).messages) == said
     stored = from_json(to_json("s", {"messages": [message_to_dict(message) for message in said]}), "s")
     assert [message_from_dict(value) for value in stored["messages"]] == said
     assert all(valid_text(message.text) == message.text for message in said)

@@ -32,8 +32,8 @@ from sessionlog.conversation import (
     tool,
 )
 from sessionlog.conversation.history.rules import is_valid
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.log.remember import remember
 from sessionlog.conversation.turns.pieces import Done
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -185,16 +185,16 @@ def judge_questions(folder: Path, session_id: str, told: list[str], newest: str 
     logger = SessionLogger(folder, session_id, work_dir="/p")
     session = Session(lambda _: "Yes.", session_id, store=store, logger=logger, settings=short(lambda _: "Words."))
     tally.states.add(session.state)
-    tally.torn = max(tally.torn, len(remember(path).problems))
+    tally.torn = max(tally.torn, len(find_logged_session(path).problems))
     lost = set(told).difference(_MARK.findall(path.read_text("utf-8", "replace")))
     if lost:
         tally.findings.append(f"{path}: asked and lost: {sorted(lost)[:5]}")
     if newest not in {None, *marks_of(session.messages)}:
         tally.findings.append(f"{path}: {newest} is not in the history")
-    if not is_valid(session.messages) or remember(path).messages != tuple(session.messages):
+    if not is_valid(session.messages) or find_logged_session(path).messages != tuple(session.messages):
         tally.findings.append(f"{path}: the log does not read back as the session")
     session.run("And?")
-    if remember(path).messages != tuple(session.messages) or session.messages[-1].text != "Yes.":
+    if find_logged_session(path).messages != tuple(session.messages) or session.messages[-1].text != "Yes.":
         tally.findings.append(f"{path}: the session does not go on")
 
 
@@ -242,7 +242,7 @@ def marks_of(messages) -> list[str]:
 
 def judge(path: Path, told: list[str], kills: int, tally: Tally) -> None:
     """Demand that all that was shown is remembered, in its order, and little else; then go on by one turn."""
-    found = remember(path)
+    found = find_logged_session(path)
     tally.states.add(found.state)
     tally.torn = max(tally.torn, len(found.problems))
     marks, shown = marks_of(found.messages), [mark for mark in told if mark[0] != "t"]
@@ -273,14 +273,14 @@ def is_complete(messages, first: str) -> bool:
 def go_on(path: Path, name: str, chance: random.Random, tally: Tally) -> list[str]:
     """Another turn; the log then reads back as the live session, and as a valid history. Returns what it showed."""
     told: list[str] = []
-    before = remember(path).messages
+    before = find_logged_session(path).messages
     with Session.resume(path, agent_of(name, chance, told.append), settings=WHOLE) as session:
         question = f"<u{name}.0>"
         for piece in session.stream(question):
             if isinstance(piece, TextDelta | ToolReturned):
                 told += _MARK.findall(piece.text if isinstance(piece, TextDelta) else piece.message.text)
         live = session.messages
-    found = remember(path)
+    found = find_logged_session(path)
     if list(found.messages) != live or found.state != "complete" or found.usage != session.usage:
         tally.findings.append(f"{path}: the log does not read back as the session")
     if tuple(live[: len(before)]) != before:

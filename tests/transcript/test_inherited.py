@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sessionlog.context.xray.report import xray
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.sources.find import log_at
@@ -71,7 +71,7 @@ def test_a_fork_goes_on_from_the_rows_before_its_own(home):
     assert texts == ["a", "b"]
     assert (event.type, event.data["reason"], event.data["parent"]["session"]) == ("history.add", "fork", PARENT)
     assert "missing" not in event.data["parent"]
-    remembered = remember(path)
+    remembered = find_logged_session(path)
     assert [message.text for message in remembered.messages] == ["a", "b", "c", "d"]
     assert [message.text for message in remembered.inherited] == ["a", "b"]
     assert (remembered.turns, remembered.requests) == (1, 1)
@@ -91,7 +91,7 @@ def test_a_parent_whose_log_is_gone_is_named(home):
     event, texts = inherited(path)
     assert texts == []
     assert event.data["parent"] == {"session": PARENT, "missing": "its log is gone"}
-    assert [message.text for message in remember(path).messages] == ["c", "d"]
+    assert [message.text for message in find_logged_session(path).messages] == ["c", "d"]
 
 
 def test_forks_of_each_other_come_to_an_end(home):

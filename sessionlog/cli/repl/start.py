@@ -22,7 +22,7 @@ from sessionlog.cli.repl.loop import talk
 from sessionlog.cli.repl.terminal import TerminalFace
 from sessionlog.cli.repl.words import WORDS
 from sessionlog.conversation.agent import Agent
-from sessionlog.conversation.log.remember import open_log, remember
+from sessionlog.conversation.log.logged_session import find_logged_session, open_log
 from sessionlog.conversation.session import Session
 from sessionlog.errors import InvalidHistory, SessionLogError
 from sessionlog.events.envelope import Event
@@ -117,7 +117,7 @@ def _which_agent(before: _Before) -> str:
 def _resumed(before: _Before, agent: Agent, folder: str, known: Mapping[str, Any]) -> Session:
     """Go on with a session; its forks will say who answers, too."""
     try:
-        logger = open_log(remember(before.target, directory=folder), **known)
+        logger = open_log(find_logged_session(before.target, directory=folder), **known)
         return agent.session(logger=logger)
     except InvalidHistory as error:
         said = str(error)

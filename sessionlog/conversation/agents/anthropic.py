@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from sessionlog.conversation.agents.client import Client, object_schema, system_text
-from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
+from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply, TextDelta
 from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of
 from sessionlog.messages.wire import anthropic_messages
@@ -19,14 +19,14 @@ from sessionlog.messages.wire import anthropic_messages
 MAX_TOKENS = 4096
 
 
-class AnthropicAnswer:
+class AnthropicParser:
     """Hears one message."""
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
         self._message: Any = None
 
-    def hear(self, event: Any) -> Iterator[Piece]:
+    def feed(self, event: Any) -> Iterator[Piece]:
         """Take an event of `messages.stream`."""
         if event.type == "text" and event.text:
             yield TextDelta(event.text)
@@ -60,11 +60,11 @@ def _part(block: Any) -> ContentPart:
 class AnthropicClient(Client):
     """Asks an `Anthropic` or `AsyncAnthropic` client, or one of its kin for a cloud."""
 
-    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a message."""
-        return self._relay(self._client.messages.stream, self._request(ask), AnthropicAnswer(self.provider))
+        return self._stream(self._client.messages.stream, self._request(ask), AnthropicParser(self.provider))
 
-    def _request(self, ask: Ask) -> dict[str, Any]:
+    def _request(self, ask: AgentRequest) -> dict[str, Any]:
         schema, wanted = object_schema(ask.schema)
         system = "\n\n".join(text for text in (system_text(ask), wanted) if text)
         request: dict[str, Any] = {

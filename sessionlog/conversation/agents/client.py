@@ -13,15 +13,15 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from sessionlog.conversation.turns.pieces import Ask, Piece, Reply
+from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply
 
 _VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
 
 
-class Hearing(Protocol):
+class StreamParser(Protocol):
     """Hears one answer."""
 
-    def hear(self, bit: Any) -> Iterable[Piece]:
+    def feed(self, bit: Any) -> Iterable[Piece]:
         """Take the next bit of the answer, and give what can be told of it."""
         ...
 
@@ -45,34 +45,36 @@ class Client:
         self.is_async = hasattr(client, "__aenter__")
         self._client = client
 
-    def _relay(
-        self, method: Callable[..., Any], request: Mapping[str, Any], hearing: Hearing
+    def _stream(
+        self, method: Callable[..., Any], request: Mapping[str, Any], parser: StreamParser
     ) -> Iterator[Piece] | AsyncIterator[Piece]:
-        return relay(partial(method, **fitted(method, request)), hearing, is_async=self.is_async)
+        return stream_reply(partial(method, **filter_kwargs(method, request)), parser, is_async=self.is_async)
 
 
-def relay(opened: Callable[[], Any], hearing: Hearing, *, is_async: bool) -> Iterator[Piece] | AsyncIterator[Piece]:
+def stream_reply(
+    opened: Callable[[], Any], parser: StreamParser, *, is_async: bool
+) -> Iterator[Piece] | AsyncIterator[Piece]:
     """Open a stream, and pass on its pieces, the whole answer last."""
-    return _awaited(opened, hearing) if is_async else _waited(opened, hearing)
+    return _stream_async(opened, parser) if is_async else _stream_sync(opened, parser)
 
 
-def _waited(opened: Callable[[], Any], hearing: Hearing) -> Iterator[Piece]:
+def _stream_sync(opened: Callable[[], Any], parser: StreamParser) -> Iterator[Piece]:
     with opened() as stream:
         for bit in stream:
-            yield from hearing.hear(bit)
-    yield hearing.reply()
+            yield from parser.feed(bit)
+    yield parser.reply()
 
 
-async def _awaited(opened: Callable[[], Any], hearing: Hearing) -> AsyncIterator[Piece]:
+async def _stream_async(opened: Callable[[], Any], parser: StreamParser) -> AsyncIterator[Piece]:
     opening = opened()
     async with await opening if inspect.isawaitable(opening) else opening as stream:
         async for bit in stream:
-            for piece in hearing.hear(bit):
+            for piece in parser.feed(bit):
                 yield piece
-    yield hearing.reply()
+    yield parser.reply()
 
 
-def fitted(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def filter_kwargs(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request as a client's method takes it: what it has no parameter for goes into the body as it is."""
     parameters = inspect.signature(method).parameters
     if "extra_body" not in parameters:
@@ -104,7 +106,7 @@ Json = dict[str, Any]
 _ONLY_JSON = "Answer with JSON and nothing else."
 
 
-def system_text(ask: Ask) -> str:
+def system_text(ask: AgentRequest) -> str:
     """Return the system text of a request: the session's, then that of the system messages in the history."""
     texts = [ask.system or "", *(message.text for message in ask.messages if message.role == "system")]
     return "\n\n".join(text for text in texts if text)

@@ -11,11 +11,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from sessionlog.conversation.turns.pieces import Ask, Asking, Piece, Reply, TextDelta, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.pieces import (
+    AgentRequest,
+    NextRequest,
+    Piece,
+    Reply,
+    TextDelta,
+    ToolCalled,
+    ToolReturned,
+)
 from sessionlog.errors import AgentError
 from sessionlog.messages.message import Message, ToolRequest
 
-_PASSED_ON = (ToolCalled, ToolReturned, Asking)
+_PASSED_ON = (ToolCalled, ToolReturned, NextRequest)
 
 
 class Function:
@@ -30,11 +38,11 @@ class Function:
         self._takes = _options_of(function)
         self.is_async = _is_async(function)
 
-    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Call the function, and read what it gives as pieces."""
         return self._answer_async(ask) if self.is_async else self._answer(ask)
 
-    def _answer(self, ask: Ask) -> Iterator[Piece]:
+    def _answer(self, ask: AgentRequest) -> Iterator[Piece]:
         given = self._call(ask)
         if inspect.isawaitable(given) or hasattr(given, "__anext__"):
             if inspect.iscoroutine(given):
@@ -52,7 +60,7 @@ class Function:
             yield from answer.read(given, whole=True)
         yield from answer.rest()
 
-    async def _answer_async(self, ask: Ask) -> AsyncIterator[Piece]:
+    async def _answer_async(self, ask: AgentRequest) -> AsyncIterator[Piece]:
         given = self._call(ask)
         if inspect.isawaitable(given):
             given = await given
@@ -72,7 +80,7 @@ class Function:
         for read in answer.rest():
             yield read
 
-    def _call(self, ask: Ask) -> Any:
+    def _call(self, ask: AgentRequest) -> Any:
         messages = list(ask.messages)
         if ask.system is not None:
             messages.insert(0, Message.system(ask.system))

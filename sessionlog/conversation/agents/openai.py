@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from sessionlog.conversation.agents.client import Client, object_schema
-from sessionlog.conversation.turns.pieces import Ask, Piece, Reply, TextDelta
+from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply, TextDelta
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import Message, ToolRequest
@@ -22,7 +22,7 @@ _NAMES_COMPLETION = {"openai", "azure"}
 """Where newer models refuse `max_tokens`; others know no other name."""
 
 
-class OpenAIAnswer:
+class OpenAIParser:
     """Hears one completion."""
 
     def __init__(self, provider: str | None) -> None:
@@ -34,7 +34,7 @@ class OpenAIAnswer:
         self._finish: str | None = None
         self._usage: Any = None
 
-    def hear(self, chunk: Any) -> Iterator[Piece]:
+    def feed(self, chunk: Any) -> Iterator[Piece]:
         """Take a `ChatCompletionChunk`; a refusal is an answer's text, too."""
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
@@ -89,11 +89,11 @@ def _cost(usage: Any) -> float | None:
 class OpenAIClient(Client):
     """Asks an `OpenAI` or `AsyncOpenAI` client."""
 
-    def answer(self, ask: Ask) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Ask for a chat completion."""
-        return self._relay(self._client.chat.completions.create, self._request(ask), OpenAIAnswer(self.provider))
+        return self._stream(self._client.chat.completions.create, self._request(ask), OpenAIParser(self.provider))
 
-    def _request(self, ask: Ask) -> dict[str, Any]:
+    def _request(self, ask: AgentRequest) -> dict[str, Any]:
         schema, instruction = object_schema(ask.schema)
         messages = [
             *([{"role": "system", "content": instruction}] if instruction else ()),

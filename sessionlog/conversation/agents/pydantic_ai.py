@@ -44,14 +44,22 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from sessionlog.conversation.agents.client import object_schema, system_text
-from sessionlog.conversation.turns.pieces import Ask, Asking, Piece, Reply, TextDelta, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.pieces import (
+    AgentRequest,
+    NextRequest,
+    Piece,
+    Reply,
+    TextDelta,
+    ToolCalled,
+    ToolReturned,
+)
 from sessionlog.conversation.turns.tool import Tool, error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest, content_of
 
 
-def run_of(ask: Ask) -> dict[str, Any]:
+def run_of(ask: AgentRequest) -> dict[str, Any]:
     """Return the arguments of `agent.iter` that ask for the next answer."""
     options = dict(ask.options)
     settings = {name: options.pop(name) for name in list(options) if name in ModelSettings.__annotations__}
@@ -135,7 +143,7 @@ def _tool(tool: Tool) -> AgentTool[Any]:
     return AgentTool.from_schema(call, tool.name, tool.description, dict(tool.parameters))
 
 
-class PydanticAnswer:
+class PydanticParser:
     """One answer of a model, until its tools have run.
 
     An answer that may be the run's output is held until that is known, with the tools that were called beside it.
@@ -285,16 +293,16 @@ class PydanticAI:
         self.provider, self.model = names_of(agent.model)
         self._agent = agent
 
-    async def answer(self, ask: Ask) -> AsyncIterator[Piece]:
+    async def answer(self, ask: AgentRequest) -> AsyncIterator[Piece]:
         """Run the agent from the history that it is asked to answer; all pieces have to be taken in one task."""
-        answer: PydanticAnswer | None = None
+        answer: PydanticParser | None = None
         async with self._agent.iter(None, **run_of(ask)) as run:
             try:
                 async for node in run:
                     if self._agent.is_model_request_node(node):
-                        for piece in (*answer.rest(), Asking()) if answer else ():
+                        for piece in (*answer.rest(), NextRequest()) if answer else ():
                             yield piece
-                        answer = PydanticAnswer(self.provider)
+                        answer = PydanticParser(self.provider)
                         if can_stream(run.ctx.deps.model):
                             async with node.stream(run.ctx) as events:
                                 async for event in events:

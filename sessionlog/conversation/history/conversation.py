@@ -14,7 +14,7 @@ from typing import Any
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.truncation import Count, Truncation, truncate
-from sessionlog.conversation.history.weight import estimate_tokens, fitted
+from sessionlog.conversation.history.weight import cap_message, estimate_tokens
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.events.times import format_time, parse_time
 from sessionlog.events.tokens import TokenUsage, read_count
@@ -164,7 +164,7 @@ class Conversation:
         for n, message in enumerate(found):
             if not isinstance(message, Message):
                 raise InvalidHistory(f"messages[{n}]: {type(message).__name__}; it is a Message")
-            found[n] = fitted(message)
+            found[n] = cap_message(message)
         known = {id(message): tokens for message, tokens in zip(self._messages, self._counts, strict=True)}
         counts = [known[id(message)] if id(message) in known else self._count(message) for message in found]
         self._set(found, counts)
@@ -217,7 +217,7 @@ class Conversation:
             raise InvalidHistory(f"a saved conversation is an object, not {type(data).__name__}")
         if "messages" not in data:
             raise MissingField("no 'messages'; a saved conversation has them")
-        messages = [fitted(message) for message in messages_from(data["messages"])]
+        messages = [cap_message(message) for message in messages_from(data["messages"])]
         check_history(messages)
         counter = TokenCounter.from_dict(data.get("token_usage"), "token_usage")
         start_ns = _start(data["start_time"]) if data.get("start_time") is not None else self._start_ns
@@ -228,7 +228,7 @@ class Conversation:
         self.settings, self.token_counter, self._start_ns = settings, counter, start_ns
 
     def _append(self, message: Message) -> Message:
-        message = fitted(message)
+        message = cap_message(message)
         tokens = self._count(message)
         self._messages.append(message)
         self._counts.append(tokens)

@@ -36,7 +36,7 @@ def summarised(summary: Callable[[Sequence[Message]], str], dropped: Sequence[Me
     return text.strip()
 
 
-def fitting(text: str, room: int, count: Count) -> tuple[list[Message], str | None]:
+def cap_summary(text: str, room: int, count: Count) -> tuple[list[Message], str | None]:
     """Return the summary as a message and None, or one that is cut to its room, or none, and a warning that says so.
 
     Args:
@@ -210,7 +210,7 @@ class _Cutter:
         text = summarised(self._summary, dropped)
         stood_for = sum(self._weigh(message) for message in dropped)
         room = min(stood_for, self._budget // _SUMMARY)
-        stand_in, warning = fitting(text, room, self._weigh)
+        stand_in, warning = cap_summary(text, room, self._weigh)
         left[units[0][0] : units[0][0]] = stand_in
         return _Left(left, dropped, warning)
 

@@ -60,7 +60,7 @@ _PER_LETTER = 6
 """Bytes that one character takes in JSON at most."""
 
 
-def fitted(message: Message, most: int = MOST) -> Message:
+def cap_message(message: Message, most: int = MOST) -> Message:
     """Return the message, or what fits of it: texts are cut and say how long they were, pictures say how many bytes.
 
     Args:

@@ -56,7 +56,7 @@ class Fold:
         last_seq: The number of the last event; None while there was none.
         start_ns: The first event's time.
         is_ours: The log says that it counts tokens as we do.
-        is_told: A session has logged what it did to its history, so that each message in it is meant.
+        has_changes: A session has logged what it did to its history, so that each message in it is meant.
     """
 
     def __init__(self, *, own: bool = True) -> None:
@@ -74,7 +74,7 @@ class Fold:
         self.ended = False
         self.last_seq: int | None = None
         self.start_ns: int | None = None
-        self.is_ours = self.is_told = False
+        self.is_ours = self.has_changes = False
         self._takers: Mapping[str, Callable[[Mapping[str, Json], str], None]] = {
             "session.start": self._start,
             "llm.request": self._request,
@@ -109,7 +109,7 @@ class Fold:
                 f"fork_from(…, at=SEQ) goes on from an event before it"
             )
         if event.type.startswith("history."):
-            self.is_told = True
+            self.has_changes = True
         streamed, self._answer = self._conversation.streamed, ()
         for splice in self._conversation.take(event):
             self._apply(splice, data, streamed, place)
@@ -128,7 +128,7 @@ class Fold:
         return self._conversation.turns
 
     @property
-    def told(self) -> int:
+    def earlier(self) -> int:
         """How many messages the next request need not repeat; 0 where it had better be whole."""
         return self._conversation.sent if all(len(unit.messages) == 1 for unit in self._units) else 0
 

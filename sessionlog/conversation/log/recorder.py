@@ -1,9 +1,9 @@
-"""Recorder: what a session writes into its log, so that the log alone can tell the session again.
+"""Recorder: writes a session into its log, so that the session can be read back from the log alone.
 
 The rule is one of position: after an `llm.request` the history is the first `earlier_messages` messages of the one
 before (none where it does not say) and then its `messages`. A request holds all that is new since the last one, answers
-and tool results included; what happens between requests is said by events of its own. Where the history does not go on
-from what was told (it was cut, cleared, or taken back), the next request is whole.
+and tool results included; what happens between requests has events of its own. Where the history does not continue the
+logged one (it was cut, cleared, or taken back), the next request is whole.
 
 Invariant: the recorder counts only what is in the file. An event that was not written changes nothing here, so the next
 request makes good for it.
@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.conversation.history.truncation import Truncation
-from sessionlog.conversation.history.weight import fitted, shortened, size_of, size_of_json
+from sessionlog.conversation.history.weight import cap_message, shortened, size_of, size_of_json
 from sessionlog.conversation.log.event_codec import (
     answer_of,
     json_options,
@@ -37,11 +37,11 @@ from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
-    from sessionlog.conversation.log.remember import Remembered
+    from sessionlog.conversation.log.logged_session import LoggedSession
 
 Json = Any
 LONG = 4 << 20
-"""Characters of messages in one event; more are told in several, for readers decode lines of 8 MiB."""
+"""Characters of messages in one event; more are written in several, because readers decode lines of 8 MiB."""
 
 
 class Recorder:
@@ -52,9 +52,9 @@ class Recorder:
 
     def __init__(self, logger: SessionLogger | None) -> None:
         self._logger = logger
-        self._said: list[Message] = []  # what the log gives, read back now
-        self._told = 0  # of these, how many the next request need not repeat
-        self._is_cut = True  # the log knows that it is to be told all
+        self._logged: list[Message] = []  # what the log gives, read back now
+        self._earlier = 0  # of these, how many the next request need not repeat
+        self._starts_over = True  # the log has an event after which the next request holds everything
         self._pieces: list[str] = []  # of an answer that is not whole yet
         self._logged_system: str | None = None
         self._system: str | None = None
@@ -102,7 +102,7 @@ class Recorder:
         if self._logger.holder is None:
             self._logger.holder = self._key
         if not self._is_alone():
-            return  # what is there is another session's; `check_alone` says so
+            return  # what is there is another session's: `check_alone` raises
         if self._logger.is_new():
             start = _given({"system_prompt": system or None, "parent": dict(parent) if parent else None})
             if self._emit("session.start", start):
@@ -111,22 +111,22 @@ class Recorder:
             reason = "fork" if parent else "restored"
             more = _given({"parent": dict(parent) if parent else None, "usage": usage.to_dict() if usage else None})
             self._inherited = {id(message): message for message in inherited} if parent else {}
-            self._add(inherited, reason, is_told=True, **more)
+            self._add(inherited, reason, is_earlier=True, **more)
 
-    def go_on(self, remembered: Remembered, *, system: str | None = None) -> None:
+    def go_on(self, session: LoggedSession, *, system: str | None = None) -> None:
         """Go on with the log that was remembered; nothing is written yet."""
-        self._said, self._told, self._is_cut = list(remembered.logged), remembered.told, False
-        self._inherited = {id(message): message for message in remembered.inherited}
-        self._logged_system, self._last_seq = remembered.system, remembered.last_seq
-        self._system = remembered.system if system is None else system
+        self._logged, self._earlier, self._starts_over = list(session.logged), session.earlier, False
+        self._inherited = {id(message): message for message in session.inherited}
+        self._logged_system, self._last_seq = session.system, session.last_seq
+        self._system = session.system if system is None else system
         if self._logger is not None:
-            self._others, self._logger.holder = remembered.size, self._key
-            self._logger.begin_run(copy(remembered.run))
+            self._others, self._logger.holder = session.size, self._key
+            self._logger.begin_run(copy(session.run))
 
     def check_alone(self) -> None:
-        """See that nobody else tells this session: what two tell of a history makes none.
+        """Check that no other writer has appended to the log: two writers would corrupt the history.
 
-        It costs one stat. A log that was deleted or replaced meanwhile is written anew, and is nobody's.
+        It costs one stat. A log that was deleted or replaced meanwhile is written anew.
 
         Raises:
             StaleSession: Somebody else has appended to the log since this recorder has, or since it was remembered; or
@@ -135,7 +135,7 @@ class Recorder:
         if self._is_alone():
             return
         raise StaleSession(
-            f"{self.path}: somebody else has written into the log of session {self.session_id!r} meanwhile; "
+            f"{self.path}: another writer has appended to the log of session {self.session_id!r} meanwhile; "
             f"Session.resume({self.path!r}, …) goes on from what they wrote, fork() from what is here, "
             "in a log of its own"
         )
@@ -163,7 +163,7 @@ class Recorder:
             self._logger.begin_run()
             self._has_ended = False
         self._pieces = []
-        told = self._tell_ahead(history)
+        earlier = self._log_ahead(history)
         fields = {
             "model": model,
             "provider": provider,
@@ -171,12 +171,12 @@ class Recorder:
             "system": (self._system or "") if self._system != self._logged_system else None,
             "tools": [spell_tool(tool) for tool in tools] or None,
             "attempt_index": attempt if attempt > 1 else None,
-            "messages": [message_to_dict(message) for message in history[told:]],
-            "earlier_messages": told or None,  # the last: scans look for it at a line's end
+            "messages": [message_to_dict(message) for message in history[earlier:]],
+            "earlier_messages": earlier or None,  # the last: scans look for it at a line's end
         }
         if self._emit("llm.request", _given(fields)):
-            self._said = list(history)
-            self._told, self._is_cut = len(self._said), False
+            self._logged = list(history)
+            self._earlier, self._starts_over = len(self._logged), False
             self._logged_system = self._system
 
     def delta(self, text: str) -> None:
@@ -206,7 +206,7 @@ class Recorder:
         """
         if message is not None and partial is not None:
             message = replace(message, partial=partial)
-        message = None if message is None else fitted(message)
+        message = None if message is None else cap_message(message)
         given = {
             **({"partial": partial} if message is None else spell_answer(message)),
             "usage": None if usage is None else usage.to_dict(),
@@ -218,13 +218,13 @@ class Recorder:
             "finish_reason": finish_reason,
             "error": describe(error) if isinstance(error, BaseException) else error,
         }
-        fields, said = _given(given), "".join(self._pieces)
-        if message is not None and answer_of(fields, said) != message:
+        fields, streamed = _given(given), "".join(self._pieces)
+        if message is not None and answer_of(fields, streamed) != message:
             fields["message"] = message_to_dict(message)
             if size_of(message) > LONG:
-                fields["content"] = shortened(message.text)  # nothing so long is said twice in one event
+                fields["content"] = shortened(message.text)  # `message` has all of it
         if self._emit("llm.response", fields):
-            self._hear(message or answer_of(fields, said))
+            self._append(message or answer_of(fields, streamed))
             self._pieces = []
 
     def tool(
@@ -235,8 +235,8 @@ class Recorder:
         duration_ms: float | None = None,
         error: str | BaseException | None = None,
     ) -> None:
-        """Write a tool's run and what it said."""
-        message = fitted(message)
+        """Write a tool's run and its result."""
+        message = cap_message(message)
         given = {
             **spell_result(request, message),
             "duration_ms": None if duration_ms is None else round(duration_ms, 3),
@@ -250,64 +250,64 @@ class Recorder:
             if size_of(message) > LONG:
                 fields["output"] = shortened(message.text)
         if self._emit("tool.call", fields):
-            self._hear(message)
+            self._append(message)
 
     def added(self, messages: Sequence[Message]) -> None:
         """Write messages that were put into the history between requests."""
-        self._settle()
+        self._end_partial()
         self._add(messages, "added")
 
     def popped(self, count: int) -> None:
         """Write that the last `count` messages were taken back."""
-        self._settle()
+        self._end_partial()
         if count > 0 and self._emit("history.pop", {"count": count}):
-            del self._said[max(0, len(self._said) - count) :]
-            self._told, self._is_cut = 0, True
+            del self._logged[max(0, len(self._logged) - count) :]
+            self._earlier, self._starts_over = 0, True
 
     def cleared(self) -> None:
         """Write that the history begins anew."""
-        self._settle()
+        self._end_partial()
         if self._emit("history.clear", {}):
-            self._said, self._told, self._is_cut = [], 0, True
+            self._logged, self._earlier, self._starts_over = [], 0, True
 
     def truncated(self, before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> None:
         """Write what was dropped of the history, and what stands in its place."""
-        self._settle()
+        self._end_partial()
         if self._logger is None or (not truncation.is_over_budget and list(before) == list(after)):
             return
         self.sync(before)
         fields = spell_cut(before, after, truncation)
         if self._emit("compaction.end", _given(fields)) and not fields["no_compaction"]:
-            self._said, self._told, self._is_cut = list(after), 0, True
+            self._logged, self._earlier, self._starts_over = list(after), 0, True
 
     def sync(self, history: Sequence[Message], *, state: str | None = None) -> None:
-        """Write what the log does not tell yet of a history that was changed in another way.
+        """Write what the log does not have yet of a history that was changed in another way.
 
         Args:
             history: The history now.
             state: How the turn stands, where no answer says it: `cancelled` or `failed` between two requests.
         """
-        self._settle()
+        self._end_partial()
         if self._logger is None:
             return
         common = 0
-        for known, message in zip(self._said, history, strict=False):
+        for known, message in zip(self._logged, history, strict=False):
             if known is not message and known != message:  # dataclasses that are one are compared field by field too
                 break
             common += 1
-        if common < len(self._said):
-            self.popped(len(self._said) - common)
-        if common == len(self._said):
+        if common < len(self._logged):
+            self.popped(len(self._logged) - common)
+        if common == len(self._logged):
             self._add(history[common:], "added")
         if state is not None:
             self._emit("history.add", {"reason": "added", "messages": [], "state": state})
 
     def end(self, status: str, *, output: str | None = None, error: str | BaseException | None = None) -> None:
         """Write session.end with the totals since the last one. The session may go on all the same."""
-        self._settle("cancelled" if status == "cancelled" else "failed" if status == "error" else "interrupted")
+        self._end_partial("cancelled" if status == "cancelled" else "failed" if status == "error" else "interrupted")
         if self._logger is not None:
-            said = describe(error) if isinstance(error, BaseException) else error
-            self._has_ended = self._logger.end(status, output=output, error=said) or self._has_ended
+            why = describe(error) if isinstance(error, BaseException) else error
+            self._has_ended = self._logger.end(status, output=output, error=why) or self._has_ended
 
     def close(self) -> None:
         """Let go of the file. The session has written its own end, or leaves a log as it is that others go on with."""
@@ -337,48 +337,48 @@ class Recorder:
     def _emit(self, type_: str, data: Mapping[str, Json]) -> bool:
         return self._logger is not None and self._logger.emit(type_, dict(data))
 
-    def _add(self, messages: Sequence[Message], reason: str, *, is_told: bool = False, **more: Json) -> None:
-        """Write messages; the next request need not repeat those that are told by it."""
+    def _add(self, messages: Sequence[Message], reason: str, *, is_earlier: bool = False, **more: Json) -> None:
+        """Write messages; the next request need not repeat those with `is_earlier`."""
         for chunk in pieces_of(messages, LONG):
             spelled = [message_to_dict(message) for message in chunk]
             if not self._emit("history.add", {"reason": reason, **more, "messages": spelled}):
                 return
-            if is_told:
-                del self._said[self._told :]
-                self._told, self._is_cut = self._told + len(chunk), False
-            self._said.extend(chunk)
+            if is_earlier:
+                del self._logged[self._earlier :]
+                self._earlier, self._starts_over = self._earlier + len(chunk), False
+            self._logged.extend(chunk)
             more = {}
 
-    def _tell_ahead(self, history: Sequence[Message]) -> int:
-        """Tell of a history what its request shall not: what is not its own, and what is too long for one event.
+    def _log_ahead(self, history: Sequence[Message]) -> int:
+        """Write what its request shall not hold of a history: inherited messages, and what is too long for one event.
 
         Returns how many messages the request need not repeat.
         """
-        told = self._told if self._said[: self._told] == list(history[: self._told]) else 0
-        own = told
+        earlier = self._earlier if self._logged[: self._earlier] == list(history[: self._earlier]) else 0
+        own = earlier
         while own < len(history) - 1 and id(history[own]) in self._inherited:
             own += 1
-        # behind `earlier_messages` readers count every prompt as new: whatever is told again is told ahead
-        is_long = own > told or sum(map(size_of, history[own:])) > LONG
-        if own == told and not is_long:
-            return told
-        if not told and not self._is_cut:
+        # readers count each prompt of an incremental request as a new turn: inherited ones go into a history.add
+        is_long = own > earlier or sum(map(size_of, history[own:])) > LONG
+        if own == earlier and not is_long:
+            return earlier
+        if not earlier and not self._starts_over:
             if not self._emit("history.clear", {}):
                 return 0
-            self._said, self._told, self._is_cut = [], 0, True
-        self._add(history[told:own], "fork", is_told=True)
+            self._logged, self._earlier, self._starts_over = [], 0, True
+        self._add(history[earlier:own], "fork", is_earlier=True)
         if is_long:
-            self._add(history[self._told : -1], "long", is_told=True)
-        return self._told
+            self._add(history[self._earlier : -1], "long", is_earlier=True)
+        return self._earlier
 
-    def _hear(self, message: Message | None) -> None:
+    def _append(self, message: Message | None) -> None:
         if message is not None:
-            self._said.append(message)
+            self._logged.append(message)
 
-    def _settle(self, why: str = "interrupted") -> None:
+    def _end_partial(self, why: str = "interrupted") -> None:
         """Readers take the pieces of an answer that nothing finishes for an answer that is not whole."""
         if self._pieces:
-            self._said.append(Message.assistant("".join(self._pieces), partial=why))
+            self._logged.append(Message.assistant("".join(self._pieces), partial=why))
             self._pieces = []
 
 

@@ -20,7 +20,7 @@ from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
-    from sessionlog.conversation.log.remember import Remembered
+    from sessionlog.conversation.log.logged_session import LoggedSession
     from sessionlog.conversation.state import SessionState
 
 SCHEMA = "sessionlog.session/1"
@@ -101,7 +101,7 @@ class StoredSession:
             kept = "the history in memory has all of it, and save() tries again"
             raise SessionNotSaved(f"session {self.session_id!r} was not saved: {why}; {kept}") from error
 
-    def catch_up(self, state: SessionState, remembered: Remembered) -> None:
+    def catch_up(self, state: SessionState, logged: LoggedSession) -> None:
         """Take what is stored where the log, from which the state was made, is behind it; the next step logs it.
 
         Raises:
@@ -117,20 +117,20 @@ class StoredSession:
             snapshot.restore_from(data, settings=conversation.settings)
         except InvalidHistory:
             return
-        logged, saved = conversation.messages, snapshot.messages
-        if _is_beginning(saved, logged):
+        known, saved = conversation.messages, snapshot.messages
+        if _is_beginning(saved, known):
             return
         seq = data.get(LOG_SEQ)
-        is_newer = isinstance(seq, int) and remembered.last_seq is not None and remembered.last_seq > seq
-        has_gap = any(problem.kind == "seq_gap" for problem in remembered.problems)
-        if _is_beginning(logged, saved) and (has_gap or not is_newer):
-            conversation.replace_messages([*logged, *saved[len(logged) :]])
+        is_newer = isinstance(seq, int) and logged.last_seq is not None and logged.last_seq > seq
+        has_gap = any(problem.kind == "seq_gap" for problem in logged.problems)
+        if _is_beginning(known, saved) and (has_gap or not is_newer):
+            conversation.replace_messages([*known, *saved[len(known) :]])
             state.turn = _saved_turn(data, conversation)
             if snapshot.token_counter.requests > conversation.token_counter.requests:
                 conversation.token_counter = snapshot.token_counter
         elif not is_newer:
             raise InvalidHistory(
-                f"the log {remembered.path} ({len(logged)} messages) and what is stored as {self.session_id!r} "
+                f"the log {logged.path} ({len(known)} messages) and what is stored as {self.session_id!r} "
                 f"({len(saved)} messages) went on in different ways; Session.resume without the store goes on from the "
                 "log, Session.load without the logger from the store"
             )

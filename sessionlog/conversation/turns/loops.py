@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from sessionlog.conversation.turns.streams import Stop
+    from sessionlog.conversation.turns.streams import CancelToken
 
 
-class Stopped(BaseException):
+class TurnCancelled(BaseException):
     """The turn was asked to stop: no error of the agent, so nothing that tries again may take it for one."""
 
 
@@ -36,7 +36,7 @@ def check_no_loop() -> None:
     raise RuntimeError("the agent is async and an event loop runs here: use run_async, stream_async, json_async")
 
 
-async def stoppable(awaitable: Awaitable[Any], stop: Stop | None) -> Any:
+async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
     """Await something; a stop cancels it. Without a `stop`, a cancelled caller waits for its end first.
 
     Raises:
@@ -54,13 +54,13 @@ async def stoppable(awaitable: Awaitable[Any], stop: Stop | None) -> Any:
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if stop.requested and waiting.cancelled() and not (task and task.cancelling()):
-            raise Stopped from None
+            raise TurnCancelled from None
         raise
     finally:
         stop.wake = None
 
 
-async def in_thread(call: Callable[[], Any], stop: Stop | None) -> Any:
+async def in_thread(call: Callable[[], Any], stop: CancelToken | None) -> Any:
     """Run a call that blocks in a thread; one that is stopped is left alone, and what comes of it is lost."""
     return await stoppable(asyncio.to_thread(_without_stop_iteration, call), stop)
 

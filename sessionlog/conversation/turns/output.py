@@ -31,7 +31,7 @@ def usable_schema(schema: Any) -> Any:
         if schema:
             _validator(schema)
     elif schema is not None:
-        _adapter(schema)
+        _load_adapter(schema)
     return {} if schema is None else schema
 
 
@@ -76,7 +76,7 @@ def checked(value: Any, schema: Any) -> Any:
             _check_value(value, schema)
         return value
     try:
-        return _adapter(schema).validate_python(value)
+        return _load_adapter(schema).validate_python(value)
     except ValueError as error:
         listed = getattr(error, "errors", None)
         flaws = [f"{_place(flaw['loc'])}: {flaw['msg']}" for flaw in listed()] if listed is not None else [str(error)]
@@ -132,7 +132,7 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     return make(whole, registry=REGISTRY)  # which knows the drafts, and fetches nothing
 
 
-def _adapter(schema: Any) -> Any:
+def _load_adapter(schema: Any) -> Any:
     wrong = f"schema is {type(schema).__name__}; it is a type, as a pydantic model, or a JSON schema in a dict"
     if isinstance(schema, _NO_SCHEMAS):
         raise TypeError(wrong)

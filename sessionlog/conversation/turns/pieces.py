@@ -62,7 +62,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class NextRequest:
     """An agent that runs its tools itself asks its model again."""
 
 
@@ -101,7 +101,7 @@ def _check(name: str, value: object, kind: type, meant: str) -> None:
         raise TypeError(f"Reply({name}=...) is {type(value).__name__}; it is {meant}")
 
 
-Piece = TextDelta | Reply | ToolCalled | ToolReturned | Asking
+Piece = TextDelta | Reply | ToolCalled | ToolReturned | NextRequest
 """What an agent gives."""
 
 StreamPiece = TextDelta | ToolCalled | ToolReturned | Done
@@ -109,7 +109,7 @@ StreamPiece = TextDelta | ToolCalled | ToolReturned | Done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class AgentRequest:
     """What an agent is asked.
 
     Attributes:

@@ -4,8 +4,8 @@ A turn yields pieces, which are passed on, and `Do` and `Pause`, whose result is
 thrown in. So there is one turn for plain and async callers. What an async agent gives is awaited: by `Stream` in an
 event loop of its own, by `AsyncStream` in the caller's, where whatever blocks runs in a thread instead.
 
-A stream that is closed, or forgotten, before its end throws `Closed` into its turn, which keeps what was shown. Signals
-end a turn in the same way, also while its stream is suspended in somebody's loop.
+A stream that is closed, or forgotten, before its end throws `StreamClosed` into its turn, which keeps what was shown.
+Signals end a turn in the same way, also while its stream is suspended in the caller's loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weakref import WeakSet
 from sessionlog.conversation.turns.loops import (
     END,
     AsyncSource,
-    Stopped,
+    TurnCancelled,
     check_no_loop,
     in_thread,
     runner_here,
@@ -37,11 +37,11 @@ from sessionlog.errors import AgentError
 _GLANCE = 0.05  # seconds of a pause between two looks at whether the turn is to stop
 
 
-class Closed(BaseException):
+class StreamClosed(BaseException):
     """The stream was closed, or forgotten, before its end."""
 
 
-class Stop:
+class CancelToken:
     """A wish to stop, made from any thread or from a signal handler: so without a lock.
 
     Attributes:
@@ -63,9 +63,9 @@ class Stop:
             wake()
 
     def check(self) -> None:
-        """Raise `Stopped` if that was asked for."""
+        """Raise `TurnCancelled` if that was asked for."""
         if self.requested:
-            raise Stopped
+            raise TurnCancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +97,21 @@ Steps = Generator[Step, Any, None]
 class StreamOwner(Protocol):
     """Who has a stream: the session, which has only one at a time."""
 
-    def begun(self, stream: TurnStream) -> None:
+    def begun(self, stream: BaseStream) -> None:
         """Nothing was done yet; raises if it must not begin."""
 
-    def ended(self, stream: TurnStream) -> None:
+    def ended(self, stream: BaseStream) -> None:
         """It is over."""
 
 
-class TurnStream:
+class BaseStream:
     """What both kinds of stream are: a turn's steps, from the first to the last.
 
     Attributes:
         stop: Ends it from outside.
     """
 
-    def __init__(self, steps: Steps, stop: Stop, owner: StreamOwner) -> None:
+    def __init__(self, steps: Steps, stop: CancelToken, owner: StreamOwner) -> None:
         self.stop = stop
         self._steps, self._owner = steps, owner
         self._cause: BaseException | None = None
@@ -165,7 +165,7 @@ class TurnStream:
     @contextmanager
     def _leaving(self) -> Iterator[BaseException | None]:
         """End a turn early: yields what to throw into it, None where nothing was begun."""
-        cause = (self._cause or Closed()) if self._state in {"running", "passing"} else None
+        cause = (self._cause or StreamClosed()) if self._state in {"running", "passing"} else None
         self._state = "running" if cause else "ended"
         try:
             yield cause
@@ -182,11 +182,11 @@ class TurnStream:
             self._owner.ended(self)
 
 
-class Stream(TurnStream, Iterator[StreamPiece]):
+class Stream(BaseStream, Iterator[StreamPiece]):
     """The pieces of a turn as they come; the last one is `Done`. Closing it early keeps what was shown."""
 
     def __init__(
-        self, steps: Steps, stop: Stop, owner: StreamOwner, *, sleep: Callable[[float], None] = time.sleep
+        self, steps: Steps, stop: CancelToken, owner: StreamOwner, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         super().__init__(steps, stop, owner)
         self._sleep = sleep
@@ -272,7 +272,7 @@ class Stream(TurnStream, Iterator[StreamPiece]):
             left -= _GLANCE
 
 
-class AsyncStream(TurnStream, AsyncIterator[StreamPiece]):
+class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
     """The pieces of a turn as they come, in an event loop; the last one is `Done`."""
 
     def __aiter__(self) -> Self:

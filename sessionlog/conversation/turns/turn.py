@@ -22,10 +22,19 @@ from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.state import SessionState
-from sessionlog.conversation.turns.loops import END, Stopped
-from sessionlog.conversation.turns.pieces import Ask, Asking, Done, Reply, Response, TextDelta, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.loops import END, TurnCancelled
+from sessionlog.conversation.turns.pieces import (
+    AgentRequest,
+    Done,
+    NextRequest,
+    Reply,
+    Response,
+    TextDelta,
+    ToolCalled,
+    ToolReturned,
+)
 from sessionlog.conversation.turns.retry import pause_before_retry
-from sessionlog.conversation.turns.streams import Closed, Do, Pause, Step, Steps, Stop, source_of
+from sessionlog.conversation.turns.streams import CancelToken, Do, Pause, Step, Steps, StreamClosed, source_of
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
@@ -55,7 +64,7 @@ class Turn:
     def __init__(
         self, state: SessionState, message: Message | None, options: Mapping[str, Any], schema: Any = None
     ) -> None:
-        self.stop, self.schema = Stop(), schema
+        self.stop, self.schema = CancelToken(), schema
         self._state, self._message, self._options = state, message, options
         self._save = Do(state.save, blocking=state.is_saved, whole=True)
         self._replies: list[Reply] = []
@@ -79,10 +88,10 @@ class Turn:
             try:
                 yield from self._rounds()
                 self._state.turn = "complete"
-            except Stopped:
+            except TurnCancelled:
                 self._keep("cancelled")
             yield self._save
-        except Closed:
+        except StreamClosed:
             self._keep("interrupted")
             yield self._save
             return
@@ -221,14 +230,14 @@ class Turn:
     def _pieces(self) -> Steps:
         """Ask once, keep each piece and pass it on."""
         state = self._state
-        ask = Ask(
+        ask = AgentRequest(
             messages=sent(state.conversation.messages),
             system=state.system,
             tools=state.agent.tools,
             schema=self.schema,
             options=self._options,
         )
-        source = source_of(state.agent.answers.answer(ask))
+        source = source_of(state.agent.adapter.answer(ask))
         try:
             while (piece := (yield Do(source.next, blocking=source.is_blocking))) is not END:
                 yield from self._take(piece)
@@ -241,7 +250,7 @@ class Turn:
             yield from self._add_answer(Reply(message=Message.assistant("".join(self._texts))))
 
     def _take(self, piece: Any) -> Steps:
-        if isinstance(piece, TextDelta | Reply | Asking) and not self._is_asked:
+        if isinstance(piece, TextDelta | Reply | NextRequest) and not self._is_asked:
             self._attempt = 1
             self._request()  # an agent that runs its tools itself asks its model again
         if isinstance(piece, TextDelta):
@@ -256,7 +265,7 @@ class Turn:
         elif isinstance(piece, ToolReturned):
             self._check_asked_for(piece)
             yield self._add_result(piece)
-        elif not isinstance(piece, Asking):
+        elif not isinstance(piece, NextRequest):
             raise AgentError(f"the agent gave {type(piece).__name__}; a piece is a TextDelta, a Reply or a tool's")
 
     def _check_asked_for(self, piece: ToolReturned) -> None:

@@ -12,7 +12,7 @@ import openai
 
 from sessionlog.conversation.agents.anthropic import AnthropicClient
 from sessionlog.conversation.agents.openai import OpenAIClient
-from sessionlog.conversation.turns.pieces import Ask
+from sessionlog.conversation.turns.pieces import AgentRequest
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Server:
         return httpx2.Client(transport=httpx2.MockTransport(self.respond))
 
 
-def pieces_of(adapter: Any, ask: Ask) -> list[Any]:
+def pieces_of(adapter: Any, ask: AgentRequest) -> list[Any]:
     """Take all pieces of an answer, in a loop where it needs one."""
 
     async def collect() -> list[Any]:

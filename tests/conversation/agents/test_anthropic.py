@@ -6,14 +6,14 @@ import pytest
 from pydantic import BaseModel
 
 from sessionlog.conversation.agents.anthropic import AnthropicClient
-from sessionlog.conversation.turns.pieces import Ask, Reply, TextDelta
+from sessionlog.conversation.turns.pieces import AgentRequest, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import Answer, Server, message, pieces_of
 
 BOTH = pytest.mark.parametrize("is_async", [False, True])
-ASK = Ask(messages=[Message.user("hi")], system="be kind")
+ASK = AgentRequest(messages=[Message.user("hi")], system="be kind")
 USAGE = {
     "cache_read_input_tokens": 60, "cache_creation_input_tokens": 10,
     "cache_creation": {"ephemeral_1h_input_tokens": 4, "ephemeral_5m_input_tokens": 6},
@@ -57,11 +57,11 @@ def test_calls_of_tools_and_thoughts_are_kept(is_async):
     server = Server(first, message({"type": "text", "text": "3"}))
     client = server.anthropic(is_async=is_async)
     asked = [Message.user("1+2?")]
-    reply = pieces_of(client, Ask(messages=asked, tools=(add,)))[-1]
+    reply = pieces_of(client, AgentRequest(messages=asked, tools=(add,)))[-1]
     assert reply.message.tool_calls == (ToolRequest("t1", "add", {"a": 1, "b": 2}),)
     assert reply.message.text == "well"
     assert reply.message.content[0] == ContentPart(type="thinking", extra={"thinking": "hm", "signature": "sig"})
-    pieces_of(client, Ask(messages=[*asked, reply.message, Message.tool("3", "t1")], tools=(add,)))
+    pieces_of(client, AgentRequest(messages=[*asked, reply.message, Message.tool("3", "t1")], tools=(add,)))
     told, answered = server.requests[1]["messages"][1:]
     assert told["content"] == [thought, {"type": "text", "text": "well"}, called]
     assert answered["content"][0]["tool_use_id"] == "t1"
@@ -72,7 +72,7 @@ def test_the_request_is_what_was_asked_for():
     """Options that the client has no parameter for are sent all the same."""
     server = Server(message({"type": "text", "text": "x"}))
     options = {"temperature": 0.5, "metadata": {"user_id": "u", "ticket": 7}, "top_k": 3}
-    pieces_of(server.anthropic(), Ask(messages=ASK.messages, system="be kind", options=options))
+    pieces_of(server.anthropic(), AgentRequest(messages=ASK.messages, system="be kind", options=options))
     assert server.requests == [
         {
             "model": "claude-x",
@@ -92,7 +92,7 @@ def test_metadata_that_the_provider_has_no_place_for_stays_here():
     server = Server(message({"type": "text", "text": "x"}), message({"type": "text", "text": "x"}))
     client = server.anthropic()
     for metadata in ({"ticket": 7}, "ticket 7"):
-        pieces_of(client, Ask(messages=ASK.messages, options={"metadata": metadata}))
+        pieces_of(client, AgentRequest(messages=ASK.messages, options={"metadata": metadata}))
     assert [request.get("metadata") for request in server.requests] == [None, None]
 
 
@@ -101,8 +101,8 @@ def test_a_structured_answer_is_asked_for_by_its_schema():
     server = Server(message({"type": "text", "text": "{}"}), message({"type": "text", "text": "[]"}))
     client = server.anthropic()
     options = {"max_tokens": 5, "output_config": {"effort": "low"}}
-    pieces_of(client, Ask(messages=ASK.messages, schema=City, options=options))
-    pieces_of(client, Ask(messages=ASK.messages, schema=list[int], system="be kind"))
+    pieces_of(client, AgentRequest(messages=ASK.messages, schema=City, options=options))
+    pieces_of(client, AgentRequest(messages=ASK.messages, schema=list[int], system="be kind"))
     config = server.requests[0]["output_config"]
     assert (config["effort"], config["format"]["schema"]["additionalProperties"]) == ("low", False)
     assert server.requests[0]["max_tokens"] == 5

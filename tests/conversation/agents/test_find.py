@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sessionlog.conversation.agent import find_answers
+from sessionlog.conversation.agent import find_adapter
 from sessionlog.conversation.agents.function import Function
 
 
@@ -23,14 +23,14 @@ class Own:
 
 def test_a_function_is_asked_as_one():
     """So is anything that can be called."""
-    assert isinstance(find_answers(answer), Function)
-    assert find_answers(answer, "m-1").model == "m-1"
+    assert isinstance(find_adapter(answer), Function)
+    assert find_adapter(answer, "m-1").model == "m-1"
 
 
 def test_an_object_with_answer_is_asked_itself():
     """It is its own adapter."""
     own = Own()
-    assert find_answers(own) is own
+    assert find_adapter(own) is own
 
 
 @pytest.mark.parametrize("home", ["openai", "anthropic"])
@@ -38,7 +38,7 @@ def test_a_client_needs_a_model(home):
     """It serves many."""
     client = type("Client", (), {"__module__": f"{home}._client"})()
     with pytest.raises(TypeError, match=f"client of {home}.*model="):
-        find_answers(client)
+        find_adapter(client)
 
 
 def test_clients_and_agents_have_their_adapters():
@@ -51,8 +51,8 @@ def test_clients_and_agents_have_their_adapters():
         """Somebody's own."""
 
     found = [
-        find_answers(Mine(api_key="x"), "m"), find_answers(openai.AsyncOpenAI(api_key="x"), "m"),
-        find_answers(anthropic.Anthropic(api_key="x"), "m"), find_answers(pydantic_ai.Agent("test")),
+        find_adapter(Mine(api_key="x"), "m"), find_adapter(openai.AsyncOpenAI(api_key="x"), "m"),
+        find_adapter(anthropic.Anthropic(api_key="x"), "m"), find_adapter(pydantic_ai.Agent("test")),
     ]  # fmt: skip
     assert [type(one).__name__ for one in found] == ["OpenAIClient", "OpenAIClient", "AnthropicClient", "PydanticAI"]
 
@@ -61,7 +61,7 @@ def test_clients_and_agents_have_their_adapters():
 def test_anything_else_is_named_with_what_is_accepted(agent):
     """A wrong call."""
     with pytest.raises(TypeError, match=r"is no agent; an agent is a function f\(messages\)"):
-        find_answers(agent)
+        find_adapter(agent)
 
 
 def test_no_client_is_imported_for_a_function():

@@ -6,13 +6,13 @@ import functools
 import pytest
 
 from sessionlog.conversation.agents.function import Function
-from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta
+from sessionlog.conversation.turns.pieces import AgentRequest, NextRequest, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.errors import AgentError
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import Message, ToolRequest
 
-ASK = Ask(messages=[Message.user("a")], system="Be brief.", options={"temperature": 0, "seed": 7})
+ASK = AgentRequest(messages=[Message.user("a")], system="Be brief.", options={"temperature": 0, "seed": 7})
 CALL = ToolRequest("c1", "f")
 
 
@@ -43,12 +43,12 @@ def heard(ask=ASK):
 def test_the_systems_text_is_the_first_message():
     """If there is one."""
     assert heard()["args"] == ([Message.system("Be brief."), Message.user("a")],)
-    assert heard(Ask(messages=[Message.user("a")]))["args"] == ([Message.user("a")],)
+    assert heard(AgentRequest(messages=[Message.user("a")]))["args"] == ([Message.user("a")],)
 
 
 def test_the_list_is_the_functions_own():
     """It may change it."""
-    ask = Ask(messages=[Message.user("a")])
+    ask = AgentRequest(messages=[Message.user("a")])
     pieces(lambda messages: messages.clear() or "", ask)
     assert len(ask.messages) == 1
 
@@ -57,7 +57,7 @@ def test_keywords_take_all_options():
     """Tools and a schema too, where there are any."""
     assert heard()["kwargs"] == {"temperature": 0, "seed": 7}
     made = tool(pieces)
-    assert heard(Ask(messages=[], tools=[made], schema={}))["kwargs"] == {"tools": [made], "schema": {}}
+    assert heard(AgentRequest(messages=[], tools=[made], schema={}))["kwargs"] == {"tools": [made], "schema": {}}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_objects_are_functions():
 def test_a_builtin_without_a_signature_gets_the_messages():
     """And nothing else."""
     with pytest.raises(AgentError, match="gave dict"):
-        pieces(dict, Ask(messages=[]))
+        pieces(dict, AgentRequest(messages=[]))
 
 
 ANSWER = Message.assistant("yes", tool_calls=[CALL])
@@ -155,4 +155,8 @@ def test_pieces_are_put_together(given, answer):
 def test_several_answers_follow_each_other():
     """A function may run its tools itself."""
     replies = [Reply(message=Message.assistant("1")), Reply(message=Message.assistant("2"))]
-    assert pieces(lambda messages: iter([replies[0], Asking(), replies[1]])) == [replies[0], Asking(), replies[1]]
+    assert pieces(lambda messages: iter([replies[0], NextRequest(), replies[1]])) == [
+        replies[0],
+        NextRequest(),
+        replies[1],
+    ]

@@ -48,4 +48,4 @@ def test_what_cannot_be_opened_is_named(monkeypatch):
         Agent(lambda messages: "x", provider="openai", model="m")
     monkeypatch.setitem(sys.modules, "anthropic", None)
     with pytest.raises(MissingExtra, match="pip install anthropic"):
-        list(Agent(provider="anthropic", model="m").answers.answer(None))
+        list(Agent(provider="anthropic", model="m").adapter.answer(None))

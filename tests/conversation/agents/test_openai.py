@@ -6,14 +6,14 @@ import pytest
 from pydantic import BaseModel
 
 from sessionlog.conversation.agents.openai import OpenAIClient, usage_of
-from sessionlog.conversation.turns.pieces import Ask, Reply, TextDelta
+from sessionlog.conversation.turns.pieces import AgentRequest, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.agents.stub import Answer, Server, call_deltas, chat, pieces_of
 
 BOTH = pytest.mark.parametrize("is_async", [False, True])
-ASK = Ask(messages=[Message.user("hi")], system="be kind")
+ASK = AgentRequest(messages=[Message.user("hi")], system="be kind")
 USAGE = {
     "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
     "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10},
@@ -53,7 +53,7 @@ def test_calls_of_tools_are_put_together(is_async):
     """Each from its bits, with its id; arguments by name."""
     calls = call_deltas(("c1", "add", '{"a": 1, "b": 2}'), ("c2", "add", "oops"))
     server = Server(chat({"content": "let me see"}, *calls, finish="tool_calls"))
-    reply = pieces_of(server.openai(is_async=is_async), Ask(messages=[Message.user("1+2?")], tools=(add,)))[-1]
+    reply = pieces_of(server.openai(is_async=is_async), AgentRequest(messages=[Message.user("1+2?")], tools=(add,)))[-1]
     assert reply.message.text == "let me see"
     assert reply.message.tool_calls == (ToolRequest("c1", "add", {"a": 1, "b": 2}), ToolRequest("c2", "add", "oops"))
     assert (reply.finish_reason, reply.usage) == ("tool_calls", None)
@@ -84,7 +84,7 @@ def test_the_request_is_what_was_asked_for():
     """System text, options by OpenAI's names, usage, and nothing that was not given."""
     server = Server(chat({"content": "x"}))
     options = {"temperature": 0.5, "max_tokens": 9, "metadata": {"a": "b"}, "repetition_penalty": 1.1}
-    pieces_of(server.openai(), Ask(messages=ASK.messages, system="be kind", options=options))
+    pieces_of(server.openai(), AgentRequest(messages=ASK.messages, system="be kind", options=options))
     assert server.requests == [
         {
             "model": "gpt-x",
@@ -103,7 +103,7 @@ def test_another_server_knows_the_older_name_of_max_tokens():
     """And is told as who serves it."""
     server = Server(chat({"content": "x"}, usage={**USAGE, "cost": 0.002}))
     client = server.openai(base_url="https://openrouter.ai/api/v1")
-    reply = pieces_of(client, Ask(messages=ASK.messages, options={"max_tokens": 9}))[-1]
+    reply = pieces_of(client, AgentRequest(messages=ASK.messages, options={"max_tokens": 9}))[-1]
     assert server.requests[0]["max_tokens"] == 9
     assert (client.provider, reply.provider, reply.cost_usd) == ("openrouter", "openrouter", 0.002)
 
@@ -112,8 +112,8 @@ def test_a_structured_answer_is_asked_for_by_its_schema():
     """Where it is no object's, the model is told."""
     server = Server(chat({"content": "{}"}), chat({"content": "[]"}))
     client = server.openai()
-    pieces_of(client, Ask(messages=ASK.messages, schema=City))
-    pieces_of(client, Ask(messages=ASK.messages, schema={}))
+    pieces_of(client, AgentRequest(messages=ASK.messages, schema=City))
+    pieces_of(client, AgentRequest(messages=ASK.messages, schema={}))
     form = server.requests[0]["response_format"]
     assert (form["type"], form["json_schema"]["name"]) == ("json_schema", "City")
     assert "response_format" not in server.requests[1]
@@ -126,7 +126,7 @@ def test_of_several_answers_the_first_is_heard():
     other = server.answers[0].events[0].replace(b'"index": 0', b'"index": 1').replace(b"one", b"two")
     nothing = b'data: {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": null}\n\n'
     server.answers[0].events[1:1] = [other, nothing]
-    assert pieces_of(server.openai(), Ask(messages=ASK.messages, options={"n": 2}))[-1].message.text == "one"
+    assert pieces_of(server.openai(), AgentRequest(messages=ASK.messages, options={"n": 2}))[-1].message.text == "one"
 
 
 def test_a_refusal_is_said():

@@ -12,12 +12,12 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
 from sessionlog.conversation.agents.pydantic_ai import PydanticAI, usage_of
-from sessionlog.conversation.turns.pieces import Ask, Asking, Reply, TextDelta, ToolCalled, ToolReturned
+from sessionlog.conversation.turns.pieces import AgentRequest, NextRequest, Reply, TextDelta, ToolCalled, ToolReturned
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import pieces_of
 
-ASK = Ask(messages=[Message.user("hi")])
+ASK = AgentRequest(messages=[Message.user("hi")])
 
 
 class City(BaseModel):
@@ -71,7 +71,17 @@ def test_tools_are_told_between_the_answers():
 
     pieces = pieces_of(PydanticAI(agent), ASK)
     kinds = [type(piece) for piece in pieces]
-    assert kinds == [TextDelta, Reply, ToolCalled, ToolCalled, ToolReturned, ToolReturned, Asking, TextDelta, Reply]
+    assert kinds == [
+        TextDelta,
+        Reply,
+        ToolCalled,
+        ToolCalled,
+        ToolReturned,
+        ToolReturned,
+        NextRequest,
+        TextDelta,
+        Reply,
+    ]
     asked = (ToolRequest("c1", "lookup", {"word": "a"}), ToolRequest("c2", "count", {"n": 2}))
     assert pieces[1].message == Message.assistant("let me see", tool_calls=asked)
     assert (pieces[2].request, pieces[3].request) == asked
@@ -157,7 +167,7 @@ def test_a_structured_answer_is_the_models_text_and_its_output(wanted):
     """Whether the model hands it to an output tool or writes it; a call of an output tool is no tool call."""
     said = '{"name": "Rome", "size": 3}'
     script = [said] if isinstance(wanted, NativeOutput) else [("final_result", said, "c1")]
-    reply = pieces_of(PydanticAI(Agent(scripted(script))), Ask(messages=ASK.messages, schema=wanted))[-1]
+    reply = pieces_of(PydanticAI(Agent(scripted(script))), AgentRequest(messages=ASK.messages, schema=wanted))[-1]
     assert (reply.output, reply.has_output) == (City(name="Rome", size=3), True)
     assert reply.message == Message.assistant(said)
 
@@ -166,13 +176,13 @@ def test_a_structured_answer_may_be_asked_for_by_json_schema():
     """Then it is an object of JSON."""
     schema = City.model_json_schema()
     agent = Agent(scripted([("final_result", '{"name": "Rome", "size": 3}', "c1")]))
-    reply = pieces_of(PydanticAI(agent), Ask(messages=ASK.messages, schema=schema))[-1]
+    reply = pieces_of(PydanticAI(agent), AgentRequest(messages=ASK.messages, schema=schema))[-1]
     assert reply.output == {"name": "Rome", "size": 3}
 
 
 def test_any_json_is_asked_for_in_words():
     """There is no type for it; an agent with a type of its own keeps it."""
-    ask = Ask(messages=ASK.messages, schema={})
+    ask = AgentRequest(messages=ASK.messages, schema={})
     reply = pieces_of(PydanticAI(Agent(scripted(["[1]"]))), ask)[-1]
     assert (reply.message.text, reply.has_output) == ("[1]", False)
     typed = Agent(scripted([("final_result", '{"name": "Rome", "size": 3}', "c1")]), output_type=City)
@@ -183,7 +193,7 @@ def test_a_structured_answer_beside_tools_comes_with_their_results():
     """One answer of the model is one Reply, also where it asks for tools and answers at once."""
     agent = Agent(scripted([("look", "{}", "c1"), ("final_result", '{"name": "Rome", "size": 3}', "c2")]))
     agent.tool_plain(name="look")(lambda: "seen")
-    pieces = pieces_of(PydanticAI(agent), Ask(messages=ASK.messages, schema=City))
+    pieces = pieces_of(PydanticAI(agent), AgentRequest(messages=ASK.messages, schema=City))
     assert [type(piece) for piece in pieces] == [TextDelta, Reply, ToolCalled, ToolReturned]
     assert (pieces[1].output, [call.id for call in pieces[1].message.tool_calls]) == (City(name="Rome", size=3), ["c1"])
 
@@ -191,9 +201,9 @@ def test_a_structured_answer_beside_tools_comes_with_their_results():
 def test_an_answer_that_does_not_fit_is_told_before_the_next_one():
     """It was an answer of the model, and cost something; also where there is no next one."""
     wrong, right = [("final_result", text, "c1") for text in ('{"name": "Rome"}', '{"name": "Rome", "size": 3}')]
-    ask = Ask(messages=ASK.messages, schema=City)
+    ask = AgentRequest(messages=ASK.messages, schema=City)
     pieces = pieces_of(PydanticAI(Agent(scripted([wrong], [right]))), ask)
-    assert [type(piece) for piece in pieces] == [TextDelta, Reply, Asking, TextDelta, Reply]
+    assert [type(piece) for piece in pieces] == [TextDelta, Reply, NextRequest, TextDelta, Reply]
     assert [piece.has_output for piece in pieces if isinstance(piece, Reply)] == [False, True]
 
     told = []

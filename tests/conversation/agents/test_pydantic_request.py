@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import FunctionModel
 
 from sessionlog.conversation.agents.pydantic_ai import PydanticAI, model_messages
-from sessionlog.conversation.turns.pieces import Ask, Reply, ToolReturned
+from sessionlog.conversation.turns.pieces import AgentRequest, Reply, ToolReturned
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from tests.conversation.agents.stub import pieces_of
@@ -89,9 +89,9 @@ def test_what_a_run_adds_comes_back_as_it_was():
         return ["here", BinaryContent(b"png", media_type="image/png")]
 
     history = [Message.user("draw")]
-    for piece in pieces_of(PydanticAI(agent), Ask(messages=history)):
+    for piece in pieces_of(PydanticAI(agent), AgentRequest(messages=history)):
         history += [piece.message] if isinstance(piece, Reply | ToolReturned) else []
-    pieces_of(PydanticAI(agent), Ask(messages=[*history, Message.user("again?")]))
+    pieces_of(PydanticAI(agent), AgentRequest(messages=[*history, Message.user("again?")]))
     parts = [part for message in listener.asked[-1] for part in message.parts]
     assert [type(part) for part in parts] == [
         UserPromptPart, TextPart, ToolCallPart, ToolReturnPart, TextPart, UserPromptPart,
@@ -105,9 +105,10 @@ def test_the_agents_own_system_prompt_is_there_in_every_turn():
     listener = Listener([TextPart("a")], [TextPart("b")])
     agent = Agent(listener.model, system_prompt="be kind", instructions="be brief")
     history = [Message.system("be sure"), Message.user("hi")]
-    pieces_of(PydanticAI(agent), Ask(messages=history, system="be quick"))
+    pieces_of(PydanticAI(agent), AgentRequest(messages=history, system="be quick"))
     pieces_of(
-        PydanticAI(agent), Ask(messages=[*history, Message.assistant("a"), Message.user("and?")], system="be quick")
+        PydanticAI(agent),
+        AgentRequest(messages=[*history, Message.assistant("a"), Message.user("and?")], system="be quick"),
     )
     for asked, info in zip(listener.asked, listener.info, strict=True):
         prompts = [part.content for one in asked for part in one.parts if isinstance(part, SystemPromptPart)]
@@ -127,11 +128,11 @@ def test_options_are_settings_of_the_model_or_arguments_of_the_run():
         return "x"
 
     options = {"temperature": 0.5, "max_tokens": 9, "model_settings": {"seed": 1, "temperature": 1.0}, "deps": "d"}
-    pieces_of(PydanticAI(agent), Ask(messages=[Message.user("hi")], options={**options, "metadata": {"a": 1}}))
+    pieces_of(PydanticAI(agent), AgentRequest(messages=[Message.user("hi")], options={**options, "metadata": {"a": 1}}))
     assert listener.info[0].model_settings == {"temperature": 0.5, "max_tokens": 9, "seed": 1}
     assert seen[0] == ("d", {"a": 1})
     with pytest.raises(TypeError, match="nonsense"):
-        pieces_of(PydanticAI(agent), Ask(messages=[Message.user("hi")], options={"nonsense": 1}))
+        pieces_of(PydanticAI(agent), AgentRequest(messages=[Message.user("hi")], options={"nonsense": 1}))
 
 
 def test_the_sessions_own_tools_are_the_agents_too():
@@ -150,7 +151,7 @@ def test_the_sessions_own_tools_are_the_agents_too():
     listener = Listener(calls, [TextPart("done")])
     agent = Agent(listener.model)
     agent.tool_plain(name="own")(lambda: "mine")
-    pieces = pieces_of(PydanticAI(agent), Ask(messages=[Message.user("hi")], tools=(draw, fail)))
+    pieces = pieces_of(PydanticAI(agent), AgentRequest(messages=[Message.user("hi")], tools=(draw, fail)))
     returned = {piece.request.id: piece for piece in pieces if isinstance(piece, ToolReturned)}
     assert returned["c1"].message.content == (ContentPart.of_image(b"xx", "image/png"),)
     assert returned["c2"].error == "KeyError: 'gone'"
@@ -163,6 +164,6 @@ def test_a_history_that_ends_with_results_is_gone_on_with():
     """As after a failure between a tool and the next answer: nothing runs twice."""
     listener = Listener([TextPart("done")])
     history = [Message.user("hi"), Message.assistant(tool_calls=[ToolRequest("c1", "look")]), Message.tool("x", "c1")]
-    pieces = pieces_of(PydanticAI(Agent(listener.model)), Ask(messages=history))
+    pieces = pieces_of(PydanticAI(Agent(listener.model)), AgentRequest(messages=history))
     assert [type(piece) for piece in pieces] == [Reply]
     assert [type(one) for one in listener.asked[0]] == [ModelRequest, ModelResponse, ModelRequest]

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from sessionlog.conversation.agents.client import fitted, vendor_of
-from sessionlog.conversation.turns.pieces import Ask, TextDelta
+from sessionlog.conversation.agents.client import filter_kwargs, vendor_of
+from sessionlog.conversation.turns.pieces import AgentRequest, TextDelta
 from sessionlog.messages.message import Message
 from tests.conversation.agents.stub import Server, chat, message
 
-ASK = Ask(messages=[Message.user("hi")])
+ASK = AgentRequest(messages=[Message.user("hi")])
 
 
 @pytest.mark.parametrize("make", ["openai", "anthropic"])
@@ -48,15 +48,15 @@ def test_what_a_client_has_no_parameter_for_goes_into_the_body():
     def create(*, model, extra_body=None):
         raise AssertionError
 
-    assert fitted(create, {"model": "m"}) == {"model": "m"}
-    assert fitted(create, {"model": "m", "top_k": 3}) == {"model": "m", "extra_body": {"top_k": 3}}
+    assert filter_kwargs(create, {"model": "m"}) == {"model": "m"}
+    assert filter_kwargs(create, {"model": "m", "top_k": 3}) == {"model": "m", "extra_body": {"top_k": 3}}
     given = {"model": "m", "top_k": 3, "extra_body": {"seed": 1}}
-    assert fitted(create, given) == {"model": "m", "extra_body": {"seed": 1, "top_k": 3}}
+    assert filter_kwargs(create, given) == {"model": "m", "extra_body": {"seed": 1, "top_k": 3}}
 
 
 def test_a_client_that_takes_anything_is_given_anything():
     """A wrapper around a client may hide what it takes."""
-    assert fitted(lambda **request: request, {"model": "m", "top_k": 3}) == {"model": "m", "top_k": 3}
+    assert filter_kwargs(lambda **request: request, {"model": "m", "top_k": 3}) == {"model": "m", "top_k": 3}
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from sessionlog.conversation.agents.client import object_schema, system_text
-from sessionlog.conversation.turns.pieces import Ask
+from sessionlog.conversation.turns.pieces import AgentRequest
 from sessionlog.messages.message import Message
 
 
 def test_system_texts_are_joined_in_order():
     """The session's own is the first."""
-    ask = Ask(messages=[Message.system("b"), Message.user("hi"), Message.system("c")], system="a")
+    ask = AgentRequest(messages=[Message.system("b"), Message.user("hi"), Message.system("c")], system="a")
     assert system_text(ask) == "a\n\nb\n\nc"
-    assert system_text(Ask(messages=[])) == ""
+    assert system_text(AgentRequest(messages=[])) == ""
 
 
 def test_a_schema_is_enforced_where_it_is_an_objects_and_told_where_not():

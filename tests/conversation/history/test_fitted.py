@@ -4,8 +4,8 @@ import pytest
 
 from sessionlog.conversation.history import weight as module
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.weight import MOST, fitted, shortened, size_of
-from sessionlog.conversation.log.remember import remember_log
+from sessionlog.conversation.history.weight import MOST, cap_message, shortened, size_of
+from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import to_json
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import message_to_dict
@@ -22,7 +22,7 @@ def length(message):
 def test_what_fits_is_the_very_message():
     """Whatever it is made of."""
     for message in (USER, Message.user("x" * 59_000), Message.user([ContentPart.of_image(b"x" * 40_000)])):
-        assert fitted(message, SMALL) is message
+        assert cap_message(message, SMALL) is message
 
 
 @pytest.mark.parametrize("letter", ["x", "\x00", "é", "😀", "\n"])
@@ -30,31 +30,31 @@ def test_what_fits_is_the_very_message():
 def test_a_text_is_cut_and_says_how_long_it_was(letter, in_parts):
     """Whatever its letters take as JSON; as much of it as fits is there."""
     said = letter * 400_000
-    message = fitted(Message.tool([said, "the end"] if in_parts else said, "c"), SMALL)
+    message = cap_message(Message.tool([said, "the end"] if in_parts else said, "c"), SMALL)
     assert SMALL / 3 < length(message) <= SMALL
     assert message.text.startswith(letter * 1000)
     assert "of 400,000 characters were cut" in message.text
     assert message.text.endswith("the end") == in_parts
-    assert fitted(message, SMALL) is message
+    assert cap_message(message, SMALL) is message
 
 
 def test_pictures_that_do_not_fit_are_left_out_the_largest_first():
     """And say what they were."""
     small, large = ContentPart.of_image(b"x" * 5_000), ContentPart.of_image(b"y" * 90_000)
-    message = fitted(Message.user(["see", small, large]), SMALL)
+    message = cap_message(Message.user(["see", small, large]), SMALL)
     assert message.content == (
         ContentPart.of_text("see"), small,
         ContentPart.of_text("[image/png of 90,000 bytes was left out: too long to be kept]"),
     )  # fmt: skip
     page = ContentPart(type="page", text="z" * 90_000, extra={"n": 1})
-    assert "[page of 90," in fitted(Message.user([page]), SMALL).text
+    assert "[page of 90," in cap_message(Message.user([page]), SMALL).text
 
 
 def test_arguments_and_other_fields_are_cut_as_well(monkeypatch):
     """Arguments are then a text, as what is no JSON object is."""
     monkeypatch.setattr(module, "_FIELD", 20_000)
     call, other = ToolRequest("c", "write", {"text": "x" * 90_000}), ToolRequest("d", "write", {"text": "y"})
-    message = fitted(Message("assistant", "so", tool_calls=[call, other], extra={"raw": "z" * 50_000}), SMALL)
+    message = cap_message(Message("assistant", "so", tool_calls=[call, other], extra={"raw": "z" * 50_000}), SMALL)
     assert length(message) <= SMALL
     assert message.tool_calls[0].arguments.startswith('{"text":"xxx')
     assert "of 90,011 characters were cut" in message.tool_calls[0].arguments
@@ -81,7 +81,7 @@ def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(letter, most,
         recorder.response(said) if said.role == "assistant" else recorder.tool(call, said)
     recorder.request(history.messages)
     recorder.response(history.add_message(Message.assistant("ho")))
-    found = remember_log(recorder.path)
+    found = read_logged_session(recorder.path)
     assert found.messages == history.messages
     text = found.messages[2].text
     assert f"of {(40 << 20) // len(letter.encode()):,} characters were cut" in text
@@ -93,4 +93,4 @@ def test_a_piece_of_an_answer_is_told_in_several_events(tmp_path):
     recorder = record(tmp_path, redact=False)
     recorder.request([USER])
     recorder.delta("x" * (9 << 20))
-    assert len(remember_log(recorder.path).messages[1].text) == 9 << 20
+    assert len(read_logged_session(recorder.path).messages[1].text) == 9 << 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessionlog.conversation.log.remember import remember
+from sessionlog.conversation.log.logged_session import find_logged_session
 
 
 @pytest.fixture
@@ -19,6 +19,6 @@ def read(folder):
 
     def remembered(target="s", **more):
         env = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
-        return remember(target, directory=folder, env=env, **more)
+        return find_logged_session(target, directory=folder, env=env, **more)
 
     return remembered

@@ -47,8 +47,8 @@ class Player:
         self.recorder.begin(system=system, parent=parent, inherited=inherited)
         self._pieces, self._waits, self._calls = [], False, 0
 
-    def told(self):
-        """What a log read now has to tell: history, usage, state."""
+    def expected(self):
+        """Return what a log that is read now has to give: history, usage, state."""
         pieces = [Message.assistant("".join(self._pieces), partial="interrupted")] if self._pieces else []
         return [*self.history, *pieces], self.usage, self.state
 
@@ -116,7 +116,7 @@ class Player:
         self.recorder.tool(call, said, duration_ms=1.5, error=text or None)
         if len(calls) == 1 and number % 2:
             self.recorder.request(self.history)
-            self._waits = True
+            self._waits, self.state = True, "interrupted"
         return True
 
     def _fail(self, content, text, values, number):

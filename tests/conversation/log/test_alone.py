@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.errors import StaleSession
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message
@@ -15,7 +15,7 @@ from tests.conversation.log.logs import record, turn
 
 def resumed(folder):
     """A recorder that goes on with the log, as another process would."""
-    found = remember_log(str(folder / "s.jsonl"))
+    found = read_logged_session(str(folder / "s.jsonl"))
     made = Recorder(open_log(found))
     made.go_on(found)
     return made, list(found.messages)
@@ -110,7 +110,7 @@ def test_two_sessions_with_one_logger(folder):
     with pytest.raises(StaleSession):
         two.check_alone()
     third = Recorder(logger)
-    third.go_on(remember_log(logger.path))
+    third.go_on(read_logged_session(logger.path))
     third.check_alone()
     with pytest.raises(StaleSession):
         one.check_alone()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.conversation.log.fold import Fold, state_of
+from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.log.remember import remember_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.logger.session_logger import SessionLogger
@@ -46,7 +46,7 @@ def test_folding_a_log_gives_the_live_session(script):
     for step in script:
         if player.play(step):
             found = fold(player.sink.events)
-            assert (found.messages(), found.usage, found.state) == player.told(), step
+            assert (found.messages(), found.usage, found.state) == player.expected(), step
 
 
 @LAW
@@ -61,7 +61,7 @@ def test_a_fork_folds_to_what_it_inherits_and_what_it_does(script, count):
     for step in script:
         player.play(step)
     found = fold(player.sink.events)
-    assert (found.messages(), found.usage, found.state) == player.told()
+    assert (found.messages(), found.usage, found.state) == player.expected()
     assert (found.parent, found.system) == (parent, "be brief")
 
 
@@ -78,7 +78,7 @@ def test_memory_is_bounded_by_the_history(tmp_path):
     assert path.stat().st_size > 8_000_000
     tracemalloc.start()
     try:
-        found = remember_log(str(path))
+        found = read_logged_session(str(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

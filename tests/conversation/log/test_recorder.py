@@ -31,7 +31,7 @@ def recorder(sink):
     return made
 
 
-def told(sink):
+def payloads(sink):
     """(type, payload) of the events, without session.start."""
     return [(event.type, event.data) for event in sink.events[1:]]
 
@@ -81,7 +81,7 @@ def test_a_turn(sink, recorder):
     usage = {"input": 3, "output": 2, "total": 5}
     asked = {"role": "assistant", "content": "let me see", "tool_calls": [spelled]}
     said = {"role": "tool", "content": "text", "name": "read", "tool_call_id": "c1"}
-    assert told(sink)[:-1] == [
+    assert payloads(sink)[:-1] == [
         ("llm.request", {
             "model": "m", "provider": "p", "temperature": 0, "tools": [{"name": "read"}],
             "messages": [{"role": "user", "content": "hi"}],
@@ -120,7 +120,7 @@ def test_a_retry_repeats_nothing(sink, recorder):
     recorder.request([USER])
     recorder.response(None, error=TimeoutError("slow"))
     recorder.request([USER], attempt=2)
-    assert told(sink)[1:] == [
+    assert payloads(sink)[1:] == [
         ("llm.response", {"error": "TimeoutError: slow"}),
         ("llm.request", {"attempt_index": 2, "messages": [], "earlier_messages": 1}),
     ]
@@ -138,10 +138,10 @@ def test_what_the_plain_fields_do_not_say_stands_beside_them(sink, recorder):
     recorder.response(answer)
     recorder.tool(call, picture)
     assert folded(sink) == [USER, answer, picture]
-    assert "message" in told(sink)[1][1]
-    assert "message" not in told(sink)[2][1]
+    assert "message" in payloads(sink)[1][1]
+    assert "message" not in payloads(sink)[2][1]
     recorder.tool(call, odd)
-    assert told(sink)[3][1]["message"]["name"] == "other"
+    assert payloads(sink)[3][1]["message"]["name"] == "other"
 
 
 def test_what_was_streamed_stands_for_an_answer_without_a_message(sink, recorder):
@@ -160,14 +160,14 @@ def test_after_a_change_of_the_history_the_next_request_is_whole(sink, recorder)
     recorder.added([MORE])
     recorder.popped(1)
     recorder.request([USER, ANSWER, Message.user("b")])
-    assert [kind for kind, _ in told(sink)[2:]] == ["history.add", "history.pop", "llm.request"]
-    assert told(sink)[2][1] == {"reason": "added", "messages": [{"role": "user", "content": "more"}]}
-    assert told(sink)[3][1] == {"count": 1}
-    assert "earlier_messages" not in told(sink)[4][1]
+    assert [kind for kind, _ in payloads(sink)[2:]] == ["history.add", "history.pop", "llm.request"]
+    assert payloads(sink)[2][1] == {"reason": "added", "messages": [{"role": "user", "content": "more"}]}
+    assert payloads(sink)[3][1] == {"count": 1}
+    assert "earlier_messages" not in payloads(sink)[4][1]
     recorder.cleared()
     assert folded(sink) == []
     recorder.request([MORE])
-    assert "earlier_messages" not in told(sink)[-1][1]
+    assert "earlier_messages" not in payloads(sink)[-1][1]
 
 
 def test_a_changed_beginning_is_noticed(sink, recorder):
@@ -175,8 +175,8 @@ def test_a_changed_beginning_is_noticed(sink, recorder):
     recorder.request([USER])
     recorder.response(ANSWER)
     recorder.request([Message.user("ha"), ANSWER, MORE])
-    assert len(told(sink)[-1][1]["messages"]) == 3
-    assert "earlier_messages" not in told(sink)[-1][1]
+    assert len(payloads(sink)[-1][1]["messages"]) == 3
+    assert "earlier_messages" not in payloads(sink)[-1][1]
 
 
 def test_a_truncation(sink, recorder):
@@ -188,8 +188,8 @@ def test_a_truncation(sink, recorder):
     )  # fmt: skip
     recorder.request(history[:4])
     recorder.truncated(history, [summary, *history[2:]], cut)
-    assert told(sink)[1] == ("history.add", {"reason": "added", "messages": [{"role": "user", "content": "hi"}]})
-    assert told(sink)[2] == ("compaction.end", {
+    assert payloads(sink)[1] == ("history.add", {"reason": "added", "messages": [{"role": "user", "content": "hi"}]})
+    assert payloads(sink)[2] == ("compaction.end", {
         "success": True, "strategy": "summarise", "messages_before": 5, "messages_after": 4, "tokens_before": 90,
         "tokens_after": 50, "summary": "they greeted", "dropped": [[0, 2]],
         "added": [{"at": 0, "message": {"role": "user", "content": "they greeted", "summary": True}}],
@@ -203,7 +203,7 @@ def test_a_truncation_that_finds_nothing_to_drop(sink, recorder):
     recorder.request([USER])
     recorder.truncated([USER], [USER], Truncation())
     recorder.truncated([USER], [USER], Truncation(is_over_budget=True))
-    [(kind, data)] = told(sink)[1:]
+    [(kind, data)] = payloads(sink)[1:]
     assert (kind, data["no_compaction"]) == ("compaction.end", True)
 
 
@@ -212,7 +212,7 @@ def test_sync_writes_the_difference(sink, recorder):
     recorder.request([USER, ANSWER, MORE])
     recorder.sync([USER, Message.user("x")])
     recorder.sync([USER, Message.user("x")], state="cancelled")
-    assert told(sink)[1:] == [
+    assert payloads(sink)[1:] == [
         ("history.pop", {"count": 2}),
         ("history.add", {"reason": "added", "messages": [{"role": "user", "content": "x"}]}),
         ("history.add", {"reason": "added", "messages": [], "state": "cancelled"}),
@@ -246,7 +246,7 @@ def test_what_a_store_restores_counts_with_its_tokens(sink):
     fold = Fold()
     for event in sink.events:
         fold.take(event, "x")
-    assert (fold.messages(), fold.usage.input, told(sink)[0][1]["reason"]) == ([USER, ANSWER], 5, "restored")
+    assert (fold.messages(), fold.usage.input, payloads(sink)[0][1]["reason"]) == ([USER, ANSWER], 5, "restored")
 
 
 def test_the_system_of_a_log_that_somebody_else_began(sink):
@@ -256,7 +256,7 @@ def test_the_system_of_a_log_that_somebody_else_began(sink):
     made.begin(system="be brief")
     made.request([USER])
     made.request([USER])
-    assert [data.get("system") for _, data in told(sink)] == ["be brief", None]
+    assert [data.get("system") for _, data in payloads(sink)] == ["be brief", None]
 
 
 def test_a_long_history_is_told_in_several_events(sink, recorder, monkeypatch):
@@ -264,13 +264,13 @@ def test_a_long_history_is_told_in_several_events(sink, recorder, monkeypatch):
     monkeypatch.setattr(module, "LONG", 1000)
     history = [Message.user("x" * 600), Message.assistant("y" * 600), Message.user("z")]
     recorder.request(history)
-    assert [(kind, len(data["messages"])) for kind, data in told(sink)] == [
+    assert [(kind, len(data["messages"])) for kind, data in payloads(sink)] == [
         ("history.add", 1), ("history.add", 1), ("llm.request", 1)
     ]  # fmt: skip
     assert folded(sink) == history
     changed = [Message.user("w" * 600), *history]
     recorder.request(changed)
-    assert told(sink)[3][0] == "history.clear"
+    assert payloads(sink)[3][0] == "history.clear"
     assert folded(sink) == changed
 
 
@@ -313,7 +313,7 @@ def test_what_a_fork_inherits_is_never_said_by_its_requests(sink):
     made.begin(system=None, parent={"session": "p"}, inherited=old)
     made.truncated(old, old[1:], Truncation((old[0],)))
     made.request([*old[1:], USER])
-    assert told(sink)[2:] == [
+    assert payloads(sink)[2:] == [
         ("history.add", {"reason": "fork", "messages": [
             {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
             {"role": "assistant", "content": "d"},
@@ -323,10 +323,10 @@ def test_what_a_fork_inherits_is_never_said_by_its_requests(sink):
     made.response(ANSWER)
     made.popped(2)
     made.request([*old[1:], MORE])
-    assert told(sink)[-1][1] == {"messages": [{"role": "user", "content": "more"}], "earlier_messages": 3}
+    assert payloads(sink)[-1][1] == {"messages": [{"role": "user", "content": "more"}], "earlier_messages": 3}
     assert folded(sink) == [*old[1:], MORE]
     made.request([old[3], MORE])
-    assert [kind for kind, _ in told(sink)[-3:]] == ["history.clear", "history.add", "llm.request"]
+    assert [kind for kind, _ in payloads(sink)[-3:]] == ["history.clear", "history.add", "llm.request"]
     assert folded(sink) == [old[3], MORE]
     sink.failure = OSError(28, "full")
     made.request([old[1], MORE])
@@ -344,6 +344,6 @@ def test_nothing_long_is_said_twice_in_one_event(sink, recorder, monkeypatch):
     recorder.request([USER])
     recorder.response(answer)
     recorder.tool(call, result)
-    (_, said), (_, ran) = told(sink)[-2:]
+    (_, said), (_, ran) = payloads(sink)[-2:]
     assert all("characters were cut" in text for text in (said["content"], ran["output"], ran["input"]))
     assert folded(sink) == [USER, answer, result]

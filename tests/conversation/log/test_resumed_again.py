@@ -8,8 +8,8 @@ from sessionlog.analytics.status.reader import session_status
 from sessionlog.conversation import ConversationSettings, Session
 from sessionlog.conversation.history.rules import last_turn, repaired
 from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.log.logs import record
@@ -25,7 +25,7 @@ STEPS = st.lists(st.sampled_from(["undo", "add", "cut", "ask", "clear"]), max_si
 
 def reopened(path):
     """A recorder that goes on with the log, and the history as it begins."""
-    found = remember_log(path)
+    found = read_logged_session(path)
     made = Recorder(open_log(found))
     made.go_on(found)
     return made, list(found.messages)
@@ -69,7 +69,7 @@ def test_live_is_log_after_every_step(tmp_path_factory, said, steps, by_request)
         recorder, history = reopened(path)
         history = changed(step, recorder, history)
         recorder.close()
-        assert list(remember_log(path).messages) == repaired(history)
+        assert list(read_logged_session(path).messages) == repaired(history)
 
 
 @pytest.mark.parametrize("way", ["added", "inherited"])
@@ -81,7 +81,7 @@ def test_a_system_message_that_was_added_stays(folder, way):
     if way == "added":
         recorder.added(said)
     recorder.request(said)
-    assert list(remember_log(str(folder / "s.jsonl")).messages) == said
+    assert list(read_logged_session(str(folder / "s.jsonl")).messages) == said
 
 
 def test_messages_are_counted_one_by_one_in_a_log_that_a_program_began(folder):
@@ -96,7 +96,7 @@ def test_messages_are_counted_one_by_one_in_a_log_that_a_program_began(folder):
     recorder, history = reopened(str(folder / "s.jsonl"))
     assert len(history) == 4
     recorder.popped(1)
-    assert list(remember_log(str(folder / "s.jsonl")).messages) == history[:3]
+    assert list(read_logged_session(str(folder / "s.jsonl")).messages) == history[:3]
 
 
 def test_an_undone_turn_does_not_come_back(folder):
@@ -114,7 +114,7 @@ def test_an_undone_turn_does_not_come_back(folder):
     recorder, history = reopened(path)
     assert len(history) == 5
     changed("undo", recorder, history)
-    assert list(remember_log(path).messages) == said[:2]
+    assert list(read_logged_session(path).messages) == said[:2]
 
 
 @pytest.mark.parametrize("at", [0, 3])
@@ -132,4 +132,4 @@ def test_a_fork_that_is_resumed_has_no_turns_of_its_parent(folder, at):
         fork.run(f"mine {n}")
     fork.close()
     assert session_status(str(folder / "f.jsonl")).to_dict()["usage"]["session"]["turns"] == 8
-    assert list(remember_log(str(folder / "f.jsonl")).messages) == fork.messages
+    assert list(read_logged_session(str(folder / "f.jsonl")).messages) == fork.messages

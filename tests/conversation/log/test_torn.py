@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sessionlog.conversation.log.remember import is_unfinished
+from sessionlog.conversation.log.logged_session import is_unfinished
 from sessionlog.errors import Problem
 from sessionlog.events.decode import decode_line
 

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from sessionlog.conversation.turns.loops import Stopped
+from sessionlog.conversation.turns.loops import TurnCancelled
 from sessionlog.conversation.turns.pieces import TextDelta
-from sessionlog.conversation.turns.streams import AsyncStream, Closed, Do, Pause, Stop, Stream
+from sessionlog.conversation.turns.streams import AsyncStream, CancelToken, Do, Pause, Stream, StreamClosed
 
 
 class Told:
@@ -28,7 +28,7 @@ class Told:
 def stream_of(steps, kind=Stream, told=None, **keywords):
     """A stream of steps, and what it is told and stopped by."""
     told = Told() if told is None else told
-    return kind(steps, Stop(), told, **keywords), told
+    return kind(steps, CancelToken(), told, **keywords), told
 
 
 def read(kind, steps, **keywords):
@@ -121,7 +121,7 @@ def test_closing_throws_into_the_turn(kind):
     def steps():
         try:
             yield TextDelta("1")
-        except Closed:
+        except StreamClosed:
             kept.append((yield Do(lambda: later("kept"))))
             yield Pause(0)
 
@@ -147,7 +147,7 @@ def test_what_goes_wrong_while_closing_is_raised(kind):
     def steps():
         try:
             yield TextDelta("1")
-        except Closed:
+        except StreamClosed:
             raise ValueError("not saved") from None
 
     async def leave(stream):
@@ -203,13 +203,13 @@ def iter_steps(*steps):
 
 def test_a_stop_ends_a_wait():
     """Here and in a loop; also one that was asked for before."""
-    stop = Stop()
+    stop = CancelToken()
 
     def steps():
         threading.Timer(0.005, stop.request).start()
-        with pytest.raises(Stopped):
+        with pytest.raises(TurnCancelled):
             yield Do(asyncio.Event().wait)
-        with pytest.raises(Stopped):
+        with pytest.raises(TurnCancelled):
             yield Do(asyncio.Event().wait)
         yield TextDelta("1")
 

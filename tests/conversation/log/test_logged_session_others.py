@@ -10,7 +10,7 @@ import pytest
 
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
-from sessionlog.conversation.log.remember import open_log
+from sessionlog.conversation.log.logged_session import open_log
 from sessionlog.errors import InvalidHistory
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message, ToolRequest
@@ -117,7 +117,7 @@ def test_a_log_of_plain_calls(folder, read):
         Message.system("be brief"), Message.user("list them"), asked, Message.tool('["a"]', "c"),
         Message.assistant("a and b"),
     ]  # fmt: skip
-    assert (found.state, found.turns, found.closed, found.told) == ("complete", 1, "", 4)
+    assert (found.state, found.turns, found.closed, found.earlier) == ("complete", 1, "", 4)
     assert list(read(at=3).messages)[3] == Message("tool", ("a", "b"), tool_call_id="c", name="ls")
 
 
@@ -134,7 +134,7 @@ def test_calls_and_results_that_do_not_belong_together_are_left_out(folder, read
     with SessionLogger(folder, "s") as log:
         log.llm_request([{"role": "tool", "tool_call_id": "x", "content": "?"}, {"role": "user", "content": "a"}])
     found = read()
-    assert (found.messages, len(found.logged), found.told) == ((Message.user("a"),), 2, 2)
+    assert (found.messages, len(found.logged), found.earlier) == ((Message.user("a"),), 2, 2)
     assert "do not belong together" in found.problems[0].detail
 
 

@@ -1,8 +1,8 @@
-"""remember: a session read back from its log alone, after whatever happened to its process.
+"""A session read back from its log alone, after whatever happened to its process.
 
 Nothing is written to the log that is read. Texts are as the log has them: what was redacted when it was written stays
 redacted. A last line that a killed writer left unfinished is no damage, also where a later writer went on behind it;
-any other damage is refused by name, for nobody knows what stood there.
+any other damage is refused by name, because its content is unknown.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ Json = Any
 MAX_LINE = 64 << 20
 """Bytes of a line that are decoded: an event may have half as many, and redaction may make it longer."""
 _HIDES_NOTHING = frozenset({"bad_number"})
-"""Damage that takes nothing away of what was said: a count of tokens that is none, say."""
+"""Damage that takes nothing away from the messages, such as a count of tokens that is no number."""
 
 _PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
-    """A session as its log tells it.
+class LoggedSession:
+    """A session as its log has it.
 
     Attributes:
         path: The log.
@@ -90,7 +90,7 @@ class Remembered:
         problems: Damage that was passed over, and what else is worth knowing.
         logged: The history in the log's own words and places, before anything was left out of it.
         inherited: Of a fork, the messages that are its parent's, the very objects; no turns of its own.
-        told: How many messages of these the next request need not repeat.
+        earlier: How many messages of these the next request need not repeat.
         size: The log's length in bytes as it was read.
         run: What was used since the last session.end; None if nothing was.
         closed: Why it cannot be gone on with; empty if it can.
@@ -111,7 +111,7 @@ class Remembered:
     problems: tuple[Problem, ...] = ()
     logged: tuple[Message, ...] = field(default=(), repr=False)
     inherited: tuple[Message, ...] = field(default=(), compare=False, repr=False)
-    told: int = 0
+    earlier: int = 0
     size: int = field(default=0, compare=False, repr=False)
     run: Totals | None = field(default=None, compare=False, repr=False)
     closed: str = ""
@@ -121,14 +121,14 @@ class Remembered:
         return {"session": self.session_id, "path": self.path, "seq": self.last_seq}
 
 
-def remember(
+def find_logged_session(
     target: str | os.PathLike[str],
     *,
     directory: str | os.PathLike[str] | None = None,
     env: Env | None = None,
     at: int | None = None,
     skip_damage: bool = False,
-) -> Remembered:
+) -> LoggedSession:
     """Read a session back from its log, packed and archived ones and those of other agents included.
 
     Args:
@@ -152,12 +152,12 @@ def remember(
         return found if entry is None else replace(found, closed=_refusal(f"{shown} is in the archive only"))
 
 
-def remember_log(path: str, *, skip_damage: bool = False) -> Remembered:
-    """Read one of our own logs back; see `remember`."""
+def read_logged_session(path: str, *, skip_damage: bool = False) -> LoggedSession:
+    """Read one of our own logs back; see `find_logged_session`."""
     return _fold(Log(source=SOURCE, path=path), path, None, None, skip_damage=skip_damage)
 
 
-def open_log(remembered: Remembered, **options: Any) -> SessionLogger:
+def open_log(remembered: LoggedSession, **options: Any) -> SessionLogger:
     """Return a logger that goes on with the log that was remembered.
 
     Args:
@@ -173,7 +173,7 @@ def open_log(remembered: Remembered, **options: Any) -> SessionLogger:
     return SessionLogger(os.path.dirname(path), _stem(path), **options)
 
 
-def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_damage: bool) -> Remembered:
+def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_damage: bool) -> LoggedSession:
     """Fold a log; `shown` is what its path is called where it was unpacked for the moment."""
     is_native, status = log.source.id == SOURCE.id, stat_path(log.path)
     fold, problems = Fold(own=is_native), list[Problem]()
@@ -198,16 +198,16 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
     return replace(result, source=log.source.id, closed=_why_closed(log, fold), size=size)
 
 
-def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> Remembered:
+def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> LoggedSession:
     logged = messages = fold.messages()
-    if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.is_told:
-        messages = messages[1:]  # said twice: it is the session's own system text
+    if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.has_changes:
+        messages = messages[1:]  # it is the session's own system text
     if not is_valid(messages):
         detail = "tool calls and results that do not belong together were left out"
         problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
         messages = repaired(messages)
     start = None if fold.start_ns is None else _EPOCH + timedelta(microseconds=fold.start_ns // 1000)
-    return Remembered(
+    return LoggedSession(
         path=path,
         source=SOURCE.id,
         session_id=session_id,
@@ -223,7 +223,7 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         problems=tuple(problems),
         logged=tuple(logged),
         inherited=tuple(fold.inherited),
-        told=fold.told,
+        earlier=fold.earlier,
         run=fold.run if fold.run.responses else None,
     )
 

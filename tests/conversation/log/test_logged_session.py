@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 
+from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.log.remember import open_log, remember_log
 from sessionlog.errors import AmbiguousSession, InvalidHistory, LogNotReadable
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -24,10 +24,10 @@ def test_a_session_with_all_that_is_known_of_it(folder, read):
     recorder = record(folder, clock=lambda: 1_700_000_000_000_000_000)
     history = turn(recorder, turn(recorder, [], "a"), "b")
     found = read("s")
-    assert found == remember_log(str(folder / "s.jsonl")) == read(folder / "s.jsonl")
+    assert found == read_logged_session(str(folder / "s.jsonl")) == read(folder / "s.jsonl")
     assert (list(found.messages), found.system, found.state) == (history, "be brief", "complete")
     assert (found.usage, found.requests, found.turns) == (TokenUsage(input=4, output=2), 2, 2)
-    assert (found.source, found.session_id, found.last_seq, found.told) == ("native", "s", 4, 3)
+    assert (found.source, found.session_id, found.last_seq, found.earlier) == ("native", "s", 4, 3)
     assert found.start_time == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert (found.parent, found.problems, found.closed) == (None, (), "")
     assert found.as_parent() == {"session": "s", "path": str(folder / "s.jsonl"), "seq": 4}
@@ -47,18 +47,18 @@ def test_names_that_are_none(folder, read):
 def test_a_log_that_is_cut_anywhere_gives_what_the_session_was(tmp_path_factory, script):
     """Whichever byte was the last to be written: the session as it was after the last whole event."""
     player = Player(MemorySink(redact=False))
-    states = {len(player.sink.content): player.told()}
+    states = {len(player.sink.content): player.expected()}
     for step in script:
         player.play(step)
-        states[len(player.sink.content)] = player.told()
+        states[len(player.sink.content)] = player.expected()
     content, path = player.sink.content, tmp_path_factory.mktemp("cut") / "s.jsonl"
-    for size, told in states.items():
+    for size, expected in states.items():
         for more in (0, 1, 20):  # bytes of the next line
             path.write_bytes(content[: size + more])
-            found = remember_log(str(path))
-            assert (list(found.messages), found.usage, found.state) == told
+            found = read_logged_session(str(path))
+            assert (list(found.messages), found.usage, found.state) == expected
         path.write_bytes(content[: size - 1])  # all but the line's end
-        assert list(remember_log(str(path)).messages) == told[0]
+        assert list(read_logged_session(str(path)).messages) == expected[0]
 
 
 def test_every_cut_of_a_log_keeps_what_was_whole(folder, read):
