@@ -152,6 +152,7 @@ def _scope(one: ReportedBudget) -> str:
     parts = [f"session {one.session}"] if one.session else [IDLE] if one.state.is_idle else []
     parts += [" or ".join(patterns) for patterns in rule.filters.values()]
     parts += [f"{key} {' or '.join(patterns)}" for key, patterns in rule.meta.items()]
+    parts += [f"without {', '.join(rule.exclude)}"] if rule.exclude else []
     return ", ".join(parts)
 
 

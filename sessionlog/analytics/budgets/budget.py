@@ -15,7 +15,7 @@ live reservations are summed and, if there is room, a reservation is written dow
 - the clock was set, or the ledger deleted or replaced, since it was asked first (what of that can be seen says
   `tamper_check`);
 - a budget in US dollars, and a model in its scope without a price (`sessionlog pricing MODEL` says how to set one);
-- a response in its scope that told no usage, or, where there is a window, no time.
+- a response in its scope whose log has no usage or, where there is a window, no time.
 
 Then the answer is no, and says why; with `on_unknown="allow"` it is yes, says why, and reserves where it can. What is
 known to be too much is no in any case.
@@ -115,6 +115,7 @@ class Budget:
         model: Patterns = None,
         project: Patterns = None,
         meta: Mapping[str, str | Sequence[str]] | None = None,
+        exclude: Patterns = None,
         stop: float | None = None,
         name: str | None = None,
         ledger: str | os.PathLike[str] | None = None,
@@ -137,6 +138,7 @@ class Budget:
             model: As `source`.
             project: As `source`.
             meta: Key of a session's metadata → globs.
+            exclude: Globs of the ids of sessions that do not count.
             stop: Percent of the amount that may be used; 100 if None.
             name: What reasons call it.
             ledger: The ledger's file; that of the settings if None.
@@ -149,7 +151,8 @@ class Budget:
         """
         given = {
             "usd": usd, "tokens": tokens, "requests": requests, "window": window, "period": period, "per": per,
-            "source": source, "provider": provider, "model": model, "project": project, "meta": meta, "stop": stop,
+            "source": source, "provider": provider, "model": model, "project": project, "meta": meta,
+            "exclude": exclude, "stop": stop,
         }  # fmt: skip
         table = {key: _plain(value) for key, value in given.items() if value is not None}
         self._begin(parse_budget(name or "", table), session_id, ledger, env, on_unknown, clock)

@@ -7,7 +7,7 @@ nothing is imported for it but what a seal needs: the status line asks this, too
 from __future__ import annotations
 
 from sessionlog.analytics.budgets import tamper_check
-from sessionlog.analytics.budgets.sums import unknown_use, unreadable_logs, untimed_requests
+from sessionlog.analytics.budgets.sums import UnknownUse, unknown_use, unreadable_logs, untimed_requests
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
@@ -77,11 +77,17 @@ def use_doubts(
         return found
     unknown = unknown_use(query, rule, start_ns, session=session, session_id=session_id)
     if unknown.without_usage:
-        one = unknown.without_usage == 1
-        found.append(f"{unknown.without_usage:,} {'response' if one else 'responses'} told no usage")
+        found.append(_no_usage(unknown))
     if rule.unit == "usd" and unknown.models:
         found.append(_no_price(rule, unknown.models, unknown.unpriced, used))
     return found
+
+
+def _no_usage(unknown: UnknownUse) -> str:
+    more = f" and {len(unknown.sessions) - _FEW:,} more" if len(unknown.sessions) > _FEW else ""
+    sessions = f"{'session' if len(unknown.sessions) == 1 else 'sessions'} {', '.join(unknown.sessions[:_FEW])}{more}"
+    responses = f"{unknown.without_usage:,} {'response has' if unknown.without_usage == 1 else 'responses have'}"
+    return f"{responses} no usage in the log ({sessions}; `exclude` in the budget leaves sessions out)"
 
 
 def _no_price(rule: BudgetRule, models: list[str], requests: int, used: int) -> str:

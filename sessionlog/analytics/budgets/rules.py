@@ -5,6 +5,7 @@
     period = "day"            # or window = "5h" (rolling: N + min, h, d, w or mo), or per = "session"
     model = "claude-*"        # also source, provider, project: a glob or several, as the filters of `usage`
     meta = { team = "x" }     # of the session's metadata
+    exclude = "test-*"        # ids of sessions that do not count
     warn = 80                 # percent of the amount
     stop = 100
 
@@ -32,7 +33,7 @@ EXAMPLE = '[budgets.daily]\nusd = 20\nperiod = "day"\n'
 
 _NANO = 1_000_000_000
 _TIMES = ("per", "window", "period")
-_KEYS = (*UNITS, *_TIMES, *SCOPE, "meta", "warn", "stop")
+_KEYS = (*UNITS, *_TIMES, *SCOPE, "meta", "exclude", "warn", "stop")
 _SECONDS = {"min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _WINDOWS = "a number and min, h, d, w or mo, such as 30min, 5h, 7d or 1mo"
 _MOST_SECONDS = 100 * 366 * 86_400
@@ -55,13 +56,14 @@ class BudgetRule:
         span: The time as it was written: `5h`, `day`, `session`.
         filters: `source`, `provider`, `model`, `project` → glob patterns of which one must match.
         meta: The same of keys of the session's metadata.
+        exclude: Glob patterns of the ids of sessions that do not count.
         warn: Percent of the amount from which it warns.
         stop: Percent of the amount from which it is exceeded.
     """
 
     __slots__ = (
-        "filters", "is_per_session", "limit", "meta", "months", "name", "period", "span", "stop", "unit", "warn",
-        "window_ns",
+        "exclude", "filters", "is_per_session", "limit", "meta", "months", "name", "period", "span", "stop", "unit",
+        "warn", "window_ns",
     )  # fmt: skip
 
     name: str
@@ -74,6 +76,7 @@ class BudgetRule:
     span: str
     filters: Mapping[str, tuple[str, ...]]
     meta: Mapping[str, tuple[str, ...]]
+    exclude: tuple[str, ...]
     warn: float
     stop: float
 
@@ -92,8 +95,14 @@ class BudgetRule:
     def key(self, session: str = "") -> str:
         """What is limited, as text: budgets that limit the same share their reservations, whatever their amounts."""
         time = f"{self.window_ns} ns" if self.window_ns is not None else self.span
-        scope = [(name, sorted(patterns)) for name, patterns in sorted({**self.filters, **_dotted(self.meta)}.items())]
+        conditions = {**self.filters, **_dotted(self.meta), **({"exclude": self.exclude} if self.exclude else {})}
+        scope = [(name, sorted(patterns)) for name, patterns in sorted(conditions.items())]
         return f"{self.unit} per {time} of {scope}" + (f" in {session}" if self.is_per_session else "")
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether whatever is used in its time counts."""
+        return not (self.filters or self.meta or self.exclude)
 
     @property
     def in_one(self) -> int:
@@ -159,7 +168,8 @@ def parse_budget(name: str, table: Any) -> BudgetRule:
     return BudgetRule(
         name=name, unit=unit, limit=_amount(name, unit, table[unit]), is_per_session=time == "per",
         window_ns=window_ns, months=months, period=table.get("period"), span=table[time], filters=filters,
-        meta={str(key): _patterns(name, f"meta.{key}", value) for key, value in meta.items()}, warn=warn, stop=stop,
+        meta={str(key): _patterns(name, f"meta.{key}", value) for key, value in meta.items()},
+        exclude=_patterns(name, "exclude", table["exclude"]) if "exclude" in table else (), warn=warn, stop=stop,
     )  # fmt: skip
 
 

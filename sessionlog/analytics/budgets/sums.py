@@ -36,14 +36,17 @@ _USES = {
     "requests": "r.requests > 0",
 }
 _TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
+_WITHOUT_COST = """FROM (SELECT DISTINCT t.file_id, t.session_id
+          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
+          WHERE c.unknown {since}) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id JOIN labels l ON l.id = r.label_id
+    JOIN sessions n ON n.id = r.session_id
+    WHERE r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {scope}"""
 _UNKNOWN_USE = f"""SELECT l.provider || '/' || l.model, MAX({_TOKENS} > 0 OR NOT r.requests), SUM(r.requests),
         SUM(CASE WHEN {_TOKENS} > 0 THEN 0 ELSE r.requests END)
-    FROM (SELECT DISTINCT t.file_id, t.session_id
-          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
-          WHERE c.unknown {{since}}) t
-    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id JOIN labels l ON l.id = r.label_id
-    WHERE r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {{scope}}
-    GROUP BY 1 ORDER BY 1"""  # noqa: S608 - names of the schema
+    {_WITHOUT_COST} GROUP BY 1 ORDER BY 1"""
+_SESSIONS_WITHOUT_USAGE = f"""SELECT DISTINCT n.session {_WITHOUT_COST} AND NOT {_TOKENS} > 0 AND r.requests
+    ORDER BY 1"""
 _SESSION = {"source": "s.source"}
 _LABEL = {"provider": "l.provider", "model": "l.model", "project": "l.project"}
 _SESSIONS = "r.session_id IN (SELECT s.id FROM sessions s WHERE {})"
@@ -94,7 +97,10 @@ def scope_of(
     source, parameters = matches(_only(rule, _SESSION), _SESSION)
     label, more = matches(_only(rule, _LABEL), _LABEL)
     meta, values = _metadata(rule)
-    condition = _COUNTED.format(" AND ".join(["s.counted", *source, *meta]))
+    excluded, ids = matches({"exclude": rule.exclude}, {"exclude": "s.session"})
+    values |= ids
+    others = [f"NOT {condition}" for condition in excluded]
+    condition = _COUNTED.format(" AND ".join(["s.counted", *source, *meta, *others]))
     if label:
         condition += " AND " + _LABELS.format(" AND ".join(label))
     found: dict[str, Any] = {**parameters, **more, **values}
@@ -146,20 +152,21 @@ def _sums(
 
 
 class UnknownUse:
-    """What a budget's sum lacks.
+    """What is missing in a budget's sum.
 
     Attributes:
         models: `provider/model` of what has no price, in the order of their names.
         unpriced: How many requests those are, at least 1 if there are any.
-        without_usage: Answers that told no tokens.
+        without_usage: Responses whose log has no tokens for them.
+        sessions: The ids of the sessions that have these, in order.
     """
 
-    __slots__ = ("models", "unpriced", "without_usage")
+    __slots__ = ("models", "sessions", "unpriced", "without_usage")
 
-    def __init__(self, models: list[str], unpriced: int, without_usage: int) -> None:
-        self.models = models
-        self.unpriced = unpriced
-        self.without_usage = without_usage
+    def __init__(self) -> None:
+        self.models: list[str] = []
+        self.sessions: list[str] = []
+        self.unpriced = self.without_usage = 0
 
 
 def unknown_use(
@@ -172,13 +179,15 @@ def unknown_use(
         since = "AND c.last_ns >= :start_ns"
         scope += " AND r.time_ns >= :start_ns"
         parameters["start_ns"] = within_64_bits(start_ns)
-    sql = _UNKNOWN_USE.format(since=since, scope=scope)
-    found = UnknownUse([], 0, 0)
-    for model, with_usage, requests, without_usage in query(sql, parameters):
+    found = UnknownUse()
+    parts = {"since": since, "scope": scope}
+    for model, with_usage, requests, without_usage in query(_UNKNOWN_USE.format(**parts), parameters):
         found.without_usage += without_usage
         if with_usage:
             found.models.append(str(model))
             found.unpriced += max(1, requests - without_usage)
+    if found.without_usage:
+        found.sessions += [str(name) for (name,) in query(_SESSIONS_WITHOUT_USAGE.format(**parts), parameters)]
     return found
 
 

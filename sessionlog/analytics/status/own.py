@@ -139,7 +139,7 @@ def _told(rule: BudgetRule, fed: Fed | None) -> int | None:
     """What the agent said that its session used of a budget, in nano-dollars; None if that says nothing of it."""
     if fed is None or fed.cost is None or not rule.is_per_session or rule.unit != "usd":
         return None
-    if rule.meta or rule.filters.keys() - {"source"}:
+    if rule.meta or rule.exclude or rule.filters.keys() - {"source"}:
         return None
     if "source" in rule.filters:
         from fnmatch import fnmatchcase  # noqa: PLC0415 - for those who have such a budget

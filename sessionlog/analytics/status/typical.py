@@ -71,7 +71,7 @@ def _taken(requests: int, tokens: int, recorded: int | None, estimated: int | No
 
 def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Taken]) -> Mapping[int, Taken]:
     """What each session took of what a budget is about; who is not in it took nothing."""
-    if not budget.rule.filters and not budget.rule.meta:
+    if budget.rule.is_of_all:
         return taken
     from sessionlog.analytics.budgets.sums import scope_of  # noqa: PLC0415 - for those who have such a budget
 

@@ -124,10 +124,22 @@ def test_a_response_that_told_no_usage(world):
     """It has used something: neither dollars nor tokens are known then, and its model is not blamed."""
     world.answer(tokens=0)
     world.answer(tokens=1)
-    said_unknown(world.budget(usd=5), "1 response told no usage")
-    said_unknown(world.budget(tokens=5), "1 response told no usage")
+    said_unknown(world.budget(usd=5), "1 response has no usage in the log (session s; `exclude`")
+    said_unknown(world.budget(tokens=5), "1 response has no usage in the log")
     assert "no price" not in world.budget(usd=5).allows(1).reason
     assert world.budget(requests=5).allows(1)
+
+
+def test_sessions_without_usage_can_be_left_out(world):
+    """They are named, and a budget that excludes them knows what the others used."""
+    for session in ("mock-1", "mock-2", "mock-3", "mock-4"):
+        world.answer(session, tokens=0)
+    world.answer("s", tokens=1)
+    named = "4 responses have no usage in the log (sessions mock-1, mock-2, mock-3 and 1 more; "
+    said_unknown(world.budget(usd=5), named)
+    assert world.budget(usd=5, exclude="MOCK-*").remaining().amount == 4
+    said_unknown(world.budget(usd=5, exclude=["mock-1", "mock-2", "mock-4"]), "1 response has no usage")
+    assert world.budget(usd=5, exclude="*").remaining().amount == 5
 
 
 def test_a_response_without_a_time(world):
