@@ -17,6 +17,7 @@ session; these lines stand behind later ones, so with repairs the order within a
 import argparse
 import itertools
 import json
+import math
 import os
 import random
 import shutil
@@ -29,7 +30,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.archive.keep import archive_logs
@@ -37,7 +40,7 @@ from sessionlog.errors import LogNotReadable
 from sessionlog.files.replace import finish_replacing
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.repair import repair_log
-from tests.reliability.children import fork, wait
+from tests.reliability.children import fork, in_child, wait
 from tests.reliability.oracle import check_bytes, read_log
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,11 @@ class Tally:
     repaired: int = 0
     recovered: int = 0
     findings: list[str] = field(default_factory=list)
+
+    def add(self, found: dict[str, Any]) -> None:
+        """Add another tally, as `asdict` gives it."""
+        for name, value in found.items():
+            setattr(self, name, getattr(self, name) + value)
 
     def __str__(self) -> str:
         counts = f"{self.cycles} cycles, {self.acknowledged} events acknowledged, {self.torn} torn lines"
@@ -128,14 +136,15 @@ def run_kills(
     seed: int,
     work: Work = write_until_killed,
     actors: Sequence[str] = (),
+    minutes: float = math.inf,
 ) -> Tally:
     """Run kill cycles, session after session, and judge each session's log; sessions go round the folders.
 
-    `actors` are names in `ACTORS` of what works on the log beside the writers.
+    `actors` are names in `ACTORS` of what works on the log beside the writers; `minutes` is the longest time.
     """
     chance = random.Random(seed)
-    tally = Tally()
-    while tally.cycles < cycles and not tally.findings:
+    tally, until = Tally(), time.monotonic() + 60 * minutes
+    while tally.cycles < cycles and not tally.findings and time.monotonic() < until:
         folder = folders[tally.cycles // CYCLES_PER_SESSION % len(folders)] / "sessions"
         folder.mkdir(mode=0o700, exist_ok=True)
         if tally.cycles % _CYCLES_PER_LEDGER == 0:
@@ -148,16 +157,11 @@ def run_kills(
             for cycle in range(count):
                 names = range(cycle * writers, (cycle + 1) * writers)
                 _run_cycle(folder, session, names, second, chance, work, actors, is_last=cycle == count - 1)
-                tally.cycles += 1
-            if "repair" in actors:
-                tally.recovered += finish_replacing(str(folder / f"{session}.jsonl")) or 0
-            _judge(folder / f"{session}.jsonl", second, count * writers, tally, in_order="repair" not in actors)
-            if actors:
-                _judge_ledger(_env(folder), tally)
+            tally.add(in_child(partial(_judge_session, folder, session, second, count, writers, actors)))
         finally:
             os.close(second)
         if not tally.findings:  # what failed is kept for a look
-            for path in folder.glob(f"*{session}.jsonl*"):
+            for path in folder.glob(f"*{session}.*"):
                 path.unlink()
     return tally
 
@@ -205,6 +209,19 @@ def _wait_for(path: Path) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.001)
+
+
+def _judge_session(
+    folder: Path, session: str, second: int, cycles: int, writers: int, actors: Sequence[str]
+) -> dict[str, Any]:
+    """Judge a session and its ledger: in a process of its own, because what is forked from a small one begins sooner."""
+    tally, path = Tally(cycles=cycles), folder / f"{session}.jsonl"
+    if "repair" in actors:
+        tally.recovered = finish_replacing(str(path)) or 0
+    _judge(path, second, cycles * writers, tally, in_order="repair" not in actors)
+    if actors:
+        _judge_ledger(_env(folder), tally)
+    return asdict(tally)
 
 
 def _judge(path: Path, second: int, names: int, tally: Tally, *, in_order: bool) -> None:
@@ -267,6 +284,7 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=1)
     parser.add_argument("--actors", default="", help=f"comma-separated: {', '.join(ACTORS)}")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    parser.add_argument("--minutes", type=float, default=math.inf, help="the longest time that it may take")
     parser.add_argument("--folder", action="append", help="where logs are written; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
@@ -276,7 +294,7 @@ def main() -> None:
         tally = run_kills(
             [Path(folder) for folder in options.folder or [temporary]],
             cycles=options.cycles, writers=options.writers, seed=options.seed,
-            actors=[name for name in options.actors.split(",") if name],
+            actors=[name for name in options.actors.split(",") if name], minutes=options.minutes,
         )  # fmt: skip
     if options.json:
         print(json.dumps(asdict(tally)))
