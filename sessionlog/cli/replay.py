@@ -33,7 +33,7 @@ from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.normal import event_json
 from sessionlog.render.replay.pace import pace
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.text import select, selector
+from sessionlog.render.replay.text import Subagents, select, selector
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import name_of_session
@@ -63,6 +63,10 @@ def replay(
         bool, typer.Option("--all-messages", help="Every request's messages, seen or not.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Long texts whole.")] = False,
+    subagents: Annotated[
+        Subagents,
+        typer.Option(metavar="HOW", help="What sub-agents did: inline behind a bar, none of it, or only that."),
+    ] = "inline",
     as_json: Annotated[bool, typer.Option("--json", help="Normalised events, one a line.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Stable text for diffs and pipes: no colour, UTC.")] = False,
     tz: Annotated[
@@ -94,7 +98,7 @@ def replay(
             name = name_of_session(log, session)
             options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
             blocks = _blocks(items, chosen, priced=not plain, **options)
-            texts = _painted(_or_types(select(blocks, chosen), types), view)
+            texts = _painted(_or_types(select(blocks, chosen, subagents=subagents), types), view)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
@@ -142,7 +146,10 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> View:
         return View(zone=resolve_zone(tz or "UTC"), limits=limits)
     zone = resolve_zone(tz or load_settings().timezone or "local")
     home = os.path.expanduser("~")
-    return View(width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home)
+    return View(
+        width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home,
+        markdown=console.color_system is not None,
+    )  # fmt: skip
 
 
 def _items(log: Log, session: str | None, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:

@@ -91,10 +91,12 @@ class Block:
     Attributes:
         type: The event type that made it; `--only` selects by it.
         time_ns: When, in UTC nanoseconds since 1970; None where the log does not say.
+        agent: The name of the sub-agent that did it; empty for the session's own agent.
     """
 
     type: str
     time_ns: int | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,21 +156,26 @@ class Answered(Block):
         served: By whom, and what it took.
         calls: How many tools it called.
         unfinished: A stream that broke off: the text is what had arrived.
+        thought: What the model thought before it answered.
+        request: The number of the request, as `context --request` takes it; 0 for one of a sub-agent.
     """
 
     text: str
     served: Served
     calls: int = 0
     unfinished: bool = False
+    thought: str = ""
+    request: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(Block):
-    """A request that failed; `text` is what had been streamed before."""
+    """A request that failed; `text` is what had been streamed before, `request` as in `Answered`."""
 
     error: str
     served: Served
     text: str = ""
+    request: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,5 +51,7 @@ class Paint:
 
 
 @cache
-def _style(name: str) -> Style:
+def _style(name: str | Style) -> Style:
+    if isinstance(name, Style):
+        return name
     return THEME.styles[name] if name else Style.null()

@@ -25,12 +25,14 @@ class Limits:
         prose: What people and models say, and errors.
         system: System prompts.
         output: A tool's result.
+        thought: What a model thinks.
         arguments: A tool's arguments.
     """
 
     prose: Limit = field(default_factory=Limit)
     system: Limit = field(default_factory=Limit)
     output: Limit = field(default_factory=Limit)
+    thought: Limit = field(default_factory=Limit)
     arguments: Limit = field(default_factory=Limit)
 
 
@@ -40,6 +42,7 @@ def limits_to(chars: int) -> Limits:
         prose=Limit(chars=chars),
         system=Limit(chars=min(chars, 400), lines=4),
         output=Limit(chars=min(chars, 1200), lines=12),
+        thought=Limit(chars=min(chars, 600), lines=6),
         arguments=Limit(chars=min(chars, 1200), lines=6),
     )
 
@@ -55,6 +58,7 @@ class View:
         zone: Where times are shown.
         now: The year that goes without saying.
         home: The folder shown as `~`; empty shows paths as logged.
+        markdown: Whether what people and models say is shown as Markdown; only colours can.
     """
 
     width: int | None = None
@@ -63,3 +67,4 @@ class View:
     zone: tzinfo = UTC
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     home: str = ""
+    markdown: bool = False
