@@ -98,6 +98,11 @@ class RoutingQualityScan:
         return self._tally.accepted
 
     @property
+    def override_events(self) -> tuple[Event, ...]:
+        """The overrides and rejected pins of these sessions as they were logged, file by file; not in the JSON."""
+        return self.routing.override_events
+
+    @property
     def auto_acceptance_rate(self) -> float | None:
         """Accepted sessions ÷ sessions."""
         return _ratio(self._tally.accepted, self._tally.requests)
@@ -194,6 +199,7 @@ def scan_routing_quality(
     axis: str | None = None,
     now: datetime | None = None,
     tz: str | tzinfo = "UTC",
+    keep_events: bool = True,
 ) -> RoutingQualityScan:
     """Judge the routing of the native sessions under some folders or files.
 
@@ -203,6 +209,7 @@ def scan_routing_quality(
         axis: Keep only this axis in the breakdown.
         now: The present, for a window such as `7d`.
         tz: Whose days a window's text means.
+        keep_events: Whether to return `override_events`; without them memory does not grow with the logs.
 
     Raises:
         InvalidQuery: There is no such axis.
@@ -217,7 +224,8 @@ def scan_routing_quality(
     routing = SessionRouting()
     for log in walk_logs(path for path in paths if path and files.stat_path(path) is not None):
         items = iter((log,)) if isinstance(log, Problem) else _read(log)
-        routing += fold_session(items, window=window, path=log if isinstance(log, str) else log.path)
+        path = log if isinstance(log, str) else log.path
+        routing += fold_session(items, window=window, path=path, keep_events=keep_events)
     return RoutingQualityScan(window=window, axis=axis or None, routing=routing)
 
 

@@ -75,22 +75,25 @@ class SessionRouting:
         tally: Empty when the log has no session.start in the window.
         problem_count: Damage met while reading; 0 for a session outside the window.
         first_problems: The first `FIRST_PROBLEMS` of them.
+        override_events: Its overrides and rejected pins as they were logged, readable or not.
     """
 
     tally: RoutingTally = field(default_factory=RoutingTally)
     problem_count: int = 0
     first_problems: tuple[Problem, ...] = ()
+    override_events: tuple[Event, ...] = ()
 
     def __add__(self, other: SessionRouting) -> SessionRouting:
         return SessionRouting(
             tally=self.tally + other.tally,
             problem_count=self.problem_count + other.problem_count,
             first_problems=(self.first_problems + other.first_problems)[:FIRST_PROBLEMS],
+            override_events=self.override_events + other.override_events,
         )
 
 
 def fold_session(
-    items: Iterable[Event | Problem], *, window: UsageWindow | None = None, path: str = ""
+    items: Iterable[Event | Problem], *, window: UsageWindow | None = None, path: str = "", keep_events: bool = True
 ) -> SessionRouting:
     """Fold one log, in file order; reading stops at a first session.start outside the window.
 
@@ -98,22 +101,29 @@ def fold_session(
         items: The events of one file, and the problems met on the way.
         window: Which sessions count. One whose start has no time counts only where the window's start is open.
         path: The file, for problems that are found here.
+        keep_events: Whether to return `override_events`; without them memory does not grow with the log.
     """
     log = _Log()
+    kept: list[Event] = []
     for item in items:
         if isinstance(item, Problem):
             if item.severity == "damage":
                 log.damage(item)
-        elif item.type == "session.start" and not log.started:
+            continue
+        if item.type == "session.start" and not log.started:
             if not _inside(window, item.time_ns):
                 return SessionRouting()
             log.started, log.start = True, _as(SessionStart, item)
-        elif flaw := log.take(item):
+            continue
+        if keep_events and item.type in ("override", "rejected_override"):
+            kept.append(item)
+        if flaw := log.take(item):
             log.damage(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=flaw))
     return SessionRouting(
         tally=log.tally() if log.started else RoutingTally(),
         problem_count=log.problem_count,
         first_problems=tuple(log.first_problems),
+        override_events=tuple(kept) if log.started else (),
     )
 
 

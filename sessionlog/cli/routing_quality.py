@@ -35,7 +35,8 @@ def routing_quality(
     r.choose_one(json=as_json, csv=as_csv)
     where = r.reporting(paths, tz=tz, now=now)
     window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
-    scan = scan_routing_quality(where.paths or where.settings.session_dir, window=window, axis=axis)
+    folders = where.paths or where.settings.session_dir
+    scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
     if as_json:
         print_json(scan.to_dict())
     elif as_csv:

@@ -21,8 +21,20 @@ Tokenize = Callable[[str], int]
 """A text's number of tokens. Raises UnicodeError for what is not Unicode."""
 
 _VOCABULARIES = {
-    "cl100k_base": ("gpt-3-5-turbo", "gpt-35-turbo", "gpt-4", "text-embedding-3", "text-embedding-ada"),
-    "o200k_base": ("chatgpt-4o", "codex-mini", "gpt-4-1", "gpt-4-5", "gpt-4-o", "gpt-4o", "gpt-5", "o1", "o3", "o4"),
+    "cl100k_base": ("cl100k-base", "gpt-3-5-turbo", "gpt-35-turbo", "gpt-4", "text-embedding-3", "text-embedding-ada"),
+    "o200k_base": (
+        "o200k-base",
+        "chatgpt-4o",
+        "codex-mini",
+        "gpt-4-1",
+        "gpt-4-5",
+        "gpt-4-o",
+        "gpt-4o",
+        "gpt-5",
+        "o1",
+        "o3",
+        "o4",
+    ),
     "gpt-oss": ("gpt-oss",),
     "deepseek_v3": ("deepseek-r1", "deepseek-v3"),
     "gemma3": ("gemma-3",),

@@ -67,7 +67,8 @@ def count_tokens(text: str, model: str | None = None) -> TokenCount:
     Args:
         text: The text alone. What a provider adds around a message is not in it.
         model: Whose tokenizer is meant, in any spelling. Without it, and for a model whose tokenizer is not public
-            or not installed (`pip install 'sessionlog[tokens]'`), the count is an estimate.
+            or not installed (`pip install 'sessionlog[tokens]'`), the count is an estimate. A vocabulary's name
+            (`cl100k_base`, `o200k_base`) counts with it.
     """
     if len(text) < _SHORT:
         return _count(text, model)

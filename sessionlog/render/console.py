@@ -28,6 +28,14 @@ THEME = Theme(
         "model": "bold",
         "tool": "cyan",
         "note": "dim",
+        # What fills a context window, by kind: none of the colours that judge.
+        "in.system": "blue",
+        "in.tools": "cyan",
+        "in.history": "magenta",
+        "in.tool_results": "bright_blue",
+        "in.turn": "bright_magenta",
+        "in.not_in_log": "dim",
+        "in.free": "dim",
     }
 )
 """Colour carries meaning only; without colour nothing is lost."""

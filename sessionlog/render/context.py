@@ -1,6 +1,7 @@
 """How the X-ray of a context window looks: a line, a stacked bar with its legend, growth, and what is largest.
 
-A person reads it without colour: each part has a sign of its own, and whatever is estimated has a `~`.
+The bar is the whole window, to scale, where the window is known. A person reads it without colour: each part has a sign
+of its own, in the legend as in the bar, and whatever is estimated has a `~`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ _TITLES = {
     "free": ("·", "free"),
 }  # fmt: skip
 _WIDEST = 100
-_DRAWN = 0.2  # a window that is emptier is not drawn: its parts could not be told apart
 _FAR = 0.25
 _HEIGHT = 22  # lines: a small terminal has 24
 _LEAST, _SHOWN = 3, 8
@@ -106,10 +106,10 @@ def model_name(model: str) -> str:
 
 def _bar(report: ContextReport, cells: int) -> Line:
     sizes = {kind: sum(part.tokens for part in report.parts if part.kind == kind) for kind in KINDS}
-    sizes["free"] = _free(report) if _is_drawn(report) else 0
+    sizes["free"] = _free(report)
     line = Line(no_wrap=True)
     for kind, count in zip(sizes, _cells(list(sizes.values()), cells), strict=True):
-        line.append(_TITLES[kind][0] * count, "secondary" if kind in ("free", "not_in_log") else "")
+        line.append(_TITLES[kind][0] * count, f"in.{kind}")
     return line
 
 
@@ -127,10 +127,6 @@ def _free(report: ContextReport) -> int:
     return max(0, (report.window_tokens or 0) - report.total_tokens)
 
 
-def _is_drawn(report: ContextReport) -> bool:
-    return (report.window_share or 0) >= _DRAWN
-
-
 def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
     for kind in KINDS:
         parts = [part for part in report.parts if part.kind == kind]
@@ -141,7 +137,7 @@ def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
         what = ", ".join(map(_said, parts)) if len(parts) > 1 else _name(parts[0]).removeprefix(f"{title} ").strip("()")
         told = parts if full and len(parts) > 1 else []
         yield [
-            Cell(text=f"{sign} {title}"), _tokens(tokens), Cell(text=_share(tokens, report)),
+            Cell(text=f"{sign} {title}", style=f"in.{kind}"), _tokens(tokens), Cell(text=_share(tokens, report)),
             Cell(text="" if told else what, style="secondary"),
         ]  # fmt: skip
         for part in told:
@@ -150,9 +146,8 @@ def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
                    Cell(text=f"{_name(part)}{count}", style="secondary")]  # fmt: skip
     if report.window_tokens:
         sign, title = _TITLES["free"]
-        what = "" if _is_drawn(report) or not report.total_tokens else "(not drawn)"
-        yield [Cell(text=f"{sign} {title}"), _tokens(_free(report), estimated=report.reported_tokens is None),
-               Cell(text=""), Cell(text=what, style="secondary")]  # fmt: skip
+        free = _tokens(_free(report), estimated=report.reported_tokens is None)
+        yield [Cell(text=f"{sign} {title}", style="in.free"), free, Cell(text=""), Cell(text="")]
 
 
 def _said(part: Part) -> str:

@@ -19,7 +19,8 @@ _LEAST_KEY = 20
 
 
 def _time(milliseconds: float | None) -> Cell:
-    return Cell(text=duration(milliseconds))
+    """A time span; 0 is unknown, for no session and no call of a model takes no time."""
+    return Cell(text=duration(milliseconds or None))
 
 
 def _rate(value: float | None, style: str, *, below: float = -1.0, above: float = 2.0) -> Cell:
@@ -55,7 +56,7 @@ _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
     (Column(title="COST", name="cost"), _cost),
     (Column(title="PER OK", name="cost per success", rank=6), _per_success),
     (Column(title="TOK/S", name="tok/s", rank=8), lambda r: Cell(text=rate(r.generation_tokens_per_second))),
-    (Column(title="DURATION", name="duration", rank=13), lambda r: _time(r.duration_ms or None)),
+    (Column(title="DURATION", name="duration", rank=13), lambda r: _time(r.duration_ms)),
     (Column(title="P50", name="latency p50", rank=14), lambda r: _time(r.latency_p50_ms)),
     (Column(title="P95", name="latency p95", rank=15), lambda r: _time(r.latency_p95_ms)),
 )

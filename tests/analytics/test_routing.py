@@ -30,6 +30,35 @@ def cell(bucket=UNSIZED, axis="model", *, match=False, **outcomes):
     )
 
 
+# --- events
+
+
+def test_the_raw_overrides_of_the_counted_sessions_are_kept():
+    """`override_events` are the logged override and rejected_override lines of the sessions in the window, in order."""
+    scan = scan_routing_quality(BASIC, window="2026-11-20T08:00:00Z..2026-11-20T12:01:00Z")
+    events = scan.override_events
+    assert [event.type for event in events] == ["override"] * 3
+    assert scan.total_overrides == 3
+    assert {"user_pin", "axes_overridden"} <= events[0].data.keys()
+    assert "override_events" not in scan.to_dict()
+
+
+def test_rejected_and_unreadable_overrides_are_among_the_raw_ones(tmp_path):
+    """Nothing is decoded for `override_events`; a file without a session.start has none."""
+    lines = [
+        {"session_id": "s", "seq": n, "type": kind, "ts": "2026-11-20T10:00:00Z", "data": data}
+        for n, (kind, data) in enumerate(
+            [("session.start", {}), ("override", {"axes_overridden": 7}), ("rejected_override", {}), ("progress", {})]
+        )
+    ]
+    (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "t.jsonl").write_text(f"{json.dumps(lines[2])}\n")
+    scan = scan_routing_quality(tmp_path)
+    assert [(event.type, event.seq) for event in scan.override_events] == [("override", 1), ("rejected_override", 2)]
+    assert scan.undecodable_overrides == 1
+    assert scan_routing_quality(tmp_path, keep_events=False).override_events == ()
+
+
 # --- anchors
 
 

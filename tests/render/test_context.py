@@ -17,6 +17,7 @@ from sessionlog.context.xray.items import Item, Repeat
 from sessionlog.context.xray.parts import Part
 from sessionlog.context.xray.report import ContextReport, Growth
 from sessionlog.errors import Problem
+from sessionlog.render.console import THEME
 from sessionlog.render.context import CSV_COLUMNS, model_name, render_context, render_context_csv
 from sessionlog.render.line import settle
 from tests.analytics.week import NOW
@@ -107,11 +108,21 @@ def test_more_than_the_window_is_said():
     assert re.search(r"· free +0", text)
 
 
-def test_a_nearly_empty_window_is_not_drawn():
-    """Its parts could not be told apart; the legend says so."""
-    text = shown(replace(REPORT, window_tokens=2_000_000), 120)
-    assert "·" not in text.splitlines()[2]
-    assert "(not drawn)" in text
+def test_a_nearly_empty_window_is_drawn_to_scale():
+    """Each kind has one of a hundred cells at least, and the rest is free."""
+    bar = shown(replace(REPORT, window_tokens=2_000_000), 120).splitlines()[2]
+    assert (len(bar), bar.count("·"), len(set(bar))) == (100, 91, 7)
+
+
+def test_the_legend_has_the_signs_and_colours_of_the_bar():
+    """In their order; each kind has a colour of its own, and none of those that judge."""
+    lines = list(render_context(REPORT, width=120, zone=UTC, now=NOW))
+    bar = [(text[0], style) for text, style in lines[2].parts]
+    legend = [(line.parts[0][0][0], line.parts[0][1]) for line in lines[4 : 4 + len(bar)]]
+    assert legend == bar
+    colours = [THEME.styles[style] for _, style in bar if style not in ("in.free", "in.not_in_log")]
+    assert len(set(colours)) == len(colours) == 5
+    assert not {"red", "green", "yellow"} & {style.color.name for style in colours}
 
 
 def test_an_estimate_far_above_the_count_is_told():

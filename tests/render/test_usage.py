@@ -48,6 +48,13 @@ def table_of(report, **options):
     return [re.split(r"\s{2,}", line.strip()) for line in body]
 
 
+def test_a_latency_of_zero_is_unknown():
+    """No call of a model takes no time: a log that writes 0 ms has not measured it."""
+    head, row, *_ = table_of(of(session("s", record(latency_ms=0.0))), wide=True)
+    shown = dict(zip(head, row, strict=True))
+    assert (shown["P50"], shown["P95"]) == ("–", "–")
+
+
 # --- whole texts
 
 
@@ -112,7 +119,7 @@ def short(values):
         human_count(values["unfinished_sessions"]), human_count(values["requests"]), *counts.values(),
         percent(values["cache_hit_rate"]), usd(values["cost_usd"], **guess) + more, per_success,
         rate(values["generation_tokens_per_second"]), duration(values["duration_ms"] or None),
-        duration(values["latency_p50_ms"]), duration(values["latency_p95_ms"]),
+        duration(values["latency_p50_ms"] or None), duration(values["latency_p95_ms"] or None),
     ]  # fmt: skip
 
 

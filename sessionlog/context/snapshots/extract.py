@@ -10,12 +10,14 @@ imported. Token counts are those of `count_tokens` for the model, or of the call
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot, PromptSnapshot
 from sessionlog.context.snapshots.logged import LogLike
 from sessionlog.context.snapshots.material import Material, gather
+from sessionlog.context.snapshots.secrets import SecretFilter
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.snapshot_items import (
     MessageDetailSnapshot,
@@ -24,11 +26,12 @@ from sessionlog.context.snapshots.snapshot_items import (
     ToolSnapshot,
 )
 from sessionlog.context.snapshots.tally import Count, Tally
-from sessionlog.context.snapshots.turns import number_turns
+from sessionlog.context.snapshots.turns import between_ms, number_turns
+from sessionlog.context.steps import read_duration
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
+from sessionlog.events.times import format_time
 from sessionlog.messages.entry import Entry, Piece
 
-_KEYS = ("TAVILY_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN")
 _FIELDS = {
     "user": "user_tokens",
     "assistant": "assistant_tokens",
@@ -48,6 +51,7 @@ def extract_context_snapshot(
     turn_usage: TurnUsage | None = None,
     session_usage: SessionUsage | None = None,
     tool_definitions: Iterable[object] | None = None,
+    turn_start_time: float | None = None,
     *,
     log: LogLike | None = None,
     request: int | None = None,
@@ -66,6 +70,8 @@ def extract_context_snapshot(
         turn_usage: Usage of the last turn; None = what history or log tell.
         session_usage: Usage of the session; None = what history or log tell.
         tool_definitions: Tools of any kind; None = those of the agent, else of the log.
+        turn_start_time: When the last turn began, in seconds since 1970 (`time.time()`): the turn is timed from it,
+            and its first request where the history has no time for that.
         log: A path or events.
         request: With a log: the state after the answer to this request, from 1.
         model: The model's name, where neither agent nor log says it.
@@ -78,6 +84,8 @@ def extract_context_snapshot(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
+    if turn_start_time is not None:
+        material = _timed_from(turn_start_time, material)
     return snapshot_of(
         material, count=count, turn_usage=turn_usage, session_usage=session_usage,
         model_input_tokens=model_input_tokens, model_output_tokens=model_output_tokens,
@@ -96,6 +104,8 @@ def extract_full_context_snapshot(
     model: str | None = None,
     count: Count | None = None,
     env: Mapping[str, str] | None = None,
+    memory_blocks: Sequence[Mapping[str, Any]] = (),
+    tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
     """Return everything that fills the window, with its texts, and what no longer fits.
 
@@ -110,6 +120,8 @@ def extract_full_context_snapshot(
         model: The model's name.
         count: Text → tokens.
         env: Where a live agent's tools find their keys; None = this process's environment.
+        memory_blocks: What the agent keeps of earlier sessions; it is in the window, too, as JSON.
+        tool_rules: Rules for the use of tools.
 
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
@@ -118,8 +130,9 @@ def extract_full_context_snapshot(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
-    environment = {} if agent is None else _masked(os.environ if env is None else env)
-    return full_snapshot_of(material, count=count, environment=environment)
+    return full_snapshot_of(
+        material, count=count, secrets=SecretFilter(env), memory_blocks=memory_blocks, tool_rules=tool_rules
+    )
 
 
 def snapshot_of(
@@ -132,7 +145,7 @@ def snapshot_of(
     model_output_tokens: int | None = None,
 ) -> ContextSnapshot:
     """Count what was gathered."""
-    tally = Tally(count, model=material.model)
+    tally, secrets = Tally(count, model=material.model), SecretFilter()
     tokens = dict.fromkeys([f"{when}_{name}" for when in ("history", "current") for name in _FIELDS.values()], 0)
     said = []
     turns = number_turns(material.messages)
@@ -143,16 +156,21 @@ def snapshot_of(
                 taken = tally.part(part)
                 tokens[f"{when}_{_FIELDS[part.kind]}"] += taken
                 if part.kind in ("user", "assistant"):
-                    said.append(_said(message, part, taken))
+                    content = secrets.text(part.text)
+                    said.append(
+                        MessageSnapshot(
+                            role=part.kind, content=content, estimated_tokens=taken, timestamp=message.timestamp
+                        )
+                    )
     last, session = (material.turns[-1], sum_turns(material.turns)) if material.turns else (None, None)
     return ContextSnapshot(
         agent_id=material.agent_id,
-        system_prompts=material.prompts,
+        system_prompts=tuple(map(secrets.text, material.prompts)),
         system_prompt_tokens=sum(map(tally.text, material.prompts)),
         tools=tuple(
             ToolSnapshot(
                 name=tool.name,
-                description=tool.description,
+                description=secrets.text(tool.description or "") or None,
                 parameters_tokens=tally.json(tool.schema),
                 total_tokens=tally.json(tool.definition),
             )
@@ -172,26 +190,32 @@ def snapshot_of(
 
 
 def full_snapshot_of(
-    material: Material, *, count: Count | None = None, environment: Mapping[str, str] | None = None
+    material: Material,
+    *,
+    count: Count | None = None,
+    secrets: SecretFilter | None = None,
+    memory_blocks: Sequence[Mapping[str, Any]] = (),
+    tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
     """Count what was gathered, and see what of it fits, from the newest message back."""
-    tally = Tally(count, model=material.model)
-    prompts = tuple(PromptSnapshot(content=text, tokens=tally.text(text)) for text in material.prompts)
+    tally, secrets = Tally(count, model=material.model), secrets or SecretFilter()
+    prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in material.prompts)
     tools = tuple(
         ToolDetailSnapshot(
             name=tool.name,
-            description=tool.description,
-            parameters_schema=tool.schema,
+            description=secrets.text(tool.description or "") or None,
+            parameters_schema=secrets.schema(tool.schema),
             parameters_tokens=tally.json(tool.schema),
             total_tokens=tally.json(tool.definition),
             source_type=tool.source_type,
             is_async=tool.is_async,
             requires_approval=tool.requires_approval,
-            source_code=tool.source_code,
+            source_code=secrets.text(tool.source_code or "") or None,
         )
         for tool in material.tools
     )
-    room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools)
+    memory = sum(map(tally.json, memory_blocks))
+    room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
     pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.pieces if part.kind != "system"]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
@@ -203,17 +227,43 @@ def full_snapshot_of(
         model_name=material.model,
         context_window=material.window,
         is_window_known=material.is_window_known,
-        model_settings=material.settings,
+        model_settings=secrets.settings(material.settings),
         system_prompts=prompts,
         tools=tools,
-        messages=tuple(_detail(*piece, names, in_context=index >= kept) for index, piece in enumerate(pieces)),
-        tool_environment=environment or {},
+        messages=tuple(
+            replace(_detail(*piece, names, in_context=index >= kept), content=secrets.text(piece[1].text))
+            for index, piece in enumerate(pieces)
+        ),
+        memory_blocks=tuple(map(secrets.settings, memory_blocks)),
+        memory_tokens=memory,
+        tool_environment=secrets.tool_keys() if material.is_live else {},
+        tool_rules=tuple(map(secrets.settings, tool_rules)),
         estimated=tally.estimated,
     )
 
 
-def _said(message: Entry, part: Piece, tokens: int) -> MessageSnapshot:
-    return MessageSnapshot(role=part.kind, content=part.text, estimated_tokens=tokens, timestamp=message.timestamp)
+def _timed_from(start: float, material: Material) -> Material:
+    """Time the last turn, and its first request if that has no time, from when the turn began."""
+    seconds = read_duration(start)
+    if seconds is None or not material.turns:
+        return material
+    began = format_time(int(seconds * 1_000_000_000))
+    last = material.steps[-1].turn_id if material.steps and material.turns[-1].requests else None
+    steps = [step for step in material.steps if step.turn_id == last]
+    took = between_ms(began, steps[-1].timestamp) if steps else None
+    if took is None:
+        return material
+    first = (
+        steps[0]
+        if steps[0].duration_ms is not None
+        else replace(steps[0], duration_ms=between_ms(began, steps[0].timestamp))
+    )
+    turn = replace(material.turns[-1], duration_seconds=took / 1000)
+    return replace(
+        material,
+        steps=tuple(first if step is steps[0] else step for step in material.steps),
+        turns=(*material.turns[:-1], turn),
+    )
 
 
 def _detail(
@@ -231,8 +281,3 @@ def _detail(
         is_tool_call=part.kind == "tool_call",
         is_tool_result=part.kind == "tool_return",
     )
-
-
-def _masked(env: Mapping[str, str]) -> dict[str, str]:
-    """The keys that are there; a short value shows nothing of itself."""
-    return {key: f"{env[key][:4]}...{env[key][-4:]}" if len(env[key]) > 12 else "***" for key in _KEYS if key in env}

@@ -37,7 +37,7 @@ class FullContextSnapshot:
         messages: The conversation, oldest first.
         memory_blocks: What the agent keeps of earlier sessions.
         memory_tokens: Tokens of that.
-        tool_environment: Which keys the tools find in the environment, each value but for its ends hidden.
+        tool_environment: Which keys the tools find in the environment, their values hidden.
         tool_rules: Rules for the use of tools.
         estimated: False where every count is of the model's own tokenizer.
     """

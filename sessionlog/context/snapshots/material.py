@@ -37,6 +37,7 @@ class Material:
         is_window_known: Whether it is the model's or the caller's, and not the default.
         prompt_tokens: What the provider counted at the last request of a log; None where nobody says.
         output_tokens: The same of its answer.
+        is_live: There is a live agent.
     """
 
     agent_id: str
@@ -51,6 +52,7 @@ class Material:
     is_window_known: bool = True
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    is_live: bool = False
 
 
 def gather(
@@ -95,6 +97,7 @@ def gather(
         is_window_known=is_known,
         prompt_tokens=logged.prompt_tokens if logged and is_of_log else None,
         output_tokens=logged.output_tokens if logged and is_of_log else None,
+        is_live=agent is not None,
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import (
@@ -54,7 +56,7 @@ from sessionlog.render.replay.remarks import (
     unknown_note,
 )
 from sessionlog.transcript.fold import ConversationFold
-from sessionlog.transcript.splice import Splice
+from sessionlog.transcript.splice import Splice, answer_entry
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
@@ -122,7 +124,16 @@ class _Fold:
             yield problem_note(problem)
 
     def event(self, event: Event) -> Iterator[Block]:
-        """One event."""
+        """One event; what a sub-agent did bears its name."""
+        agent = event.data.get("agent") if isinstance(event.data, Mapping) else None
+        blocks = self._event(event)
+        if event.type not in ("llm.response", "tool.call") or not isinstance(agent, str) or not agent:
+            yield from blocks
+            return
+        for block in blocks:
+            yield structs.replace(block, agent=agent) if isinstance(block, Answered | Failed | Ran) else block
+
+    def _event(self, event: Event) -> Iterator[Block]:
         self._account.pass_time(event.time_ns)
         value = payload_of(event)
         splices = self._conversation.take(_with_data(event))
@@ -246,15 +257,17 @@ class _Fold:
         self._partial.clear()
         self._ended = False
         text = response.content or ""
+        head: dict[str, Any] = {"type": event.type, "time_ns": event.time_ns, "served": served}
+        head["request"] = 0 if "agent" in (event.data or {}) else self._conversation.requests
         if error:
-            yield Failed(type=event.type, time_ns=event.time_ns, error=error, text=text or streamed, served=served)
+            yield Failed(**head, error=error, text=text or streamed)
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
         self._pending.ask(calls)
         self._tools = {call.id: call.name for call in calls}
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
-        yield Answered(type=event.type, time_ns=event.time_ns, text=text, calls=count, served=served)
+        yield Answered(**head, text=text, calls=count, thought=_thought(event.data or {}))
 
     def _on_tool(self, event: Event, tool: ToolCall, splices: Sequence[Splice]) -> Iterator[Block]:
         del splices
@@ -297,6 +310,13 @@ class _Fold:
         provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
         yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
         partial.clear()
+
+
+def _thought(data: Mapping[str, Any]) -> str:
+    """What a model thought, where the log has the text."""
+    if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
+        return ""
+    return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")
 
 
 def _with_data(event: Event) -> Event:

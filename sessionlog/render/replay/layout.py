@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from sessionlog.render.replay.blocks import (
     Answered,
     Asked,
@@ -25,7 +27,9 @@ from sessionlog.render.replay.figures import count, counted, money, span_of_time
 from sessionlog.render.replay.layout_routing import compacted, pinned, routed
 from sessionlog.render.replay.layout_session import ended, opened
 from sessionlog.render.replay.layout_tools import called, ran, spelled
-from sessionlog.render.replay.lines import Line, Span, body, clipped, head, told, words
+from sessionlog.render.replay.lines import Line, Span, body, cells, clipped, head, labelled, told, words
+from sessionlog.render.replay.margin import Margin
+from sessionlog.render.replay.markdown import prose
 from sessionlog.render.replay.view import Limit, View
 
 _ATTACHED = {Ran: (Ran, Answered, Failed), Said: (Asked,), Noted: (Noted,), Rewritten: (Asked,)}
@@ -37,11 +41,28 @@ _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assista
 def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
     """Turn blocks into lines, those of one block together, a blank line before what does not belong to the last."""
     last: Block | None = None
+    margin = Margin(view)
     for block in blocks:
-        attached = isinstance(last, _ATTACHED.get(type(block), ()))
+        attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
-        yield gap + list(_LAYOUTS[type(block)](view, block))
+        if isinstance(block, Opened | Ended):
+            yield gap + list(_LAYOUTS[type(block)](view, block))
+        else:
+            yield [*gap, *margin.beside(block, _of_agent(margin.view, block, last))]
         last = block
+
+
+def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
+    """A block; one of a sub-agent behind a bar of its own, that bears its name where it begins."""
+    if not block.agent:
+        yield from _LAYOUTS[type(block)](view, block)
+        return
+    bar = Span("  ┆ ", "tool")
+    if last is None or last.agent != block.agent:
+        yield (bar, words(f"sub-agent {block.agent}", "tool"))
+    narrow = view if view.width is None else replace(view, width=max(20, view.width - 4))
+    for line in _LAYOUTS[type(block)](narrow, block):
+        yield (bar, *line)
 
 
 def _asked(view: View, block: Asked) -> Iterator[Line]:
@@ -55,8 +76,11 @@ def _said(view: View, block: Said) -> Iterator[Line]:
         yield from body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)
         return
     label, style = _SPEAKERS.get(block.role, (f"{words(block.role).text} ▸", "note"))
-    limit = view.limits.system if block.role in {"system", "developer"} else view.limits.prose
-    yield from told(view, (Span(label, style),), block.text, limit, "note" if style == "note" else "")
+    if style == "note":
+        limit = view.limits.system if block.role in {"system", "developer"} else view.limits.prose
+        yield from told(view, (Span(label, style),), block.text, limit, style)
+    else:
+        yield from labelled((Span(label, style),), prose(view, block.text, indent=cells((Span(label),)) + 1))
     for call in block.calls:
         yield from called(view, call, ())
 
@@ -73,7 +97,9 @@ def _answered(view: View, block: Answered) -> Iterator[Line]:
     yield from head(
         view, (Span("◂ ", "model"), name, *_via(block.served)), list(_figures(view, block.served, block.calls))
     )
-    yield from body(view, block.text, view.limits.prose, indent=2)
+    if block.thought.strip():
+        yield from told(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
+    yield from prose(view, block.text, indent=2)
     if block.unfinished:
         yield (Span("  ◌ broke off here: no response was recorded", "unfinished"),)
     elif not block.text.strip() and not block.calls:

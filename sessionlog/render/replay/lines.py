@@ -7,25 +7,27 @@ which escape it, here, at the last step; a bare `Span` holds our own words. A st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.cells import cell_len
-
+from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import cut, one_line, strip_line_ends, terminal
 from sessionlog.render.replay.view import Limit, View
 from sessionlog.render.replay.wrap import fitting, wrap
 
+if TYPE_CHECKING:
+    from rich.style import Style
+
 PAGE = 120  # beyond this a right-aligned figure is too far from what it belongs to
-_PROSE_WIDTH = 110
+PROSE_WIDTH = 110
 _LABEL = 32  # a longer label has its text below it
 WORDS = 400  # characters of a name, a reason, an id: what stands within a line
 
 
 class Span(NamedTuple):
-    """A piece of a line: escaped text and a style of the theme ("" is plain)."""
+    """A piece of a line: escaped text and a style, rich's or of the theme ("" is plain)."""
 
     text: str
-    style: str = ""
+    style: str | Style = ""
 
 
 Line = tuple[Span, ...]
@@ -127,13 +129,15 @@ def told(view: View, label: Line, text: str, limit: Limit, style: str = "") -> I
     if indent > _LABEL:
         yield clipped(label, view.width)
         yield from body(view, text, limit, indent=2, style=style)
-        return
-    first = True
-    for line in body(view, text, limit, indent=indent, style=style):
-        yield (*label, Span(" "), *line[1:]) if first else line
-        first = False
-    if first:
-        yield label
+    else:
+        yield from labelled(label, body(view, text, limit, indent=indent, style=style))
+
+
+def labelled(label: Line, lines: Iterator[Line]) -> Iterator[Line]:
+    """Put a label in the place of the first line's indentation."""
+    first = next(lines, None)
+    yield label if first is None else (*label, Span(" "), *first[1:])
+    yield from lines
 
 
 def failure(view: View, text: str, limit: Limit, *, indent: int) -> Iterator[Line]:
@@ -153,13 +157,18 @@ def body(
         for piece in (safe,) if view.width is None else wrap(safe, _room(view.width, raw, prose) - cells((prefix,))):
             yield (prefix, Span(piece, style))
     if left_out:
-        yield (prefix, Span(f"… {left_out} (--full)", "note"))
+        yield rest(prefix, left_out)
+
+
+def rest(prefix: Span, left_out: str) -> Line:
+    """What stands for what was cut."""
+    return (prefix, Span(f"… {left_out} (--full)", "note"))
 
 
 def _room(width: int, line: str, prose: bool) -> int:
     """Sentences are read in columns; tables and code are looked at in full width."""
     narrow = prose and not line.lstrip(" ").startswith("|") and not line.startswith(("    ", "\t"))
-    return max(24, min(width, _PROSE_WIDTH) if narrow else width)
+    return max(24, min(width, PROSE_WIDTH) if narrow else width)
 
 
 def shorten(text: str, limit: Limit) -> tuple[str, str]:

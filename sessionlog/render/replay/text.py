@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.replay.account import Price
-from sessionlog.render.replay.blocks import Block
+from sessionlog.render.replay.blocks import Block, Ended, Opened
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.paint import Paint
@@ -16,6 +17,8 @@ from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
+
+Subagents = Literal["inline", "none", "only"]
 
 
 def replay(
@@ -28,6 +31,7 @@ def replay(
     width: int | None = None,
     cut: int = SHOWN,
     price: Price | None = None,
+    subagents: Subagents = "inline",
 ) -> Iterator[str]:
     """Yield the replay of a log, line by line and as it is read: stable text without colours or control characters.
 
@@ -41,6 +45,7 @@ def replay(
         cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
         price: (provider, model, usage, time_ns) → nano-dollars, for what records no cost; called with `single=False`
             for the totals of a session.
+        subagents: Where what sub-agents did is shown: `inline` behind a bar, `none`, or `only` that.
 
     Raises:
         LogNotReadable: The path cannot be read as a log, or is none of a known agent.
@@ -58,7 +63,7 @@ def replay(
         price=price,
     )
     paint = Paint()
-    for lines in lay_out(select(blocks, chosen), view):
+    for lines in lay_out(select(blocks, chosen, subagents=subagents), view):
         yield from map(paint, lines)
 
 
@@ -68,6 +73,12 @@ def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
     return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
 
 
-def select(blocks: Iterable[Block], chosen: Callable[[str], bool] | None) -> Iterator[Block]:
-    """The blocks of the chosen types; damage is always told."""
-    return (block for block in blocks if chosen is None or block.type == "problem" or chosen(block.type))
+def select(
+    blocks: Iterable[Block], chosen: Callable[[str], bool] | None, *, subagents: Subagents = "inline"
+) -> Iterator[Block]:
+    """The blocks of the chosen types, and of whom they are wanted; damage is always told."""
+    for block in blocks:
+        if block.type != "problem" and chosen is not None and not chosen(block.type):
+            continue
+        if subagents == "inline" or bool(block.agent) == (subagents == "only") or isinstance(block, Opened | Ended):
+            yield block

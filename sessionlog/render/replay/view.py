@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+
+from msgspec import Struct, field
 
 SHOWN = 4000
 """Characters of one text that are shown by default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """How much of a text is shown; None is all."""
 
     chars: int | None = None
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How much is shown of each kind of text; `Limits()` shows all.
 
     Attributes:
         prose: What people and models say, and errors.
         system: System prompts.
         output: A tool's result.
+        thought: What a model thinks.
         arguments: A tool's arguments.
     """
 
-    prose: Limit = field(default_factory=Limit)
-    system: Limit = field(default_factory=Limit)
-    output: Limit = field(default_factory=Limit)
-    arguments: Limit = field(default_factory=Limit)
+    prose: Limit = Limit()
+    system: Limit = Limit()
+    output: Limit = Limit()
+    thought: Limit = Limit()
+    arguments: Limit = Limit()
 
 
 def limits_to(chars: int) -> Limits:
@@ -40,12 +41,12 @@ def limits_to(chars: int) -> Limits:
         prose=Limit(chars=chars),
         system=Limit(chars=min(chars, 400), lines=4),
         output=Limit(chars=min(chars, 1200), lines=12),
+        thought=Limit(chars=min(chars, 600), lines=6),
         arguments=Limit(chars=min(chars, 1200), lines=6),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A frozen answer to every question the layout has.
 
     Attributes:
@@ -55,6 +56,7 @@ class View:
         zone: Where times are shown.
         now: The year that goes without saying.
         home: The folder shown as `~`; empty shows paths as logged.
+        markdown: Whether what people and models say is shown as Markdown; only colours can.
     """
 
     width: int | None = None
@@ -63,3 +65,4 @@ class View:
     zone: tzinfo = UTC
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     home: str = ""
+    markdown: bool = False

@@ -1,6 +1,7 @@
 """Snapshots from a live agent, from messages alone, from a log alone; counted with any tokenizer."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -159,10 +160,10 @@ def test_counts_say_whether_they_are_estimates():
 
 
 def test_keys_of_the_environment_are_hidden():
-    """Only their ends are shown, and of a short one nothing; without a live agent there are none."""
+    """It is known which are set, and nothing of their values; without a live agent there are none."""
     env = {"OPENAI_API_KEY": "sk-abcdefghijklmnop", "GITHUB_TOKEN": "short-token", "OTHER_KEY": "x" * 40}
     full = extract_full_context_snapshot(agent(), "a", env=env)
-    assert full.tool_environment == {"OPENAI_API_KEY": "sk-a...mnop", "GITHUB_TOKEN": "***"}
+    assert full.tool_environment == {"OPENAI_API_KEY": "***", "GITHUB_TOKEN": "***"}
     assert extract_full_context_snapshot(message_history=[], env=env).tool_environment == {}
 
 
@@ -172,6 +173,40 @@ def test_the_full_snapshot_is_json():
     assert stored["tokenSummary"]["total"] == stored["systemPromptTokens"] + stored["toolTokens"] + sum(
         message["estimatedTokens"] for message in stored["messages"] if message["inContext"]
     )
+
+
+def test_memory_and_rules_are_the_callers():
+    """What an agent keeps of earlier sessions is in the window, counted as JSON, and takes the room of messages."""
+    history, blocks = [ask(user("12345")), ask(user("123"))], [{"label": "persona", "value": "terse"}]
+    full = extract_full_context_snapshot(
+        message_history=history, context_window=45, count=len, memory_blocks=blocks, tool_rules=[{"tool": "bash"}]
+    )
+    assert full.memory_blocks == ({"label": "persona", "value": "terse"},)
+    assert full.memory_tokens == len(json.dumps(blocks[0])) == 38
+    assert (full.total_tokens, full.to_dict()["tokenSummary"]["memory"]) == (41, 38)
+    assert [message.in_context for message in full.messages] == [False, True]
+    assert full.to_dict()["toolRules"] == [{"tool": "bash"}]
+
+
+def test_the_last_turn_is_timed_from_its_start():
+    """Seconds since 1970, as `time.time()` gives them; a time that is none changes nothing."""
+    history = tool_loop()
+    plain = extract_context_snapshot(message_history=history)
+    ended = datetime.fromisoformat(plain.turn_steps[-1].timestamp).timestamp()
+    timed = extract_context_snapshot(message_history=history, turn_start_time=ended - 9)
+    assert (plain.turn_usage.duration_seconds, timed.turn_usage.duration_seconds) == (4, 9)
+    assert timed.session_usage.duration_seconds == plain.session_usage.duration_seconds + 5
+    assert timed.per_request_usage == plain.per_request_usage  # they have times of their own
+    for odd in (float("nan"), -1, ended + 99):
+        assert extract_context_snapshot(message_history=history, turn_start_time=odd) == plain
+
+
+def test_the_first_request_of_a_turn_without_times_is_timed_from_its_start():
+    """The prompt's time is unknown, the answer's is known: the request took what passed since the turn began."""
+    history = [ask(user("Hello")), answer("Hi", tokens=(3, 1), ts="2026-11-21T10:00:05Z")]
+    start = datetime(2026, 11, 21, 10, 0, 3, tzinfo=UTC).timestamp()
+    snapshot = extract_context_snapshot(None, "", None, history, None, None, None, None, None, start)
+    assert (snapshot.per_request_usage[0].duration_ms, snapshot.turn_usage.duration_seconds) == (2000, 2)
 
 
 _PART = st.builds(user, st.text(max_size=9)) | st.builds(result, st.sampled_from("abc"), st.text(max_size=9))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sessionlog.events.envelope import Event
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out
+from sessionlog.render.replay.text import select
 from sessionlog.render.replay.view import Limits, View
 from tests.profiles import examples
 
@@ -18,9 +19,19 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 def show(*rows, view=PLAIN, paint=None, **options):
     """The lines of a session of (type, data) rows."""
-    events = [Event(session_id="s", seq=0, type=kind, ts="2026-11-21T10:00:00Z", data=data) for kind, data in rows]
+    blocks = fold_replay(events_of(*rows), session_id="s", **options)
     paint = paint or Paint()
-    return [paint(line) for lines in lay_out(fold_replay(events, session_id="s", **options), view) for line in lines]
+    return [paint(line) for lines in lay_out(blocks, view) for line in lines]
+
+
+def events_of(*rows):
+    """Events of (type, data) rows."""
+    return [Event(session_id="s", seq=0, type=kind, ts="2026-11-21T10:00:00Z", data=data) for kind, data in rows]
+
+
+def beside_the_margin(lines):
+    """What stands right of the times and numbers."""
+    return [line[8:] for line in lines]
 
 
 def test_tool_calls_stand_with_their_answer():
@@ -33,7 +44,7 @@ def test_tool_calls_stand_with_their_answer():
 def test_a_terminal_reads_arguments_as_a_person_says_them():
     """The main argument stands beside the tool's name, short ones after it, texts of several lines below."""
     data = {"tool": "edit", "input": {"new": "a\nb", "path": "src/x.py", "count": 2, "mode": "all of it"}}
-    lines = show(("tool.call", data), view=TERMINAL)
+    lines = beside_the_margin(show(("tool.call", data), view=TERMINAL))
     assert lines[2:6] == ['  ⚙ edit  src/x.py  count=2 mode="all of it"', "    new:", "    › a", "    › b"]
 
 
@@ -45,7 +56,7 @@ def test_a_pipe_reads_arguments_as_logged():
 
 def test_a_script_is_shown_as_lines():
     """A command of several lines is no JSON text full of backslashes."""
-    lines = show(("tool.call", {"tool": "bash", "input": {"command": "a\nb"}}), view=TERMINAL)
+    lines = beside_the_margin(show(("tool.call", {"tool": "bash", "input": {"command": "a\nb"}}), view=TERMINAL))
     assert lines[2:5] == ["  ⚙ bash", "    › a", "    › b"]
 
 
@@ -167,3 +178,52 @@ def test_p18_nothing_in_a_log_can_act_on_a_terminal(rows):
         lines = show(*rows, view=view, paint=paint, all_messages=True, named=lambda _: True)
         text = SGR.sub("", "\n".join(lines)) if paint._system else "\n".join(lines)
         assert terminal(text, newline=True, tab=True) == text
+
+
+def test_thoughts_stand_before_the_answer_and_are_cut():
+    """A person sees that they are none of it, and how much more there is."""
+    thought = "\n".join(f"step {n}" for n in range(20))
+    lines = show(("llm.response", {"content": "Done.", "reasoning": thought}))
+    assert lines[3:5] == ["  thinking ▸ step 0", "             step 1"]
+    assert lines[9:11] == ["             … +14 lines, 108 characters (--full)", "  Done."]
+    message = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "A"}]}
+    assert "  thinking ▸ Hm." in show(("llm.response", {"content": "A", "message": message}))
+
+
+def test_what_a_sub_agent_does_stands_behind_its_own_bar():
+    """Its name is said where it begins; the session's own answers have none, and numbers are of these alone."""
+    side = {"content": "found it", "agent": "explore"}
+    rows = (
+        ("llm.response", {"content": "look"}), ("llm.response", side), ("tool.call", {"tool": "rg", "agent": "explore"}),
+        ("llm.response", {"content": "so"}),
+    )  # fmt: skip
+    assert show(*rows)[2:-2] == [
+        "◂ answer", "  look", "", "  ┆ sub-agent explore", "  ┆ ◂ answer", "  ┆   found it", "  ┆   ⚙ rg", "", "◂ answer",
+        "  so",
+    ]  # fmt: skip
+    blocks = list(fold_replay(events_of(*rows), session_id="s"))
+    assert [(block.agent, getattr(block, "request", None)) for block in blocks[1:-1]] == [
+        ("", 1), ("explore", 0), ("explore", None), ("", 2)
+    ]  # fmt: skip
+    assert [block.agent for block in select(blocks, None, subagents="only")][1:-1] == ["explore", "explore"]
+    assert [block.agent for block in select(blocks, None, subagents="none")][1:-1] == ["", ""]
+
+
+def test_the_margin_has_times_that_change_and_numbers():
+    """The number is on an answer's first line, the minute once, the day where it changes; a narrow terminal has none."""
+    rows = [
+        ("2026-11-21T10:00:00Z", "session.start", {"prompt": "go"}),
+        ("2026-11-21T10:00:59Z", "llm.response", {"content": "one"}),
+        ("2026-11-21T10:01:00Z", "llm.response", {"content": "two"}),
+        ("2026-11-22T10:01:00Z", "llm.response", {"content": "three\nlines\nof text"}),
+    ]
+    events = [Event(session_id="s", seq=0, type=kind, ts=ts, data=data) for ts, kind, data in rows]
+    plain = Paint()
+    lines = [plain(line) for lines in lay_out(fold_replay(events, session_id="s"), TERMINAL) for line in lines]
+    assert [line[:8] for line in lines[2:-2]] == [
+        " 10:00  ", "", "    #1  ", "        ", "", "    #2  ", " 10:01  ", "", "    #3  ", "22 Nov  ", " 10:01  ", "        "
+    ]  # fmt: skip
+    narrow = View(width=59, exact=False)
+    assert [plain(line) for lines in lay_out(fold_replay(events, session_id="s"), narrow) for line in lines][
+        2
+    ] == "you ▸ go"

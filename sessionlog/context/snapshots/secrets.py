@@ -1,0 +1,77 @@
+"""Snapshots without secrets: no character of an API key gets into one, wherever the agent keeps it.
+
+Hidden are the values of headers and of names such as `api_key`, texts of the shapes that `events.redact` knows, and
+whatever this process's environment holds under such a name. Objects in settings (clients hold keys) become their type's
+name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sessionlog.events.redact import redact_text
+
+HIDDEN = "***"
+_TOOL_KEYS = ("TAVILY_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN")
+_SECRET_NAME = re.compile(
+    r"(?i)(?:api|access|auth|private|secret|signing)[-_ ]?key|token$|secret|passw|auth$|authori[sz]ation|cookie"
+    r"|credential|headers?$"
+)
+_SCHEMA_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
+_LEAST = 8  # characters: a shorter value is a word that texts contain
+_DEPTH = 32
+
+
+class SecretFilter:
+    """Hides secrets in texts and JSON values.
+
+    Args:
+        env: The environment whose secrets are hidden, and in which an agent's tools find their keys.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
+        values = {value for name, value in self._env.items() if len(value) >= _LEAST and _SECRET_NAME.search(name)}
+        longest_first = sorted(values, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
+
+    def text(self, text: str) -> str:
+        """Return a text without the secrets in it."""
+        return redact_text(self._values.sub(HIDDEN, text) if self._values else text)
+
+    def settings(self, value: object) -> Any:
+        """Return settings as a JSON value: nothing under the name of a secret, and no object as it is."""
+        return self._json(value, _DEPTH, is_schema=False)
+
+    def schema(self, value: object) -> Any:
+        """Return a JSON schema, whose properties may be called as secrets are: only their defaults are hidden."""
+        return self._json(value, _DEPTH, is_schema=True)
+
+    def tool_keys(self) -> dict[str, str]:
+        """Return which of the usual keys tools find in the environment, none of them readable."""
+        return {name: HIDDEN for name in _TOOL_KEYS if name in self._env}
+
+    def _json(self, value: object, depth: int, *, is_schema: bool, is_secret: bool = False) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if is_secret and not is_schema:
+            return HIDDEN
+        if isinstance(value, int | float):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if depth and isinstance(value, Mapping):
+            return {self.text(str(key)): self._member(str(key), item, depth, is_schema, is_secret)
+                    for key, item in value.items()}  # fmt: skip
+        if depth and isinstance(value, list | tuple | set | frozenset):
+            return [self._json(item, depth - 1, is_schema=is_schema, is_secret=is_secret) for item in value]
+        return f"<{type(value).__name__}>"
+
+    def _member(self, key: str, value: object, depth: int, is_schema: bool, is_secret: bool) -> Any:
+        if is_schema and is_secret and key in _SCHEMA_VALUES:
+            return HIDDEN
+        is_secret = is_secret or _SECRET_NAME.search(key) is not None
+        return self._json(value, depth - 1, is_schema=is_schema, is_secret=is_secret)
