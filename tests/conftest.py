@@ -1,12 +1,12 @@
 """What all tests share: interrupts, which a shell turns off for what it starts in the background, and the tiers."""
 
-import atexit
 import gc
 import os
 import random
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -15,14 +15,17 @@ from tests.profiles import LAWS_OF_BOTH_TIERS
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # children would inherit that, and wait for their interrupt
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # each of a thousand commands would compile what it imports
-    os.environ["PYTHONPYCACHEPREFIX"] = compiled = tempfile.mkdtemp(prefix="sessionlog-compiled-")
-    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
+    # Each worker would compile 500 files of tests, and each of a thousand commands the package: beside the sources no
+    # byte code is wanted, so it is kept where pytest keeps what it remembers.
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 
 _MEMORY, _ROOM = "/dev/shm", 2 << 30
+os.environ.setdefault("SESSIONLOG_TESTS_DISK", tempfile.gettempdir())  # inherited by workers, as the next ones are
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
-    # folders of tests: a disk would be waited for longer than all tests take; those of tests/reliability are on it
+    # A disk would be waited for longer than all tests take; the folders of tests/reliability are on it.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+    os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 _MINUTES = 15 * 60
 
