@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.profiles import LAWS_OF_BOTH_TIERS, QUICK, SLOW, examples
 
@@ -49,9 +50,9 @@ def run_law(tmp_path, *options, wanted=0):
 
 def test_the_quick_tier_tries_few_and_the_same():
     """A failure of the quick tier is one of the change, not of chance."""
-    assert examples().max_examples == QUICK
-    assert examples(60).max_examples == 60
-    assert examples().derandomize
+    assert settings().max_examples == QUICK
+    assert examples(60).max_examples == 30
+    assert examples(60).derandomize
 
 
 @pytest.mark.parametrize(
