@@ -28,6 +28,7 @@ if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
     os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 _MINUTES = 15 * 60
+RANDOM = {"slow", "release"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of hypothesis, which reads these options
@@ -35,7 +36,7 @@ def pytest_configure(config):
     """The slow tier tries many random examples, unless another profile is asked for, from a seed that is known."""
     if config.option.markexpr == "slow" and not config.option.hypothesis_profile:
         config.option.hypothesis_profile = "slow"
-    if config.option.hypothesis_profile == "slow" and not config.option.hypothesis_seed:
+    if config.option.hypothesis_profile in RANDOM and not config.option.hypothesis_seed:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
     if (
         getattr(config.option, "dist", "no") == "load"
@@ -67,8 +68,12 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Some laws are of both tiers; ten thousand examples take longer than a quick test may."""
-    if config.option.hypothesis_profile != "slow":
+    """Some laws are of both tiers; thousands of examples take longer than a quick test may.
+
+    What forks comes first: later a worker has read so much, tokenizers among it, that a fork takes ten times as long.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/reliability/"))
+    if config.option.hypothesis_profile not in RANDOM:
         return
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):

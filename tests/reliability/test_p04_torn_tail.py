@@ -58,7 +58,7 @@ def test_p04_a_log_cut_at_any_byte_goes_on(memory):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("seed", "size"), [(1, 32 << 10), (2, 16 << 10), (3, 16 << 10), (4, 8 << 10), (5, 8 << 10)])
+@pytest.mark.parametrize(("seed", "size"), [(1, 16 << 10), (2, 8 << 10), (3, 8 << 10), (4, 4 << 10), (5, 4 << 10)])
 def test_p04_a_log_cut_at_every_byte_goes_on(memory, seed, size):
     """All of them, of five logs."""
     path = write_log(memory, seed, size)
