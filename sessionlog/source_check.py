@@ -277,7 +277,9 @@ class SourceCheck:
 
     def _places(self, content: bytes) -> Iterator[int]:
         step = max(1, len(content) // self._cuts)
-        ends = [place for place, byte in enumerate(content) if byte == 10][: self._cuts]
+        ends = [place for place, byte in enumerate(content) if byte == 10]
+        count = min(len(ends), self._cuts)
+        ends = [ends[(2 * n + 1) * len(ends) // (2 * count)] for n in range(count)]  # spread over the log
         yield from sorted({*range(0, len(content), step), *(end + by for end in ends for by in (0, 1, 2))})
 
     def _survives_swaps(self, log: str, content: bytes) -> None:

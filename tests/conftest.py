@@ -1,12 +1,12 @@
 """What all tests share: interrupts, which a shell turns off for what it starts in the background, and the tiers."""
 
-import atexit
 import gc
 import os
 import random
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -15,16 +15,20 @@ from tests.profiles import LAWS_OF_BOTH_TIERS
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # children would inherit that, and wait for their interrupt
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # each of a thousand commands would compile what it imports
-    os.environ["PYTHONPYCACHEPREFIX"] = compiled = tempfile.mkdtemp(prefix="sessionlog-compiled-")
-    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
+    # Each worker would compile 500 files of tests, and each of a thousand commands the package: beside the sources no
+    # byte code is wanted, so it is kept where pytest keeps what it remembers.
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 
 _MEMORY, _ROOM = "/dev/shm", 2 << 30
+os.environ.setdefault("SESSIONLOG_TESTS_DISK", tempfile.gettempdir())  # inherited by workers, as the next ones are
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
-    # folders of tests: a disk would be waited for longer than all tests take; those of tests/reliability are on it
+    # A disk would be waited for longer than all tests take; the folders of tests/reliability are on it.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+    os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 _MINUTES = 15 * 60
+RANDOM = {"slow", "release"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of hypothesis, which reads these options
@@ -32,7 +36,7 @@ def pytest_configure(config):
     """The slow tier tries many random examples, unless another profile is asked for, from a seed that is known."""
     if config.option.markexpr == "slow" and not config.option.hypothesis_profile:
         config.option.hypothesis_profile = "slow"
-    if config.option.hypothesis_profile == "slow" and not config.option.hypothesis_seed:
+    if config.option.hypothesis_profile in RANDOM and not config.option.hypothesis_seed:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
     if (
         getattr(config.option, "dist", "no") == "load"
@@ -64,8 +68,12 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Some laws are of both tiers; ten thousand examples take longer than a quick test may."""
-    if config.option.hypothesis_profile != "slow":
+    """Some laws are of both tiers; thousands of examples take longer than a quick test may.
+
+    What forks comes first: later a worker has read so much, tokenizers among it, that a fork takes ten times as long.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/reliability/"))
+    if config.option.hypothesis_profile not in RANDOM:
         return
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from mcp import Client
 
 from sessionlog.analytics.budgets.tamper_check import marker_path
 from sessionlog.cli import main
@@ -112,6 +111,7 @@ def record(folder, name, *, start, status="success", model="claude-opus-4-5", co
 
 def talk(talking, **options):
     """Let a client in this process talk with a server."""
+    from mcp import Client
 
     async def run():
         built = build_server(clock=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), **options)

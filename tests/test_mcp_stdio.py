@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from sessionlog.logger.session_logger import SessionLogger
 
@@ -59,6 +58,8 @@ def home(tmp_path, monkeypatch):
 
 def test_a_client_over_stdio(home, capfd):
     """A process of its own: the tools, all five, bad calls, and its end when the client leaves."""
+    from mcp import Client, StdioServerParameters
+
     environment = {**os.environ, "SESSIONLOG_TZ": "UTC"}
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "sessionlog", "mcp"], env=environment)
 

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from tests.profiles import LAWS_OF_BOTH_TIERS, QUICK, SLOW, examples
+from tests.profiles import LAWS_OF_BOTH_TIERS, QUICK, RELEASE, SLOW, examples
 
 ROOT = Path(__file__).parents[1]
 LAW = """
@@ -49,21 +50,22 @@ def run_law(tmp_path, *options, wanted=0):
 
 def test_the_quick_tier_tries_few_and_the_same():
     """A failure of the quick tier is one of the change, not of chance."""
-    assert examples().max_examples == QUICK
-    assert examples(60).max_examples == 60
-    assert examples().derandomize
+    assert settings().max_examples == QUICK
+    assert examples(60).max_examples == 30
+    assert examples(60).derandomize
 
 
 @pytest.mark.parametrize(
-    "options", [["--hypothesis-profile", "slow"], ["-m", "slow or hypothesis", "--hypothesis-profile=slow"]]
+    ("options", "wanted"),
+    [(["--hypothesis-profile", "release"], RELEASE), (["-m", "slow or hypothesis", "--hypothesis-profile=slow"], SLOW)],
 )
-def test_what_fails_in_the_slow_tier_can_be_repeated(tmp_path, options):
+def test_what_fails_in_the_slow_tier_can_be_repeated(tmp_path, options, wanted):
     """The seed is printed, and with it the same example is found."""
-    out = run_law(tmp_path, *options, wanted=SLOW)
+    out = run_law(tmp_path, *options, wanted=wanted)
     assert "1 failed" in out
     assert "--hypothesis-seed=" in out
     seed = out.partition("--hypothesis-seed=")[2].split()[0]
-    again = run_law(tmp_path, *options, f"--hypothesis-seed={seed}", wanted=SLOW)
+    again = run_law(tmp_path, *options, f"--hypothesis-seed={seed}", wanted=wanted)
     assert "1 failed" in again
 
 

@@ -19,7 +19,7 @@ def seed():
 @pytest.fixture
 def tmp_path():
     """A folder on the disk, if it is one that temporary files are on: traps take gigabytes, and writes tear there."""
-    with tempfile.TemporaryDirectory(prefix="sessionlog-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sessionlog-test-", dir=os.environ["SESSIONLOG_TESTS_DISK"]) as folder:
         yield Path(folder)
 
 

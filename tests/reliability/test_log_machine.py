@@ -178,6 +178,6 @@ def test_p04_nothing_acknowledged_is_lost_in_any_story():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_p04_nothing_acknowledged_is_lost_in_thousands_of_stories():
-    """The same for 2,000 longer ones."""
+def test_p04_nothing_acknowledged_is_lost_in_a_thousand_stories():
+    """The same for a thousand."""
     run(*STORIES["slow"])

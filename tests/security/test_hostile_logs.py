@@ -7,7 +7,7 @@ import pytest
 from sessionlog.errors import Problem
 from sessionlog.reader.check import check_log
 from sessionlog.reader.stream import read_events
-from tests.security.commands import command_lines, judge, run
+from tests.security.commands import RUNS, command_lines, judge, run
 from tests.security.hostile import logs
 from tests.security.hostile_bytes import byte_logs, sizes
 
@@ -26,11 +26,12 @@ def test_the_corpus_is_large_enough():
 def test_p18_every_command_survives_every_log(name, tmp_path):
     """Exit codes of the house, no traceback, no control byte, and JSON, CSV and Markdown that can be read.
 
-    Each log is shown once by each command, in the formats by turns.
+    Each log is shown by every second command, the next one by the others, in the formats by turns.
     """
     path = tmp_path / f"{name}.jsonl"
     path.write_bytes(LOGS[name])
-    for arguments in command_lines(str(path), turn=0 if name in LARGE else list(LOGS).index(name)):
+    turn, first = divmod(list(LOGS).index(name), 2)
+    for arguments in command_lines(str(path), turn=0 if name in LARGE else turn, commands=[*RUNS][first::2]):
         judge(arguments, run(*arguments))
 
 

@@ -1,4 +1,7 @@
-"""A provider inside the process: the real clients talk to it through a transport that opens no socket."""
+"""A provider inside the process: the real clients talk to it through a transport that opens no socket.
+
+Tests import the clients where they need them: they take 100 MB and seconds of each worker, most of which need none.
+"""
 
 import asyncio
 import json
@@ -6,9 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import anthropic
 import httpx2
-import openai
 
 from sessionlog.conversation.agents.anthropic import AnthropicClient
 from sessionlog.conversation.agents.openai import OpenAIClient
@@ -73,11 +74,15 @@ class Server:
 
     def openai_client(self, *, is_async: bool = False, **settings: Any) -> Any:
         """Give the client itself."""
+        import openai
+
         make = openai.AsyncOpenAI if is_async else openai.OpenAI
         return make(api_key="k", http_client=self._http(is_async), **{"max_retries": 0, **settings})
 
     def anthropic(self, *, is_async: bool = False, **settings: Any) -> AnthropicClient:
         """Give an adapter around a real client that talks to this server."""
+        import anthropic
+
         make = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
         client = make(api_key="k", http_client=self._http(is_async), **{"max_retries": 0, **settings})
         return AnthropicClient(client, "claude-x")

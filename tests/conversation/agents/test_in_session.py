@@ -8,8 +8,6 @@ from pydantic import BaseModel
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from sessionlog.conversation import Agent, AgentError, ConversationSettings, Message, tool
 from sessionlog.conversation.history.rules import is_valid
@@ -175,6 +173,9 @@ def test_a_pydantic_ai_agent_with_a_real_client():
     server = Server(
         asks, chat({"content": "th"}, {"content": "ree"}, usage=usage), chat({"content": "bye"}, usage=usage)
     )
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     provider = OpenAIProvider(openai_client=server.openai_client(is_async=True))
     agent = PydanticAgent(OpenAIChatModel("gpt-x", provider=provider), system_prompt="be kind")
     agent.tool_plain(add.function)

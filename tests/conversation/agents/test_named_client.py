@@ -3,7 +3,6 @@
 import asyncio
 import sys
 
-import openai
 import pytest
 
 from sessionlog.conversation.agent import Agent
@@ -14,6 +13,8 @@ from tests.conversation.agents.stub import Server, chat
 @pytest.fixture
 def opened(monkeypatch):
     """The clients that were opened; they ask a provider inside the process."""
+    import openai
+
     clients, make = [], openai.OpenAI
 
     def client():
