@@ -159,6 +159,7 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
     fill_shares(book.query, keys=selection.keys(), tables=tables, bounds=bounds, where=where, parameters=parameters)
     rows = [UsageRow(**sums) for sums in sums_of(book.query, selection.by)]
     [totals] = (UsageRow(**sums) for sums in sums_of(book.query, ()))
+    unpriced, without_usage = _without_cost(book, selection) if totals.unknown_cost_sessions else ((), ())
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
@@ -167,14 +168,18 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
         provenance=provenance(book.query),
         **findings_of(book),
         priced_from=book.priced_from,
-        unpriced=_unpriced(book, selection) if totals.unknown_cost_sessions else (),
+        unpriced=unpriced,
+        without_usage=without_usage,
         archived_sessions=archived_sessions(book.query),
     )
 
 
-def _unpriced(book: ReadBook, selection: Selection) -> tuple[tuple[str, str], ...]:
+def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """The providers and models without a cost, most sessions first: those without a price, and those without tokens."""
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts()
-    sql = f"""SELECT l.provider, l.model FROM {OF_PARTS.format(tables)} WHERE r.unknown AND {where}
+    sql = f"""SELECT l.provider, l.model, SUM(r.input + r.output + r.cache_read + r.cache_write) > 0
+              FROM {OF_PARTS.format(tables)} WHERE r.unknown AND {where}
               GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - expressions of a closed list; values are bound
-    return tuple((provider, model) for provider, model in book.query(sql, parameters | bounds))
+    found = list(book.query(sql, parameters | bounds))
+    return tuple(tuple((provider, model) for provider, model, has in found if bool(has) == wanted) for wanted in (1, 0))

@@ -81,6 +81,7 @@ class UsageReport(LogReport):
         hidden_rows: Rows that a limit left out.
         priced_from: Which prices the estimates come from.
         unpriced: The (provider, model) pairs without a price, the most used first.
+        without_usage: Those of whose requests the log has no tokens.
         archived_sessions: Sessions that are only remembered: their logs are gone.
     """
 
@@ -91,6 +92,7 @@ class UsageReport(LogReport):
     hidden_rows: int = 0
     priced_from: str = ""
     unpriced: tuple[tuple[str, str], ...] = ()
+    without_usage: tuple[tuple[str, str], ...] = ()
     archived_sessions: int = 0
 
     def to_dict(self) -> dict[str, Any]:

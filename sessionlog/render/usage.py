@@ -41,21 +41,34 @@ def _more(row: UsageRow) -> str:
     return "+" if row.cost_usd is not None and row.unknown_cost_sessions else ""
 
 
+def _has_usage(row: UsageRow) -> bool:
+    """Whether the log has tokens; each request that did not fail has used some."""
+    return bool(row.total_tokens) or row.requests <= row.failed_requests
+
+
+def _tokens(row: UsageRow, count: int) -> Cell:
+    return count_cell(count) if _has_usage(row) else Cell(text="–", style="dim")
+
+
+def _speed(row: UsageRow) -> Cell:
+    return Cell(text=rate(row.generation_tokens_per_second if _has_usage(row) else None))
+
+
 _COLUMNS: Sequence[tuple[Column, Callable[[UsageRow], Cell]]] = (
     (Column(title="SESSIONS", name="sessions", rank=1), lambda r: count_cell(r.sessions)),
     (Column(title="OK", name="success", rank=2), lambda r: _rate(r.success_rate, "failed", below=0.5)),
     (Column(title="FAILED", name="failed", rank=9), lambda r: count_cell(r.failed_sessions)),
     (Column(title="OPEN", name="unfinished", rank=10), lambda r: count_cell(r.unfinished_sessions, "unfinished")),
     (Column(title="REQUESTS", name="requests", rank=7), lambda r: count_cell(r.requests)),
-    (Column(title="INPUT", name="input", rank=3), lambda r: count_cell(r.input_tokens)),
-    (Column(title="CACHED", name="cached", rank=4), lambda r: count_cell(r.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: count_cell(r.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output"), lambda r: count_cell(r.output_tokens)),
-    (Column(title="REASONING", name="reasoning", rank=12), lambda r: count_cell(r.reasoning_tokens)),
+    (Column(title="INPUT", name="input", rank=3), lambda r: _tokens(r, r.input_tokens)),
+    (Column(title="CACHED", name="cached", rank=4), lambda r: _tokens(r, r.cache_read_tokens)),
+    (Column(title="WRITTEN", name="cache writes", rank=11), lambda r: _tokens(r, r.cache_write_tokens)),
+    (Column(title="OUTPUT", name="output"), lambda r: _tokens(r, r.output_tokens)),
+    (Column(title="REASONING", name="reasoning", rank=12), lambda r: _tokens(r, r.reasoning_tokens)),
     (Column(title="HIT", name="cache hit", rank=5), lambda r: _rate(r.cache_hit_rate, "cached", above=0.5)),
     (Column(title="COST", name="cost"), _cost),
     (Column(title="PER OK", name="cost per success", rank=6), _per_success),
-    (Column(title="TOK/S", name="tok/s", rank=8), lambda r: Cell(text=rate(r.generation_tokens_per_second))),
+    (Column(title="TOK/S", name="tok/s", rank=8), _speed),
     (Column(title="DURATION", name="duration", rank=13), lambda r: _time(r.duration_ms)),
     (Column(title="P50", name="latency p50", rank=14), lambda r: _time(r.latency_p50_ms)),
     (Column(title="P95", name="latency p95", rank=15), lambda r: _time(r.latency_p95_ms)),
@@ -83,19 +96,23 @@ def _notes(report: UsageReport, hidden: Sequence[str]) -> Iterator[Line]:
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
     unknown = report.totals.unknown_cost_sessions
-    if unknown:
-        pairs = ", ".join(one_line(f"{p}/{m}", 48) for p, m in report.unpriced[:3])
-        rest = f" and {len(report.unpriced) - 3} more" if len(report.unpriced) > 3 else ""
+    if unknown and (report.unpriced or not report.without_usage):
         have = "session has" if unknown == 1 else "sessions have"
         mark = "+ " if any(map(_more, rows)) else ""
-        yield _note(
-            f"{mark}{unknown} {have} parts without a price ({pairs}{rest}): `sessionlog pricing MODEL` says why"
-        )
+        models = _models(report.unpriced)
+        yield _note(f"{mark}{unknown} {have} parts without a price ({models}): `sessionlog pricing MODEL` says why")
+    if report.without_usage:
+        yield _note(f"the log has no tokens for requests of {_models(report.without_usage)}: what they cost is unknown")
     for word in ("partial", "estimated", "session"):
         count = report.provenance.get(word, 0)
         if count:
             yield _note(f"{count:,} of {report.totals.requests:,} requests: {_PROVENANCE[word]}")
     yield from closing_notes(report, report.hidden_rows, "row", hidden)
+
+
+def _models(pairs: Sequence[tuple[str, str]]) -> str:
+    more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+    return ", ".join(one_line(f"{provider}/{model}", 48) for provider, model in pairs[:3]) + more
 
 
 _PROVENANCE = {

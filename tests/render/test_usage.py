@@ -55,6 +55,25 @@ def test_a_latency_of_zero_is_unknown():
     assert (shown["P50"], shown["P95"]) == ("–", "–")
 
 
+def test_tokens_that_the_log_does_not_have_are_unknown():
+    """A function that answers reports no usage: neither 0 tokens nor a missing price. A failed request may use none."""
+    silent = session("a", record(provider="own", model="f", input=0, output=0))
+    report = of(silent, session("b", record(provider="p", model="m", input=7, output=0)))
+    head, *rows, _ = table_of(report, wide=True)
+    shown = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [[row[name] for name in ("MODEL", "INPUT", "OUTPUT", "COST")] for row in shown] == [
+        ["f", "–", "–", "–"],
+        ["m", "7", "0", "–"],
+    ]
+    assert lines(report)[-2:] == [
+        "2 sessions have parts without a price (p/m): `sessionlog pricing MODEL` says why",
+        "the log has no tokens for requests of own/f: what they cost is unknown",
+    ]
+    failed = of(session("c", record(input=0, output=0, failed=True)))
+    head, row, *_ = table_of(failed, wide=True)
+    assert row[head.index("OUTPUT")] == "0"
+
+
 # --- whole texts
 
 
