@@ -49,6 +49,8 @@ class ConversationFold:
         turns: Prompts that were asked; those that a fork has copied from its parent's log are not its own.
         turn: The number of the turn, copied ones included.
         streamed: What has arrived of the answer under way.
+        answered: The call whose result the last event was: its id (`call-N`, by its place in the answer, where it has
+            none) and its tool; None where the event was the result of no call.
     """
 
     def __init__(self, *, own: bool = True, finds_new: bool = True) -> None:
@@ -77,7 +79,8 @@ class ConversationFold:
         self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
         self._pieces: list[str] = []
         self._room = _STREAMED
-        self._calls: list[tuple[str, str]] | None = []  # (id, tool) of open calls; None where an answer names none
+        self.answered: tuple[str, str] | None = None
+        self._calls: dict[str | int, tuple[str, str]] | None = {}  # (id, tool) of open calls; None: it names none
         self._has_started = self._has_requests = False
         self._holds_messages = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
@@ -229,7 +232,7 @@ class ConversationFold:
             self._forgotten = end
         if cause != "inherited":
             self._note_prompts(added)
-        for one in added if self._own else ():
+        for one in added if self._own or self._finds_new else ():
             self._note_calls(one)
         return Splice(cause=cause, start=start, removed=removed, added=tuple(added), **more)
 
@@ -265,17 +268,27 @@ class ConversationFold:
         """Follow which calls wait for a result."""
         for message in one.entry.messages:
             if message.role != "tool":
-                self._calls = [(call.id, call.name) for call in message.tool_calls]
+                self._calls = {}
+                for n, call in enumerate(message.tool_calls):
+                    self._calls[call.id if call.id and call.id not in self._calls else n] = call.id, call.name
             else:
-                self._answered(message.tool_call_id, message.name)
+                self._answer_call(message.tool_call_id, message.name)
 
-    def _answered(self, call_id: Json, name: Json) -> str | None:
-        """The id of the open call that a result answers, by its id, else by the name of its tool; None for none."""
-        for call in self._calls or ():
-            if call[0] == call_id if call_id else call[1] == name:
-                (self._calls or []).remove(call)
-                return call[0]
-        return None
+    def _answer_call(self, call_id: Json, name: Json) -> tuple[str, str, str] | None:
+        """Close the call that a result answers, by its id, else by the name of its tool.
+
+        Returns its id as logged, its id, and its tool; None where there is no such call.
+        """
+        calls = self._calls or {}
+        if isinstance(call_id, str) and call_id in calls:
+            found: str | int | None = call_id
+        else:
+            same = (key for key, call in calls.items() if (call[0] == call_id if call_id else call[1] == name))
+            found = next(same, None)
+        if found is None:
+            return None
+        logged, tool = calls.pop(found)
+        return logged, logged or f"call-{found}", tool
 
     def _open_prompt(self) -> Iterator[Splice]:
         """The prompt of a log whose requests hold no messages."""
@@ -320,9 +333,10 @@ class ConversationFold:
 
     def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         self._since += 1
-        call_id = self._answered(data.get("id"), data.get("tool")) if self._own else None
-        if call_id is None and self._own and self._holds_messages and self._calls is not None:
+        call = self._answer_call(data.get("id"), data.get("tool"))
+        if call is None and self._own and self._holds_messages and self._calls is not None:
             return
+        call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
         yield from self._open_prompt() if not self._has_requests else ()
         yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
 
@@ -340,7 +354,7 @@ class ConversationFold:
         if self._own:
             self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
         yield self._change("compaction", 0, made, meanings, [b""] * len(made))
-        self._sent, self._stale = len(self._meanings), self._since
+        self._sent, self._stale, self._calls = len(self._meanings), self._since, {}
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
         """Remove messages by spans of indexes, then insert others."""
@@ -424,7 +438,7 @@ class ConversationFold:
         del self._meanings[start:], self._spellings[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
-        self._calls, self._forgotten = [], min(self._forgotten, start)
+        self._calls, self._forgotten = {}, min(self._forgotten, start)
         self._forget_prompts(digests)
         return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
 

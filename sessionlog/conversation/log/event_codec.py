@@ -71,8 +71,8 @@ def spell_result(request: ToolRequest, message: Message) -> dict[str, Json]:
     return {"tool": request.name, "id": request.id, "input": request.arguments, "output": output}
 
 
-def result_of(data: Mapping[str, Json], request: ToolRequest, place: str = "tool.call") -> Message:
-    """Return the result that a `tool.call` tells of a call.
+def result_of(data: Mapping[str, Json], call_id: str, tool: str, place: str = "tool.call") -> Message:
+    """Return the result that a `tool.call` has of a call.
 
     Raises:
         InvalidHistory: What it says is no message.
@@ -81,7 +81,7 @@ def result_of(data: Mapping[str, Json], request: ToolRequest, place: str = "tool
         return message_from_dict(data["message"], f"{place}: message")
     output = data.get("output")
     given = data.get("error") if output is None else output
-    [message] = read_result(given, call_id=request.id, name=request.name).messages
+    [message] = read_result(given, call_id=call_id, name=tool).messages
     return message
 
 

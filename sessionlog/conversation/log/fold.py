@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import CLOSED, Event
@@ -20,7 +19,7 @@ from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
-from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.message import Message
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice
 
@@ -179,25 +178,13 @@ class Fold:
             message = answer_of(data, streamed, place)
             return () if message is None else (message,)
         if splice.cause == "result":
-            call = self._call_of(data)
-            return () if call is None else (result_of(data, call, place),)  # the oldest logs do not name their calls
+            call = self._conversation.answered
+            return () if call is None else (result_of(data, *call, place),)  # the oldest logs do not name their calls
         if splice.cause in ("partial", "prompt"):
             return one.entry.messages
         if id(one.raw) in places:
             place = f"{place}: messages[{places[id(one.raw)]}]"
         return read_message(one.raw, place, is_transcript=not self._own)
-
-    def _call_of(self, data: Mapping[str, Json]) -> ToolRequest | None:
-        """The unanswered call of a tool's run: by its id, else by its name."""
-        tail: list[Message] = []
-        for unit in reversed(self._units):
-            tail[:0] = unit.messages
-            if unit.messages and unit.messages[0].role != "tool":
-                break
-        calls = open_calls(tail)
-        call_id, name = data.get("id"), data.get("tool")
-        same = [call for call in calls if call.id == call_id]
-        return next(iter(same or ([] if call_id else [call for call in calls if call.name == name])), None)
 
     def _start(self, data: Mapping[str, Json], place: str) -> None:
         del place

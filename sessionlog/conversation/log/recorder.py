@@ -245,7 +245,7 @@ class Recorder:
         fields = _given(given)
         if size_of_json(request.arguments) > LONG:
             fields["input"] = shortened(str(request.arguments))  # the answer that asks for it has them all
-        if result_of(fields, request) != message:
+        if result_of(fields, request.id, request.name) != message:
             fields["message"] = message_to_dict(message)
             if size_of(message) > LONG:
                 fields["output"] = shortened(message.text)

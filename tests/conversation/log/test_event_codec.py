@@ -52,7 +52,7 @@ def test_an_answer_that_was_streamed():
 )
 def test_results(output, content):
     """What a tool says: texts and pieces as they are, other values as JSON, and the error where there is no output."""
-    found = result_of({"output": output, "error": "no such file"}, CALL)
+    found = result_of({"output": output, "error": "no such file"}, CALL.id, CALL.name)
     assert found == Message("tool", content, tool_call_id="c", name="ls")
 
 
