@@ -13,7 +13,7 @@ from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.cached import ask_current
-from sessionlog.ledger.quarter_hours import OF_PARTS
+from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a report without news saves
@@ -176,10 +176,10 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
 
 def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
     """The providers and models without a cost, most sessions first: those without a price, and those without tokens."""
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts()
-    sql = f"""SELECT l.provider, l.model, SUM(r.input + r.output + r.cache_read + r.cache_write) > 0
-              FROM {OF_PARTS.format(tables)} WHERE r.unknown AND {where}
-              GROUP BY 1, 2 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - expressions of a closed list; values are bound
-    found = list(book.query(sql, parameters | bounds))
+    where, parameters = selection.where()
+    sql = f"""SELECT l.provider, l.model, r.input + r.output + r.cache_read + r.cache_write > 0
+              FROM {OF_PARTS.format("responses")} WHERE r.counts AND {UNKNOWN} AND {where}
+              AND r.session_id IN (SELECT session_id FROM quarter_hours WHERE unknown)
+              GROUP BY 1, 2, 3 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - expressions of a closed list; values are bound
+    found = list(book.query(sql, parameters))
     return tuple(tuple((provider, model) for provider, model, has in found if bool(has) == wanted) for wanted in (1, 0))

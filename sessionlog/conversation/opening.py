@@ -154,6 +154,7 @@ def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
         stored=StoredSession(store, chosen),
         system=parent.system,
         turn=state_of(history),
+        unanswered=parent.unanswered,
     )
     return _begun(fork, parent.recorder.parent())
 
@@ -210,6 +211,7 @@ def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSet
     _inherit(state, logged, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
     state.conversation.token_counter = TokenCounter(logged.usage, logged.requests)
     state.turn, state.is_begun, state.is_resumed = logged.state, True, True
+    state.unanswered = logged.messages[-1] if logged.is_unanswered else None
     state.use_system_of_agent()  # it is logged, if the log has none
     state.recorder.go_on(logged, system=state.system)
     state.opened_at = state.recorder.last_seq

@@ -281,8 +281,8 @@ class Session:
             **options: What else the agent takes.
 
         Raises:
-            AgentError: The agent failed. The question and what was said are kept, and the next turn goes on from
-                there: asking the same again, or `run()`, does not send the question twice.
+            AgentError: The agent failed. The question and what was answered are kept, and the next turn goes on from
+                there. `run()` asks again without a new question; so does the same question, where nothing was answered.
             SessionNotSaved: The store failed: before the agent was asked, then nothing was said; or after, then the
                 answer is in the history.
             StaleSession: The stored session was saved, or the log was written to, by somebody else meanwhile.
@@ -546,7 +546,7 @@ class Session:
         """Wait for the exception, which ends the `with` block."""
 
     def _claim(self) -> None:
-        """Take the session for oneself; whoever does releases `_busy`."""
+        """Acquire the turn lock `_busy`; the caller releases it."""
         if self._is_closed:
             raise RuntimeError(f"session {self.session_id!r} is closed; Session.resume or Session.load goes on with it")
         if not self._busy.acquire(blocking=False):

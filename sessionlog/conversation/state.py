@@ -10,6 +10,7 @@ from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import open_calls
+from sessionlog.conversation.history.weight import cap_message
 from sessionlog.conversation.log.fold import TurnState, state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.stores.snapshot import StoredSession
@@ -34,6 +35,7 @@ class SessionState:
         turn: How the last turn ended.
         is_begun: The log has its start.
         is_resumed: The log was there before it.
+        unanswered: The last message of a turn that ended without any answer to it.
         opened_at: The number of the log's last event when it was opened; None without one.
         ends_on_interrupt: An interrupt ends the session in its log.
     """
@@ -47,6 +49,7 @@ class SessionState:
     turn: TurnState = "new"
     is_begun: bool = False
     is_resumed: bool = False
+    unanswered: Message | None = None
     opened_at: int | None = None
     ends_on_interrupt: bool = True
 
@@ -95,6 +98,11 @@ class SessionState:
     def is_touched(self) -> bool:
         """Something was written to the log since it was opened."""
         return self.recorder.last_seq != self.opened_at
+
+    def is_unanswered(self, message: Message) -> bool:
+        """Whether the message is the end of the history, because a turn that asked it has ended without an answer."""
+        history = self.conversation.messages
+        return bool(history) and history[-1] is self.unanswered and history[-1] == cap_message(message)
 
     def check_answer(self, message: Message) -> None:
         """Demand that a tool's message answers a call that is open.

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 
-_UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
+UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
+"""Of responses: what one cost is not known."""
 _TIME = f"MAX(r.time_ns, -{_MOST})"  # a hostile time must not leave 64 bits when it is rounded down
 _QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
 
 _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
     SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
     SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
-    SUM(r.cost_nano) AS cost_nano, SUM(r.estimate_nano) AS estimate_nano, MAX({_UNKNOWN}) AS unknown,
-    SUM(CASE WHEN {_UNKNOWN} THEN r.requests ELSE 0 END) AS unpriced,
+    SUM(r.cost_nano) AS cost_nano, SUM(r.estimate_nano) AS estimate_nano, MAX({UNKNOWN}) AS unknown,
+    SUM(CASE WHEN {UNKNOWN} THEN r.requests ELSE 0 END) AS unpriced,
     SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN r.output ELSE 0 END) AS generated,
     SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN CAST(ROUND(r.latency_ms * 1000) AS INTEGER) ELSE 0 END)
         AS generation_us,

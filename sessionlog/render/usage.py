@@ -97,10 +97,11 @@ def _notes(report: UsageReport, hidden: Sequence[str]) -> Iterator[Line]:
         yield _note(f"~ estimated from {report.priced_from}")
     unknown = report.totals.unknown_cost_sessions
     if unknown and (report.unpriced or not report.without_usage):
-        have = "session has" if unknown == 1 else "sessions have"
+        whose = "some sessions" if report.without_usage else counted(unknown, "session")
+        have = "has" if unknown == 1 else "have"
         mark = "+ " if any(map(_more, rows)) else ""
         models = _models(report.unpriced)
-        yield _note(f"{mark}{unknown} {have} parts without a price ({models}): `sessionlog pricing MODEL` says why")
+        yield _note(f"{mark}{whose} {have} parts without a price ({models}): `sessionlog pricing MODEL` says why")
     if report.without_usage:
         yield _note(f"the log has no tokens for requests of {_models(report.without_usage)}: what they cost is unknown")
     for word in ("partial", "estimated", "session"):

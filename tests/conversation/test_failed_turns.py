@@ -10,10 +10,10 @@ from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.state import CUT_OFF
 from sessionlog.conversation.stores.memory import MemoryStore
-from sessionlog.conversation.turns.pieces import TextDelta
+from sessionlog.conversation.turns.pieces import NextRequest, Reply, TextDelta, ToolReturned
 from sessionlog.errors import AgentError, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.messages.message import Message
+from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said, types
 
 AT_ONCE = ConversationSettings(retry_initial_s=0, retry_jitter_s=0)
@@ -53,6 +53,62 @@ def test_who_asks_a_failed_question_again_does_not_send_it_twice(tmp_path, resum
     session.run("a")
     assert [role for role, _ in said(agent.asked[2])] == ["user", "assistant", "user"]
     assert list(find_logged_session(session.path).messages) == session.messages
+
+
+def test_a_fork_of_a_failed_session_does_not_send_the_question_twice_either():
+    """Nor does a tool's result that is given again, or a question that was cancelled before its answer."""
+    agent = Scripted(ValueError("no"), "Yes.")
+    session = Session(agent)
+    with pytest.raises(AgentError):
+        session.run("a")
+    fork = session.fork()
+    fork.run("a")
+    assert said(fork.messages) == [("user", "a"), ("assistant", "Yes.")]
+
+    agent = Scripted(calls(("look", {})), ValueError("no"), KeyboardInterrupt(), "Seen.")
+    session, result = Session(agent), Message.tool("a house", "c1", name="look")
+    session.run("What is it?")
+    for error in (AgentError, KeyboardInterrupt):
+        with pytest.raises(error):
+            session.run(result)
+    session.run(result)
+    assert [role for role, _ in said(session.messages)] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_the_same_words_put_in_by_hand_are_no_failed_question():
+    """They are asked again."""
+    agent = Scripted(ValueError("no"), "Yes.")
+    session = Session(agent)
+    with pytest.raises(AgentError):
+        session.run("go on")
+    session.add_message("user", "yes")
+    session.run("yes")
+    assert said(session.messages) == [("user", "go on"), ("user", "yes"), ("user", "yes"), ("assistant", "Yes.")]
+
+
+class RunsItsTools:
+    """An agent that runs a tool, asks its model again, and fails."""
+
+    runs_tools, model, provider = True, None, None
+
+    def __init__(self):
+        self.runs = 0
+
+    def answer(self, request):
+        self.runs += 1
+        yield Reply(message=calls(("look", {})))
+        yield ToolReturned(ToolRequest("c1", "look", {}), Message.tool("x", "c1", name="look"))
+        yield NextRequest()
+        raise ConnectionError("cut")
+
+
+def test_an_agent_that_runs_its_tools_is_not_tried_again_for_ever():
+    """Its model's requests are numbered anew, and the attempts are counted all the same."""
+    agent = RunsItsTools()
+    session = Session(agent, settings=ConversationSettings(retry_attempts=3, retry_initial_s=0, retry_jitter_s=0))
+    with pytest.raises(AgentError, match="cut"):
+        session.run("a")
+    assert agent.runs == 3
 
 
 def test_a_failed_turn_keeps_what_was_said():

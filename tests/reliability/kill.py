@@ -140,7 +140,7 @@ def run_kills(
 ) -> Tally:
     """Run kill cycles, session after session, and judge each session's log; sessions go round the folders.
 
-    `actors` are names in `ACTORS` of what works on the log beside the writers; `minutes` is the longest time.
+    `actors` are names in `ACTORS` of what works on the log beside the writers; after `minutes` no session begins.
     """
     chance = random.Random(seed)
     tally, until = Tally(), time.monotonic() + 60 * minutes
@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=1)
     parser.add_argument("--actors", default="", help=f"comma-separated: {', '.join(ACTORS)}")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
-    parser.add_argument("--minutes", type=float, default=math.inf, help="the longest time that it may take")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no session after this time")
     parser.add_argument("--folder", action="append", help="where logs are written; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
@@ -300,7 +300,7 @@ def main() -> None:
         print(json.dumps(asdict(tally)))
     else:
         print(tally, *tally.findings, sep="\n")
-    raise SystemExit(1 if tally.findings else 0)
+    raise SystemExit(1 if tally.findings or not tally.cycles else 0)
 
 
 if __name__ == "__main__":

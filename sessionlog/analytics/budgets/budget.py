@@ -38,7 +38,7 @@ from sessionlog.analytics.budgets.doubts import amount_words
 from sessionlog.analytics.budgets.gaps import error_words, find_gaps
 from sessionlog.analytics.budgets.reservations import Live, live_reservations, release, reserve
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
-from sessionlog.analytics.budgets.sums import scope_of, time_of, use_since
+from sessionlog.analytics.budgets.sums import is_excluded, scope_of, time_of, use_since
 from sessionlog.errors import InvalidQuery, InvalidSettings
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
@@ -74,7 +74,7 @@ class Allowance:
 
     Attributes:
         allowed: Whether it may.
-        reason: Why not; also why it may although something is unknown. Empty otherwise.
+        reason: Why not; also why it may although something is unknown, or that the session is excluded. Else empty.
         reservation: The number of what was written down; None for nothing.
         give_back: Takes a reservation back.
     """
@@ -138,7 +138,7 @@ class Budget:
             model: As `source`.
             project: As `source`.
             meta: Key of a session's metadata → globs.
-            exclude: Globs of the ids of sessions that do not count.
+            exclude: Globs of the ids of sessions that do not count; if `session_id` is one, it is allowed everything.
             stop: Percent of the amount that may be used; 100 if None.
             name: What reasons call it.
             ledger: The ledger's file; that of the settings if None.
@@ -238,6 +238,9 @@ class Budget:
             with self._book.asking() as book:
                 gaps = self._book.bring_up_to_date(book)
                 with self._book.writing(book):
+                    if self._session and is_excluded(book.query, self.rule, self._session):
+                        reason = f"{self._called}session {self._session} is excluded"
+                        return Allowance(allowed=True, reason=reason)
                     found = self._look(book, gaps)
                     if found.left < max(amount, 1):
                         return Allowance(allowed=False, reason=self._too_much(found, amount))

@@ -56,6 +56,8 @@ _COUNTED = f"+{_SESSIONS}"
 _LABELS = "r.label_id IN (SELECT l.id FROM labels l WHERE {})"
 _META = """EXISTS (SELECT 1 FROM json_each(s.metadata) m WHERE m.key = :meta_{number} AND ({options}))"""
 _VALUE = "lower_case(CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(m.value AS TEXT) END)"
+_HOLDS_OTHERS = """(NOT EXISTS (SELECT 1 FROM log_sessions t WHERE t.file_id = f.id) OR EXISTS (
+    SELECT 1 FROM log_sessions t JOIN sessions s ON s.id = t.session_id WHERE t.file_id = f.id AND NOT {}))"""
 _RECENT = f"s.last_ns > :now_ns - {RUNNING_NS}"
 
 
@@ -111,6 +113,12 @@ def scope_of(
         condition += " AND r.session_id = :session_id"
         found["session_id"] = session_id
     return condition, found
+
+
+def is_excluded(query: Query, rule: BudgetRule, session: str) -> bool:
+    """Whether a session does not count for a budget, whatever it uses."""
+    conditions, parameters = matches({"exclude": rule.exclude}, {"exclude": ":session"})
+    return bool(conditions) and bool(query(f"SELECT 1 WHERE {conditions[0]}", parameters | {"session": session}))
 
 
 def use_since(query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None) -> Use:
@@ -207,8 +215,11 @@ def unreadable_logs(query: Query, rule: BudgetRule) -> list[str]:
     from sessionlog.ledger.identity import path_of  # noqa: PLC0415 - 1 ms, for what hardly happens
 
     source, parameters = matches(_only(rule, {"source": "f.source"}), {"source": "f.source"})
+    excluded, ids = matches({"exclude": rule.exclude}, {"exclude": "s.session"})
+    if excluded:
+        source.append(_HOLDS_OTHERS.format(excluded[0]))
     sql = f"SELECT f.path FROM files f WHERE {' AND '.join(['f.missing = 3', *source])} ORDER BY f.path"  # noqa: S608 - as above
-    return [path_of(path) for (path,) in query(sql, parameters)]
+    return [path_of(path) for (path,) in query(sql, parameters | ids)]
 
 
 def time_of(rule: BudgetRule, now_ns: int, zone: str | tzinfo) -> tuple[int | None, int | None]:

@@ -50,6 +50,7 @@ class Fold:
         usage: Tokens of all answers.
         requests: Answers without an error.
         state: `new`, or how the newest turn stands.
+        is_unanswered: The newest request got no answer, and the history has not changed since.
         run: What was used since the last session.end.
         ended: The last run has an end.
         last_seq: The number of the last event; None while there was none.
@@ -69,6 +70,7 @@ class Fold:
         self.usage = TokenUsage()
         self.requests = 0
         self.state: TurnState = "new"
+        self.is_unanswered = False
         self.run = Totals()
         self.ended = False
         self.last_seq: int | None = None
@@ -156,6 +158,8 @@ class Fold:
                 f"{earlier - splice.missing} of them: something between is lost; fork_from(…, at=SEQ) goes on from an "
                 f"event before it"
             )
+        if splice.cause not in ("request", "inherited"):
+            self.is_unanswered = False
         given = data.get("messages")
         listed = given if isinstance(given, list | tuple) else ()
         places = {id(value): n for n, value in enumerate(listed)}  # they live as long as the event
@@ -194,7 +198,7 @@ class Fold:
 
     def _request(self, data: Mapping[str, Json], place: str) -> None:
         del data, place
-        self.state, self.ended = "interrupted", False
+        self.state, self.ended, self.is_unanswered = "interrupted", False, True
 
     def _response(self, data: Mapping[str, Json], place: str) -> None:
         del place

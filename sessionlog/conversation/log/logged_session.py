@@ -84,6 +84,7 @@ class LoggedSession:
         turns: How often an agent was asked to answer a user; what a fork inherits is not counted.
         state: `new` (no turn yet), `complete`, `failed`, `cancelled`, or `interrupted` (a request without a whole
             answer, or calls without a result, at the end).
+        is_unanswered: The last message is a question that got no answer: its request failed or was broken off.
         parent: Of a fork `{"session", "path", "seq"}`.
         start_time: When it began; None where the log has no times.
         last_seq: The number of the last event that was read.
@@ -105,6 +106,7 @@ class LoggedSession:
     requests: int = 0
     turns: int = 0
     state: TurnState = "new"
+    is_unanswered: bool = False
     parent: Mapping[str, Json] | None = None
     start_time: datetime | None = None
     last_seq: int | None = None
@@ -217,6 +219,7 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         requests=fold.requests,
         turns=fold.turns,
         state=fold.state,
+        is_unanswered=bool(messages) and fold.is_unanswered,
         parent=fold.parent,
         start_time=start,
         last_seq=fold.last_seq,

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import Any, Literal
 
@@ -66,7 +67,6 @@ class Turn:
     ) -> None:
         self.stop, self.schema = CancelToken(), schema
         self._state, self._message, self._options = state, message, options
-        self._save = Do(state.save, blocking=state.is_saved, whole=True)
         self._replies: list[Reply] = []
         self._texts: list[str] = []  # of the answer under way
         self._attempt, self._is_asked, self._asked_at = 1, False, 0.0
@@ -74,6 +74,10 @@ class Turn:
         self._partial: Message | None = None
         self._is_prepared = False
         self._first = 0  # the index of the turn's first message
+
+    @property
+    def _save(self) -> Do:
+        return Do(self._state.save, blocking=self._state.is_saved, whole=True)
 
     @property
     def reply(self) -> Reply | None:
@@ -141,19 +145,19 @@ class Turn:
             self._first = conversation.message_count - behind
 
     def _take_question(self) -> None:
-        """Add the message; calls that nobody has answered are closed before it, and behind a tool's result.
+        """Add the message; open calls are closed before it, and behind a tool's result.
 
-        A question that failed is in the history already: who asks it again does not ask it twice.
+        A question that failed before anything was answered is in the history already.
         """
         state, message = self._state, self._message
         history = state.conversation.messages
         self._first = len(history)
-        if message is not None and message.role == "tool":
+        if message is not None and state.is_unanswered(message):
+            self._first -= 1
+        elif message is not None and message.role == "tool":
             state.check_answer(message)
             state.conversation.add_message(message)
             state.close_calls()
-        elif message is not None and state.turn == "failed" and history and history[-1] == message:
-            self._first -= 1
         else:
             self._first += len(state.close_calls())
             if message is not None:
@@ -178,18 +182,17 @@ class Turn:
 
     def _ask(self) -> Steps:
         """Ask until there is an answer."""
-        self._attempt = 1
-        while True:
+        for number in count(1):  # an agent that asks its model again numbers its attempts anew
+            self._attempt = number
             self._request()
             try:
                 yield from self._pieces()
             except Exception as error:
                 settings = self._state.conversation.settings
-                pause = pause_before_retry(error, self._attempt, settings) if self._may_repeat() else None
+                pause = pause_before_retry(error, number, settings) if self._may_repeat() else None
                 if pause is None:
                     raise
                 self._respond(None, error=error)
-                self._attempt += 1
             else:
                 return
             yield Pause(pause)
@@ -316,7 +319,8 @@ class Turn:
     def _keep(self, turn: Partial, error: BaseException | None = None) -> None:
         """Keep what was said of an answer that does not come to its end, marked."""
         state, said = self._state, "".join(self._texts)
-        state.turn = turn
+        history = state.conversation.messages
+        state.turn, state.unanswered = turn, history[-1] if history and not said else None
         self._partial = Message.assistant(said, partial=turn) if said else None
         if self._partial is not None:
             state.conversation.add_message(self._partial)

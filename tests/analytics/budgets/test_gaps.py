@@ -142,6 +142,32 @@ def test_sessions_without_usage_can_be_left_out(world):
     assert world.budget(usd=5, exclude="*").remaining().amount == 5
 
 
+def test_a_session_that_is_excluded_may_do_anything(world):
+    """It reserves nothing, so it takes nothing away from the others either."""
+    world.answer("s", tokens=1)
+    mine = world.budget(tokens=5, session_id="test-1", exclude="TEST-*")
+    assert (bool(mine.allows(60)), mine.allows(3).reservation) == (True, None)
+    assert "test-1 is excluded" in mine.allows(3).reason
+    assert world.budget(tokens=5, session_id="s", exclude="TEST-*").allows(4)
+
+
+def test_an_unreadable_log_of_an_excluded_session_alone(world, monkeypatch):
+    """Leaves nothing open."""
+    path, _ = world.answer("test-1"), world.answer("s")
+    assert world.budget(requests=5).remaining().amount == 3
+    opened = files.open_log
+
+    def refuse(name, **how):
+        if str(name) == str(path):
+            raise LogNotReadable(f"{name}: permission denied")
+        return opened(name, **how)
+
+    monkeypatch.setattr(files, "open_log", refuse)
+    world.answer("test-1")
+    said_unknown(world.budget(requests=5), f"{path} cannot be read")
+    assert world.budget(requests=5, exclude="test-*").remaining().amount == 4
+
+
 def test_a_response_without_a_time(world):
     """May be of any time since its log was written to."""
     path = world.home / ".local" / "state" / "sessionlog" / "sessions" / "s.jsonl"
