@@ -12,7 +12,6 @@ from msgspec import structs
 from sessionlog import files
 from sessionlog.archive.entry import Entry, member_of
 from sessionlog.archive.manifest import archive_folder, read_manifest
-from sessionlog.archive.pack import unpack
 from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.sources.find import matching, resolve_log
@@ -40,6 +39,8 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
     if not isinstance(found, Entry):
         yield *found, None
         return
+    from sessionlog.archive.pack import unpack  # noqa: PLC0415 - 17 ms, which logs that are there save
+
     entry, session_id = found, _session_of(target, found)
     place = files.temporary_directory("sessionlog-archive-")
     try:

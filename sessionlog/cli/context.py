@@ -6,14 +6,10 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
-from sessionlog.cli.declared import AsCsv, AsJson, Directory, Target
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note, print_json, print_text
 from sessionlog.cli.reporting import choose_one, note_archived, price_book, print_lines
@@ -26,18 +22,14 @@ from sessionlog.settings import Settings, load_settings
 
 
 def context(
-    target: Target = None,
+    target: str | None,
     *,
-    request: Annotated[
-        int | None, typer.Option(metavar="N", help="Which request, from 1.", show_default="the last")
-    ] = None,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Why requests missed the provider's cache, and what that cost.")
-    ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Every part and item, not only the largest.")] = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    directory: Directory = None,
+    request: int | None,
+    cache: bool,
+    full: bool,
+    as_json: bool,
+    as_csv: bool,
+    directory: str | None,
 ) -> None:
     """Show what fills the model's context window at a request of a session: system prompt, tools, history, results.
 

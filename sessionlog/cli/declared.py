@@ -21,8 +21,9 @@ def info(option: Option) -> Any:
     shown: str | bool = True if option.shown is None else option.shown
     if not option.name:
         return typer.Argument(metavar=option.metavar, help=option.says, show_default=shown)
+    names = (option.name, option.short) if option.short else (option.name,)
     return typer.Option(
-        option.name, metavar=option.metavar, help=option.says, show_default=shown, min=option.least, max=option.most
+        *names, metavar=option.metavar, help=option.says, show_default=shown, min=option.least, max=option.most
     )
 
 

@@ -31,7 +31,7 @@ def demo(
     folder = directory or files.temporary_directory("sessionlog-demo-")
     session = record_demo(folder)
     _heading("replay", session.partition("-")[0], "--dir", folder)
-    replay(session, directory=folder, no_pager=True)
+    replay(**settings_of("replay", {"target": session, "directory": folder, "no_pager": True}))
     _heading("sessions", folder)
     sessions(**settings_of("sessions", {"paths": [folder]}))
     _heading("usage", folder)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from sessionlog.analytics.diff.report import diff_sessions
 from sessionlog.analytics.diff.side import Side, renamed
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
-from sessionlog.cli.declared import AsJson, Directory, Now, Prices
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
 from sessionlog.cli.reporting import note_archived, price_book, print_lines, reporting, scan_progress
@@ -22,17 +18,13 @@ from sessionlog.render.notes import damage_note
 
 
 def diff(
-    a: Annotated[
-        str | None,
-        typer.Argument(metavar="A", help="A log, or the beginning of a session's id.", show_default="the newest two"),
-    ] = None,
-    b: Annotated[str | None, typer.Argument(metavar="B", help="The other one.")] = None,
+    pair: list[str] | None,
     *,
-    full: Annotated[bool, typer.Option("--full", help="Every message and text whole, and every tool.")] = False,
-    as_json: AsJson = False,
-    now: Now = None,
-    prices: Prices = None,
-    directory: Directory = None,
+    full: bool,
+    as_json: bool,
+    now: str | None,
+    prices: str | None,
+    directory: str | None,
 ) -> None:
     """Compare two sessions: where they part, what each said from there, tools, tokens, cost and time.
 
@@ -43,8 +35,11 @@ def diff(
     Example: sessionlog diff s-9f2 s-a01
     """
     where = reporting(None, now=now)
-    if a is None or b is None:
-        a, b = newest_sessions(2, where.settings, directory) if a is None else fail("name both sessions, or none")
+    if not pair:
+        pair = newest_sessions(2, where.settings, directory)
+    if len(pair) != 2:
+        fail("name both sessions, or none")
+    a, b = pair
     folder, book = directory or where.settings.session_dir, price_book(where.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-HOT = ("usage", "status")
+HOT = ("usage", "status", "replay", "context", "diff")
 """The commands that have a short way; each is the function of its name in the module of its name."""
 
 _COMPLETION = "_SESSIONLOG_COMPLETE"
@@ -48,7 +48,9 @@ def parse(argv: Sequence[str]) -> dict[str, Any] | None:
     """Return the settings that a command line asks for, by name; None if it is for typer to read."""
     if not argv or argv[0] not in HOT or any(name.startswith(_COMPLETION) for name in os.environ):
         return None
-    given = _read(argv[1:], {option.name: option for option in COMMANDS[argv[0]]})
+    declared = COMMANDS[argv[0]]
+    named = {name: option for option in declared for name in (option.name, option.short) if name is not None}
+    given = _read(argv[1:], named)
     if given is None or sum(form.to in given for form in FORMATS) > 1:
         return None
     return settings_of(argv[0], given)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from sessionlog.analytics.sessions import SessionSummary, list_sessions
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import reporting, scan_progress
 from sessionlog.errors import LogNotReadable
 from sessionlog.render.escape import one_line
 from sessionlog.settings import Settings
 from sessionlog.sources.find import log_at
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.sessions import SessionSummary
 
 
 def newest_sessions(count: int, settings: Settings, directory: str | None = None) -> list[str]:
@@ -23,6 +26,8 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
         settings: They name the ledger.
         directory: Look only at the sessions of this folder of logs.
     """
+    from sessionlog.analytics.sessions import list_sessions  # noqa: PLC0415 - 60 ms, which a name saves
+
     with scan_progress() as progress:
         ledger = None if directory else settings.ledger_path
         env = reporting(None, settings=settings).env

@@ -28,9 +28,10 @@ class Option:
         least: The lowest number allowed; None for any.
         most: The highest number allowed; None for any.
         shown: What help says of the default; None for the default itself.
+        short: The same in one letter, `-f`; None for none.
     """
 
-    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "says", "shown", "to")
+    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "says", "short", "shown", "to")
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Option:
         least: int | None = None,
         most: int | None = None,
         shown: str | None = None,
+        short: str | None = None,
     ) -> None:
         self.name = name
         self.to = to
@@ -54,6 +56,7 @@ class Option:
         self.least = least
         self.most = most
         self.shown = shown
+        self.short = short
 
 
 SESSIONS_SHOWN = 50
@@ -163,8 +166,46 @@ STATUS_OF = (
     AS_JSON, AS_LINE, TZ, NOW, PRICES, LEDGER, NO_LEDGER,
 )  # fmt: skip
 
+_TARGET = Option(
+    "", "target", "text", "A log, or the beginning of a session's id.", "FILE|SESSION", shown="the newest session"
+)
+_DIRECTORY = Option("--dir", "directory", "text", "The folder of sessions.", "FOLDER")
+
+REPLAY = (
+    _TARGET,
+    Option("--follow", "follow", "flag", "Go on as the log grows, to the session's end.", short="-f"),
+    Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
+    Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
+    Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
+    Option("--full", "full", "flag", "Long texts whole."),
+    Option(
+        "--subagents", "subagents", "text", "What sub-agents did: inline behind a bar, none of it, or only that.",
+        "inline|none|only", default="inline",
+    ),
+    Option("--json", "as_json", "flag", "Normalised events, one a line."),
+    Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
+    Option("--tz", "tz", "text", "Zone of times.", "ZONE", shown="local; UTC when plain"),
+    Option("--no-pager", "no_pager", "flag", "Print straight to the terminal."),
+    _DIRECTORY,
+)  # fmt: skip
+
+CONTEXT = (
+    _TARGET,
+    Option("--request", "request", "number", "Which request, from 1.", "N", shown="the last"),
+    Option("--cache", "cache", "flag", "Why requests missed the provider's cache, and what that cost."),
+    Option("--full", "full", "flag", "Every part and item, not only the largest."),
+    AS_JSON, AS_CSV, _DIRECTORY,
+)  # fmt: skip
+
+DIFF = (
+    Option("", "pair", "texts", "Two logs, or beginnings of sessions' ids.", "A B", shown="the newest two"),
+    Option("--full", "full", "flag", "Every message and text whole, and every tool."),
+    AS_JSON, NOW, PRICES, _DIRECTORY,
+)  # fmt: skip
+
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
+    "usage": USAGE, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "replay": REPLAY,
+    "context": CONTEXT, "diff": DIFF,
 }  # fmt: skip
 """The commands that are declared, with their options in the order of the help text."""
 

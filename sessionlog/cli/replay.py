@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
-from typing import IO, Annotated, Any, TypeVar
-
-import typer
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
-from sessionlog.cli.declared import Directory, Target
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import note_archived, price_book
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
-from sessionlog.render.console import make_console
 from sessionlog.render.escape import one_line
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.fold import fold_replay
@@ -35,6 +29,7 @@ from sessionlog.render.replay.pace import pace
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import Subagents, select, selector
 from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
+from sessionlog.render.stream import plain_width
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
@@ -42,38 +37,28 @@ from sessionlog.sources.registry import load_source
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
+if TYPE_CHECKING:
+    import subprocess
+
 _NAMED = 20  # event types in a note
 _FOLLOWED = ("native", "fizeau")
 _T = TypeVar("_T")
 
 
 def replay(
-    target: Target = None,
+    target: str | None,
     *,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as the log grows, to the session's end.")
-    ] = False,
-    speed: Annotated[
-        str | None, typer.Option(metavar="FACTOR", help="Pause as the session did: 1x, 10x; 5 s at most.")
-    ] = None,
-    only: Annotated[
-        str | None, typer.Option(metavar="TYPES", help="Event types, with commas: tool.call,llm.*,progress.")
-    ] = None,
-    all_messages: Annotated[
-        bool, typer.Option("--all-messages", help="Every request's messages, seen or not.")
-    ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Long texts whole.")] = False,
-    subagents: Annotated[
-        Subagents,
-        typer.Option(metavar="HOW", help="What sub-agents did: inline behind a bar, none of it, or only that."),
-    ] = "inline",
-    as_json: Annotated[bool, typer.Option("--json", help="Normalised events, one a line.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Stable text for diffs and pipes: no colour, UTC.")] = False,
-    tz: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Zone of times.", show_default="local; UTC when plain")
-    ] = None,
-    no_pager: Annotated[bool, typer.Option("--no-pager", help="Print straight to the terminal.")] = False,
-    directory: Directory = None,
+    follow: bool,
+    speed: str | None,
+    only: str | None,
+    all_messages: bool,
+    full: bool,
+    subagents: str,
+    as_json: bool,
+    plain: bool,
+    tz: str | None,
+    no_pager: bool,
+    directory: str | None,
 ) -> None:
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
 
@@ -85,8 +70,10 @@ def replay(
     factor = _factor(speed)
     if follow and factor:
         fail("choose only one of --follow and --speed")
+    if subagents not in ("inline", "none", "only"):
+        fail(f"--subagents {subagents!r} is none of inline, none and only")
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
-    view = _view(tz, plain=plain or as_json, full=full)
+    view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, load_settings(), directory)
     with _log(target, directory, follow=follow) as (log, session):
@@ -98,7 +85,9 @@ def replay(
             name = name_of_session(log, session)
             options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
             blocks = _blocks(items, chosen, priced=not plain, **options)
-            texts = _painted(_or_types(select(blocks, chosen, subagents=subagents), types), view)
+            texts = _painted(
+                _or_types(select(blocks, chosen, subagents=cast("Subagents", subagents)), types), view, colours
+            )
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
@@ -106,9 +95,13 @@ def _blocks(
     items: Iterable[Event | Problem], chosen: Callable[[str], bool] | None, *, priced: bool, **options: Any
 ) -> Iterator[Block]:
     """Fold the events; where no cost is recorded it is estimated, but not in text that is to stay the same."""
-    price = price_book(load_settings()).price if priced else None
+    book = cache(lambda: price_book(load_settings()))
+
+    def price(*args: Any, **more: Any) -> int | None:
+        return book().price(*args, **more)  # loaded by the first answer: 40 ms, for which the head need not wait
+
     named = chosen or (lambda _: False)
-    return fold_replay(items, named=named, price=price, **options)
+    return fold_replay(items, named=named, price=price if priced else None, **options)
 
 
 def _factor(speed: str | None) -> float | None:
@@ -139,17 +132,22 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
         yield log, session
 
 
-def _view(tz: str | None, *, plain: bool, full: bool) -> View:
-    console = make_console()
+def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]:
+    """How it is shown, and the colours of the terminal, None for none."""
     limits = Limits() if full else limits_to(SHOWN)
-    if plain or not console.is_terminal or console.is_dumb_terminal:
-        return View(zone=resolve_zone(tz or "UTC"), limits=limits)
-    zone = resolve_zone(tz or load_settings().timezone or "local")
-    home = os.path.expanduser("~")
-    return View(
-        width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home,
-        markdown=console.color_system is not None,
-    )  # fmt: skip
+    if not plain and plain_width(sys.stdout) is None:
+        from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, which pipes save
+
+        console = make_console()
+        if console.is_terminal and not console.is_dumb_terminal:
+            colours = None if console.no_color else console.color_system
+            zone, home = resolve_zone(tz or load_settings().timezone or "local"), os.path.expanduser("~")
+            view = View(
+                width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home,
+                markdown=colours is not None,
+            )  # fmt: skip
+            return view, colours
+    return View(zone=resolve_zone(tz or "UTC"), limits=limits), None
 
 
 def _items(log: Log, session: str | None, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
@@ -195,14 +193,9 @@ def _or_types(found: Iterable[_T], types: set[str]) -> Iterator[_T]:
         note(f"nothing to show: the log's event types are {names}{' and more' if len(types) > _NAMED else ''}")
 
 
-def _painted(blocks: Iterable[Block], view: View) -> Iterator[str]:
-    """The text of each block; the sink's encoding decides about signs, and `NO_COLOR` about colours."""
-    console = make_console()
-    coloured = not view.exact and not console.no_color
-    paint = Paint(
-        color_system=console.color_system if coloured else None,
-        encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
-    )
+def _painted(blocks: Iterable[Block], view: View, colours: str | None) -> Iterator[str]:
+    """The text of each block; the sink's encoding decides about signs."""
+    paint = Paint(color_system=colours, encoding=getattr(sys.stdout, "encoding", None) or "utf-8")
     return ("\n".join(map(paint, lines)) for lines in lay_out(blocks, view))
 
 
@@ -224,6 +217,10 @@ def _write(text: str) -> None:
 @contextmanager
 def _pager() -> Iterator[Callable[[str], None]]:
     """A pager that gets the text line by line; quitting it early is no error, and without one we print."""
+    import shlex  # noqa: PLC0415 - these three cost 20 ms, which pipes save
+    import shutil  # noqa: PLC0415 - as above
+    import subprocess  # noqa: PLC0415 - as above
+
     command = shlex.split(os.environ.get("PAGER", "less -RFX"))
     program = shutil.which(command[0]) if command else None
     if program is None:

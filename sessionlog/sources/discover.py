@@ -11,13 +11,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 
 from sessionlog import files
 from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
-from sessionlog.sources.registry import NATIVE, all_sources, load_source
+from sessionlog.sources.registry import NATIVE, all_sources, each_source, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
@@ -94,7 +95,7 @@ def recognise(path: str) -> Log | Problem:
     if ours and _OURS.search(head):
         return Log(source=native, path=path)
     try:
-        for source in (*(s for s in all_sources() if s.id not in NATIVE), native):
+        for source in chain((s for s in each_source() if s.id not in NATIVE), (native,)):
             if _knows(source, path, head):
                 return Log(source=source, path=path)
     except LogLocked as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -103,6 +103,12 @@ def _load(point: EntryPoint) -> Source | str:
     except Exception as error:  # noqa: BLE001 - whatever another package does when it is imported
         return f"{type(error).__name__}: {error}"
     return added if isinstance(added, Source) else f"a {type(added).__name__} is no Source"
+
+
+def each_source() -> Iterator[Source]:
+    """Yield what `all_sources` returns, each imported when it is asked for."""
+    yield from map(load_source, OURS)
+    yield from registry().sources[len(OURS) :]
 
 
 def all_sources() -> tuple[Source, ...]:

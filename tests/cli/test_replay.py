@@ -212,6 +212,7 @@ def test_a_followed_log_is_shown_before_it_is_finished(tmp_path):
     texts = command._painted(
         command.fold_replay(command._items(log_at(str(log)), None, follow=True, factor=None), session_id="s"),
         command.View(),
+        None,
     )
     assert next(texts).startswith("━━ s · anthropic")
     with log.open("ab") as file:

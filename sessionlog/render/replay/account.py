@@ -7,8 +7,9 @@ is never 0. The first session.start of a log counts, and nothing is ever counted
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd

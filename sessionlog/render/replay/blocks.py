@@ -6,8 +6,9 @@ hostile or not: escaping is the layout's last step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sessionlog.errors import Severity
 from sessionlog.events.payloads import Compaction, LLMRequest, Override, RoutingDecision, SessionEnd, SessionStart
@@ -16,8 +17,7 @@ from sessionlog.events.tokens import TokenUsage
 Json = Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """Money of one response or session, in nano-dollars.
 
     Attributes:
@@ -33,8 +33,7 @@ class Cost:
     unchecked: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """A tool call as the model asked for it.
 
     Attributes:
@@ -50,8 +49,7 @@ class Call:
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(Struct, frozen=True, kw_only=True):
     """Who served a request, and what it took.
 
     Attributes:
@@ -73,8 +71,7 @@ class Served:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class Totals(Struct, frozen=True, kw_only=True):
     """What has been counted since the log began."""
 
     requests: int = 0
@@ -84,8 +81,7 @@ class Totals:
     damaged: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """Base of the blocks.
 
     Attributes:
@@ -99,8 +95,7 @@ class Block:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened(Block):
+class Opened(Block, frozen=True, kw_only=True):
     """The head of a session. `start` is None in a file that has no readable session.start."""
 
     session_id: str
@@ -108,8 +103,7 @@ class Opened(Block):
     start: SessionStart | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Block):
+class Asked(Block, frozen=True, kw_only=True):
     """A request to a model, of which the messages follow; made only where all messages are asked for."""
 
     messages: int
@@ -117,8 +111,7 @@ class Asked(Block):
     request: LLMRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said(Block):
+class Said(Block, frozen=True, kw_only=True):
     """A message: what a person, a system prompt, a tool or an earlier answer says.
 
     Attributes:
@@ -134,8 +127,7 @@ class Said(Block):
     tool: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten(Block):
+class Rewritten(Block, frozen=True, kw_only=True):
     """A request whose history is not the former one continued.
 
     Attributes:
@@ -147,8 +139,7 @@ class Rewritten(Block):
     kept: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(Block):
+class Answered(Block, frozen=True, kw_only=True):
     """A model's answer. Its tool calls follow as `Ran`, together with their results.
 
     Attributes:
@@ -168,8 +159,7 @@ class Answered(Block):
     request: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Block):
+class Failed(Block, frozen=True, kw_only=True):
     """A request that failed; `text` is what had been streamed before, `request` as in `Answered`."""
 
     error: str
@@ -178,8 +168,7 @@ class Failed(Block):
     request: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran(Block):
+class Ran(Block, frozen=True, kw_only=True):
     """A tool call and its result.
 
     Attributes:
@@ -197,31 +186,27 @@ class Ran(Block):
     answered: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routed(Block):
+class Routed(Block, frozen=True, kw_only=True):
     """What the router chose, among which candidates."""
 
     decision: RoutingDecision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pinned(Block):
+class Pinned(Block, frozen=True, kw_only=True):
     """A person's pin against or like the router's choice; `rejected` is why it could not be honoured."""
 
     override: Override
     rejected: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted(Block):
+class Compacted(Block, frozen=True, kw_only=True):
     """History was summarised; `done` is False for the event that announces it."""
 
     compaction: Compaction
     done: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Block):
+class Noted(Block, frozen=True, kw_only=True):
     """Anything else worth a line: unknown types, damaged lines, gaps, stalls, plans, progress.
 
     Attributes:
@@ -239,8 +224,7 @@ class Noted(Block):
     severity: Severity = "info"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended(Block):
+class Ended(Block, frozen=True, kw_only=True):
     """The end of a session, or of a log that has none (`end` is None).
 
     Attributes:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payloads import (
@@ -129,7 +131,7 @@ class _Fold:
             yield from blocks
             return
         for block in blocks:
-            yield replace(block, agent=agent) if isinstance(block, Answered | Failed | Ran) else block
+            yield structs.replace(block, agent=agent) if isinstance(block, Answered | Failed | Ran) else block
 
     def _event(self, event: Event) -> Iterator[Block]:
         self._account.pass_time(event.time_ns)

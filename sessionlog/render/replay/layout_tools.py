@@ -6,8 +6,9 @@ A terminal shows arguments as a person would say them; pipes and diffs get the l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sessionlog.render.replay.blocks import Call, Ran
 from sessionlog.render.replay.changes import ChangedLine, changes_of, command_of

@@ -7,14 +7,15 @@ which escape it, here, at the last step; a bare `Span` holds our own words. A st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.cells import cell_len
-from rich.style import Style
-
+from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import cut, one_line, strip_line_ends, terminal
 from sessionlog.render.replay.view import Limit, View
 from sessionlog.render.replay.wrap import fitting, wrap
+
+if TYPE_CHECKING:
+    from rich.style import Style
 
 PAGE = 120  # beyond this a right-aligned figure is too far from what it belongs to
 PROSE_WIDTH = 110

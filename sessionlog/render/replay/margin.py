@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sessionlog.analytics.zones import local_time
 from sessionlog.render.replay.blocks import Answered, Block, Failed

@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from rich.console import Console
-from rich.theme import Theme
-
 from sessionlog.render.escape import strip_line_ends, terminal
 from sessionlog.render.replay.lines import PROSE_WIDTH, Line, Span, body, rest, shorten
 from sessionlog.render.replay.view import View
@@ -27,12 +24,12 @@ _TYPED = (
 )  # fmt: skip
 """Rules of Markdown that would hide something, or that texts which are none trip over."""
 _STARS, _INSIDE, _BEHIND = re.compile(r"\*+"), re.compile(r"[\w`\"'(]"), re.compile(r"[\s.,;:!?)\]}\"'*]|$")
-_THEME = Theme({
+_STYLES = {
     **{f"markdown.h{level}": "bold" for level in range(1, 7)},
     "markdown.code": "cyan", "markdown.code_block": "cyan", "markdown.block_quote": "dim", "markdown.hr": "dim",
     "markdown.item.bullet": "dim", "markdown.item.number": "dim", "markdown.table.border": "dim",
     "markdown.table.header": "bold",
-})  # fmt: skip
+}  # fmt: skip
 
 
 def prose(view: View, text: str, *, indent: int) -> Iterator[Line]:
@@ -59,8 +56,12 @@ def markdown_lines(text: str, width: int) -> Iterator[Line] | None:
 
 
 def _rendered(text: str, width: int) -> Iterator[Line]:
+    from rich.console import Console  # noqa: PLC0415 - 45 ms, which pipes save
+    from rich.theme import Theme  # noqa: PLC0415 - as above
+
+    theme = Theme(_STYLES)
     console = Console(
-        file=io.StringIO(), theme=_THEME, width=width, color_system=None, markup=False, emoji=False, highlight=False
+        file=io.StringIO(), theme=theme, width=width, color_system=None, markup=False, emoji=False, highlight=False
     )
     gap: list[Line] | None = None  # a blank line comes between others only, and never twice
     for segments in console.render_lines(_document(terminal(text, newline=True, tab=True).expandtabs(4)), pad=False):

@@ -6,14 +6,14 @@ The only escape sequences that a replay can ever hold are made here, of the them
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from rich.color import ColorSystem
-from rich.style import Style
-
-from sessionlog.render.console import THEME
 from sessionlog.render.replay.lines import Line
 
-_SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
+if TYPE_CHECKING:
+    from rich.style import Style
+
+_SYSTEMS = {"standard": "STANDARD", "256": "EIGHT_BIT", "truecolor": "TRUECOLOR"}
 _ASCII = str.maketrans(
     {
         "━": "=", "│": "|", "·": "-", "…": "~", "▸": ">", "▹": ">", "◂": "<", "⚙": "*", "✘": "x", "◌": "o",
@@ -34,7 +34,7 @@ class Paint:
     __slots__ = ("_encoding", "_system")
 
     def __init__(self, *, color_system: str | None = None, encoding: str = "utf-8") -> None:
-        self._system = _SYSTEMS.get(color_system or "")
+        self._system = _system(_SYSTEMS.get(color_system or ""))
         self._encoding = None if encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"} else encoding
 
     def __call__(self, line: Line) -> str:
@@ -50,8 +50,19 @@ class Paint:
         return text.translate(_ASCII).encode(self._encoding, "replace").decode(self._encoding)
 
 
+def _system(name: str | None) -> Any:
+    """Rich's colour system; rich is imported only where there are colours."""
+    if name is None:
+        return None
+    from rich.color import ColorSystem  # noqa: PLC0415 - 45 ms, which pipes save
+
+    return ColorSystem[name]
+
+
 @cache
 def _style(name: str | Style) -> Style:
-    if isinstance(name, Style):
+    if not isinstance(name, str):
         return name
-    return THEME.styles[name] if name else Style.null()
+    from sessionlog.render.console import THEME  # noqa: PLC0415 - as above
+
+    return THEME.styles[name or "none"]

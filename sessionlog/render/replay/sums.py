@@ -5,7 +5,8 @@ Known money is never hidden because another part is unknown, and unknown is neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay.blocks import Cost
@@ -13,8 +14,7 @@ from sessionlog.render.replay.blocks import Cost
 _NOTHING = TokenUsage()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class Sums(Struct, frozen=True, kw_only=True):
     """Adds; `Sums()` is the empty element.
 
     Attributes:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+
+from msgspec import Struct, field
 
 SHOWN = 4000
 """Characters of one text that are shown by default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """How much of a text is shown; None is all."""
 
     chars: int | None = None
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How much is shown of each kind of text; `Limits()` shows all.
 
     Attributes:
@@ -29,11 +28,11 @@ class Limits:
         arguments: A tool's arguments.
     """
 
-    prose: Limit = field(default_factory=Limit)
-    system: Limit = field(default_factory=Limit)
-    output: Limit = field(default_factory=Limit)
-    thought: Limit = field(default_factory=Limit)
-    arguments: Limit = field(default_factory=Limit)
+    prose: Limit = Limit()
+    system: Limit = Limit()
+    output: Limit = Limit()
+    thought: Limit = Limit()
+    arguments: Limit = Limit()
 
 
 def limits_to(chars: int) -> Limits:
@@ -47,8 +46,7 @@ def limits_to(chars: int) -> Limits:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """A frozen answer to every question the layout has.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rich.cells import cell_len
+from sessionlog.render.cells import cell_len
 
 _INDENT = re.compile(r" *(?:(?:[-*+•]|\d{1,3}[.)]) +)?")
 _WORD = re.compile(r" *[^ ]+| +$")

@@ -1,11 +1,11 @@
 """Markdown on a terminal: shown, and neither hiding nor doing anything."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from sessionlog.render.escape import terminal
