@@ -21,7 +21,8 @@ MEDIA = frozenset({
 })  # fmt: skip
 """Types of parts that are files, in the words of OpenAI, Anthropic, Google and pydantic-ai."""
 _MEDIA_FIELDS = (
-    "data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url",
+    "data", "file", "fileData", "file_data", "file_id", "file_url", "image_url", "inlineData", "inline_data",
+    "input_audio", "source", "url",
 )  # fmt: skip
 _REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 

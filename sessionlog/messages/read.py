@@ -31,7 +31,7 @@ from sessionlog.messages.message_json import message_from_dict
 
 Json = Any
 
-_ROLES: Mapping[str, Role] = {
+ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -150,7 +150,7 @@ class _Builder:
 
 def _mapping_entry(value: Mapping[str, Json]) -> Entry:
     given = value.get("role")
-    role = _ROLES.get(given) if isinstance(given, str) else None
+    role = ROLES.get(given) if isinstance(given, str) else None
     builder = _Builder()
     saved = _saved(value, role)
     if saved is not None:

@@ -1,6 +1,6 @@
 """Measuring: which pieces a message or a tool definition is made of, and how many tokens each of them takes.
 
-Every shape in which providers send messages is understood, and none raises. What is no text has a rule of its own:
+Messages are read by `messages.read`, whatever their provider. What is no text has a rule of its own:
 
 - a picture or a page counts `IMAGE` tokens, never the length of its base64;
 - reasoning that only its provider can read counts a sixth of its length: base64 of text at about four letters a token;
@@ -17,10 +17,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from sessionlog.context.tokens import count_tokens, count_tokens_json
-from sessionlog.context.xray.pieces import Piece, digest_of, size_of, spelled
+from sessionlog.context.xray.pieces import Piece, digest_of, size_of
+from sessionlog.messages.entry import part_text
+from sessionlog.messages.json_value import decode_json
+from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.messages.read import ROLES, read_entry
 
 Json = Any
 
@@ -29,12 +31,8 @@ MESSAGE, CALL, RESULT, TOOLS = 5, 14, 8, 250
 _SEALED = 6
 _AROUND = 40  # bytes of JSON around a text
 _TARGET = 80
-_PICTURES = frozenset({"image", "image_url", "input_image", "media", "audio", "input_audio", "video"})
-_PAGES = frozenset({"document", "file", "input_file"})
-_BINARY = frozenset({"inlineData", "inline_data", "fileData", "file_data"})
-_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "thought"})
-_SYSTEM = frozenset({"system", "developer"})
-_TEXT_KEYS = ("text", "thinking", "content", "input_text", "output_text")
+_LONGEST = 200  # characters of a name or an id
+_ALONE = frozenset({"function_call", "function_call_output", "tool_use", "tool", "function"})  # framed as they are
 _TARGETS = (
     "file_path", "path", "filePath", "absolute_path", "filename", "file", "target_file", "command", "cmd", "url",
     "query", "pattern",
@@ -84,10 +82,7 @@ class SizedMessage:
     def pieces(self) -> tuple[Piece, ...]:
         """Return the pieces; the text is let go."""
         if self._pieces is None:
-            try:
-                self._pieces = measure_message(self._message, self._model, placeholders=self._placeholders)
-            except RecursionError:  # results in results in results: no provider was sent that
-                self._pieces = (_text("unknown", "", None, self.size // 4),)
+            self._pieces = measure_message(self._message, self._model, placeholders=self._placeholders)
             self._message = None
         return self._pieces
 
@@ -117,144 +112,104 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
         model: Whose tokenizer counts.
         placeholders: Whether a line `[image]` stands for a picture, as in what is made from other agents' logs.
     """
-    if not isinstance(message, Mapping):
-        return (_text("unknown", message if isinstance(message, str) else spelled(message), model, MESSAGE),)
-    kind, role = message.get("type"), _role(message.get("role"))
-    if kind in ("function_call", "tool_use"):
-        return (_call(message, model),)
-    if kind == "function_call_output":
-        return (_result(message.get("call_id"), message.get("output"), model, placeholders=placeholders),)
-    content = message["content"] if "content" in message else message.get("parts")
-    if role in ("tool", "function"):
-        name = _word(message.get("name")) or _word(message.get("tool_name"))
-        return (_result(message.get("tool_call_id"), content, model, placeholders=placeholders, name=name),)
-    made = [*_thoughts(message, role, model), *_content(content, role, model, placeholders=placeholders)]
-    calls = message.get("tool_calls")
-    if isinstance(calls, list | tuple):
-        made += [_call(call, model) for call in calls if isinstance(call, Mapping)]
-    if content is None and not made:
-        rest = {key: value for key, value in message.items() if key not in {"role", "content", "parts", "tool_calls"}}
-        made = [_text(role, spelled(rest) if rest else "", model)]
-    if not made:
-        made = [_text(role, "", model)]
+    fields = message if isinstance(message, Mapping) else {"content": message}
+    role, named = fields.get("role"), ""
+    is_known = role in ROLES if isinstance(role, str) else role is None and isinstance(fields.get("type"), str)
+    if not is_known:
+        named, message = str(role or "unknown")[:40], {**fields, "role": "user"}
+    made = [
+        piece for one in read_entry(message).messages for piece in _pieces(one, named, model, placeholders=placeholders)
+    ]
+    made = made or [Piece(role=ROLES.get(str(role), "user"), kind="text", tokens=0)]
     if any(piece.kind == "result" for piece in made):  # words beside results are the agent's, not a prompt
         made = [replace(piece, role="system") if piece.kind == "text" else piece for piece in made]
-    return (replace(made[0], tokens=made[0].tokens + MESSAGE), *made[1:])
+    if _ALONE.isdisjoint((role, fields.get("type"))):
+        made[0] = replace(made[0], tokens=made[0].tokens + MESSAGE)
+    return tuple(made)
 
 
 def measure_tool(tool: Json, model: str | None) -> Piece:
     """Return the size of one tool definition, as templates print it."""
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     named = inner if isinstance(inner, Mapping) else tool
-    name = _word(named.get("name")) if isinstance(named, Mapping) else ""
+    name = named.get("name") if isinstance(named, Mapping) else ""
     sent = tool if isinstance(inner, Mapping) else {"type": "function", "function": tool}
-    return Piece(role="system", kind="tool", tokens=_json_tokens(sent, model), name=name or "unnamed")
+    return Piece(
+        role="system", kind="tool", tokens=int(count_tokens_json(sent, model)), name=str(name or "unnamed")[:_LONGEST]
+    )
 
 
-def _content(content: Json, role: str, model: str | None, *, placeholders: bool) -> Iterator[Piece]:
-    if isinstance(content, str):
-        pictures = len(_PLACEHOLDER.findall(content)) if placeholders and "]" in content else 0
-        if content or not pictures:
-            yield _text(role, content, model)
+def _pieces(message: Message, named: str, model: str | None, *, placeholders: bool) -> list[Piece]:
+    """What a message is made of, one piece at least; `named` is a role that providers do not have."""
+    role = named or message.role
+    if message.role == "tool":
+        inside = _content(message.content, role, model, placeholders=placeholders)
+        tokens = sum(piece.tokens for piece in inside) + RESULT + MESSAGE
+        name, call_id = (message.name or "")[:_LONGEST], (message.tool_call_id or "")[:_LONGEST]
+        return [Piece(role=role, kind="result", tokens=tokens, name=name, call_id=call_id, mark=_mark(message.content))]
+    made: list[Piece] = []
+    for key in ("reasoning_content", "reasoning", "thinking"):  # some providers send it beside the content
+        text = message.extra.get(key)
+        if isinstance(text, str) and text:
+            made.append(_text(role, text, model, kind="reasoning"))
+            break
+    if message.content or not message.tool_calls:
+        made += _content(message.content, role, model, placeholders=placeholders)
+    return [*made, *(_call(call, model) for call in message.tool_calls)]
+
+
+def _content(content: Content, role: str, model: str | None, *, placeholders: bool) -> Iterator[Piece]:
+    for part in (ContentPart.of_text(content),) if isinstance(content, str) else content:
+        text, pictures = part_text(part), 0
+        if part.is_media:
+            pictures = 1
+        elif part.is_reasoning:
+            yield _thought(part, role, model)
+            continue
+        elif placeholders and "]" in text:
+            pictures = len(_PLACEHOLDER.findall(text))
+        if not part.is_media and (text or not pictures):
+            reminds = text.startswith(_REMINDER)
+            name = "" if not reminds else MEMORY if _MEMORY.search(text) else REMINDERS
+            yield _text("system" if reminds else role, text, model, name=name)
         if pictures:
             yield Piece(role=role, kind="image", tokens=pictures * IMAGE, count=pictures)
-    elif isinstance(content, list | tuple):
-        for part in content:
-            yield from _part(part, role, model, placeholders=placeholders)
-    elif content is not None:
-        yield _text(role, spelled(content), model)
 
 
-def _part(part: Json, role: str, model: str | None, *, placeholders: bool) -> Iterator[Piece]:
-    if not isinstance(part, Mapping):
-        yield _text(role, part if isinstance(part, str) else spelled(part), model)
-        return
-    kind = part.get("type")
-    source = part.get("source")
-    called, returned = (part.get(key) for key in ("functionCall", "functionResponse"))  # Gemini's
-    if isinstance(called, Mapping):
-        yield _call(called, model)
-    elif isinstance(returned, Mapping):
-        name = _word(returned.get("name"))
-        yield _result(returned.get("id"), spelled(returned.get("response")), model, placeholders=False, name=name)
-    elif kind in ("tool_use", "function_call"):
-        yield _call(part, model)
-    elif kind == "tool_result":
-        yield _result(part.get("tool_use_id"), part.get("content"), model, placeholders=placeholders)
-    elif kind in _THOUGHTS:
-        yield _thought(part, role, model)
-    elif kind in _PAGES and isinstance(source, Mapping) and isinstance(source.get("data"), str):
-        data, is_text = source["data"], source.get("type") == "text"
-        yield _text(role, data, model) if is_text else Piece(role=role, kind="image", tokens=IMAGE)
-    elif kind in _PICTURES or kind in _PAGES or not _BINARY.isdisjoint(part) or part.get("kind") == "binary":
-        yield Piece(role=role, kind="image", tokens=IMAGE)
-    else:
-        found = next((part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)), None)
-        text = spelled(part) if found is None else found
-        reminds = text.startswith(_REMINDER)
-        piece = _text("system" if reminds else role, text, model)
-        yield replace(piece, name=MEMORY if _MEMORY.search(text) else REMINDERS) if reminds else piece
+def _thought(part: ContentPart, role: str, model: str | None) -> Piece:
+    texts = [
+        text for text in (part.text, part.extra.get("thinking"), part.extra.get("content")) if isinstance(text, str)
+    ]
+    sealed = [part.extra.get(key) for key in ("data", "encrypted_content")] if not texts else []
+    size = next((len(one) for one in sealed if isinstance(one, str)), 0) // _SEALED
+    return Piece(role=role, kind="reasoning", tokens=sum(int(count_tokens(text, model)) for text in texts) + size)
 
 
-def _thought(part: Mapping[str, Json], role: str, model: str | None) -> Piece:
-    texts = [part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)]
-    sealed = "" if texts else next((part[k] for k in ("data", "encrypted_content") if isinstance(part.get(k), str)), "")
-    tokens = sum(_tokens(text, model) for text in texts) + len(sealed) // _SEALED
-    return Piece(role=role, kind="reasoning", tokens=tokens)
-
-
-def _thoughts(message: Mapping[str, Json], role: str, model: str | None) -> Iterator[Piece]:
-    """The reasoning that some providers send beside a message's content."""
-    for key in ("reasoning_content", "reasoning", "thinking"):
-        text = message.get(key)
-        if isinstance(text, str) and text:
-            yield _text(role, text, model, kind="reasoning")
-            return
-
-
-def _call(call: Mapping[str, Json], model: str | None) -> Piece:
-    function = call.get("function")
-    inner = function if isinstance(function, Mapping) else call
-    given = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
-    name = sys.intern(_word(inner.get("name")) or _word(call.get("tool_name")) or "unknown")
-    call_id = _word(call.get("call_id")) or _word(call.get("id")) or _word(call.get("tool_call_id"))
-    size = _tokens(given, model) if isinstance(given, str) else _json_tokens(given, model)
-    key, about = _target(given)
-    is_read = key in _PATHS and not _LOOKS.isdisjoint(word.lower() for word in _WORDS.findall(name[:200]))
-    tokens = _tokens(name, model) + size + CALL
+def _call(call: ToolRequest, model: str | None) -> Piece:
+    name, given = sys.intern(call.name[:_LONGEST] or "unknown"), call.arguments
+    text = given if isinstance(given, str) else call.text
+    size = count_tokens_json(given, model) if text is None else count_tokens(text, model)
+    given = decode_json(given) if isinstance(given, str) else given
+    texts = given if isinstance(given, Mapping) else {}
+    key = next((key for key in _TARGETS if isinstance(texts.get(key), str) and texts[key].strip()), "")
+    about = texts[key].strip() if key else ""
+    is_read = key in _PATHS and not _LOOKS.isdisjoint(word.lower() for word in _WORDS.findall(name))
     return Piece(
-        role="assistant", kind="call", tokens=tokens, name=name, target=_short(about), is_read=is_read,
-        call_id=call_id, mark=digest_of(about) if about else b"",
+        role="assistant", kind="call", tokens=int(count_tokens(name, model)) + int(size) + CALL, name=name,
+        target=_short(about), is_read=is_read, call_id=call.id[:_LONGEST], mark=digest_of(about) if about else b"",
     )  # fmt: skip
 
 
-def _result(call_id: Json, content: Json, model: str | None, *, placeholders: bool, name: str = "") -> Piece:
-    inside = list(_content(content, "tool", model, placeholders=placeholders))
-    tokens = sum(piece.tokens for piece in inside) + RESULT + MESSAGE
-    mark = digest_of(content) if content else b""
-    return Piece(role="tool", kind="result", tokens=tokens, name=name, call_id=_word(call_id), mark=mark)
+def _text(role: str, text: str, model: str | None, *, kind: str = "text", name: str = "") -> Piece:
+    return Piece(role=role, kind=kind, tokens=int(count_tokens(text, model)), name=name, mark=_mark(text))
 
 
-def _text(role: str, text: str, model: str | None, framing: int = 0, *, kind: str = "text") -> Piece:
-    mark = digest_of(text) if text else b""
-    return Piece(role=role, kind=kind, tokens=_tokens(text, model) + framing, mark=mark)
-
-
-def _target(given: Json) -> tuple[str, str]:
-    """What a call is about: the argument that people would name it by, and its name."""
-    value = given
-    if isinstance(given, str) and given.startswith("{"):
-        try:
-            value = orjson.loads(given)
-        except ValueError:
-            return "", ""
-    if not isinstance(value, Mapping):
-        return "", ""
-    for key in _TARGETS:
-        text = value.get(key)
-        if isinstance(text, str) and text.strip():
-            return key, text.strip()
-    return "", ""
+def _mark(content: Content) -> bytes:
+    if not content:
+        return b""
+    if isinstance(content, str):
+        return digest_of(content)
+    return digest_of([(part.text, part.image_url, part.data, part.extra) for part in content])
 
 
 def _short(text: str) -> str:
@@ -263,20 +218,3 @@ def _short(text: str) -> str:
     if len(line) <= _TARGET and line == text:
         return line
     return f"…{line[1 - _TARGET :]}" if line == text and "/" in line and " " not in line else f"{line[: _TARGET - 1]}…"
-
-
-def _json_tokens(value: Json, model: str | None) -> int:
-    return int(count_tokens_json(value, model))
-
-
-def _tokens(text: str, model: str | None) -> int:
-    return int(count_tokens(text, model))
-
-
-def _role(value: Json) -> str:
-    role = _word(value) or "unknown"
-    return "system" if role in _SYSTEM else "assistant" if role == "model" else role[:40]
-
-
-def _word(value: Json) -> str:
-    return value[:200] if isinstance(value, str) else str(value) if type(value) is int else ""

@@ -241,7 +241,7 @@ def test_a_request_that_another_follows_without_an_answer_is_none():
     assert [sample.reported for sample in found.samples] == [20, None]
     first = fold_history([start(), *asked, answer(prompt=20)], own=False, request=1)
     assert (first.requests, first.is_waiting) == (1, False)
-    assert [piece.kind for piece in first.window.pieces] == ["text", "call", "result"]
+    assert [piece.kind for piece in first.window.pieces] == ["call", "result"]
 
 
 def test_answers_without_requests_stand_for_them():

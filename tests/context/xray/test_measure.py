@@ -40,11 +40,12 @@ def shown(message, **options):
         (result("c", "four"), [("tool", "result", 4)]),
         ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [PICTURE]}]},
          [("tool", "result", IMAGE)]),
-        (said("", ("c", "ls", "{}")), [("assistant", "text", 0), ("assistant", "call", 4)]),
+        (said("", ("c", "ls", "{}")), [("assistant", "call", 4)]),
+        (said("a", ("c", "ls", "{}")), [("assistant", "text", 1), ("assistant", "call", 4)]),
         ("four", [("unknown", "text", 4)]),
-        (None, [("unknown", "text", 4)]),
+        (None, [("unknown", "text", 0)]),
         ({"role": "user"}, [("user", "text", 0)]),
-        ({"role": "user", "parts": [1]}, [("user", "text", 1)]),
+        ({"role": "user", "parts": [1]}, [("user", "text", 3)]),
         ({"role": "user", "parts": [{"text": "abc"}, {"inlineData": {"data": "A" * 9000}}]},
          [("user", "text", 3), ("user", "image", IMAGE)]),
         ({"role": "user", "content": [{"kind": "binary", "data": "A" * 9000}]}, [("user", "image", IMAGE)]),
@@ -88,10 +89,10 @@ def test_a_line_may_stand_for_a_picture():
 )
 def test_a_call_is_known_by_what_it_is_about(tool, given, target, is_read):
     """A path, a command; only a tool that reads reads a file. Paths are known by their whole names."""
-    call = measure_message(said("", ("c", tool, given)), None)[1]
+    call = measure_message(said("", ("c", tool, given)), None)[0]
     assert (call.target[: len(target) or 1], call.is_read) == (target, is_read)
     assert len(call.target) <= 80
-    other = measure_message(said("", ("c", tool, {"path": "e/" + "d/" * 60 + "a.py"})), None)[1]
+    other = measure_message(said("", ("c", tool, {"path": "e/" + "d/" * 60 + "a.py"})), None)[0]
     assert call.mark != other.mark
 
 

@@ -67,7 +67,7 @@ def test_it_tells_what_filled_the_window(tmp_path):
     assert [point.to_dict() for point in report.growth] == [
         {"request": 1, "tokens": 200, "reported": True}, {"request": 2, "tokens": 400, "reported": True}
     ]  # fmt: skip
-    assert [part.kind for part in report.parts] == ["system", "tools", "tools", "turn", "turn", "turn", "turn"]
+    assert [part.kind for part in report.parts] == ["system", "tools", "tools", "turn", "turn", "turn"]
 
 
 def test_an_earlier_request_is_seen_as_it_was(tmp_path):
