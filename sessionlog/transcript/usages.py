@@ -55,7 +55,7 @@ class ResponseUsages:
         return [self._disjoint(usage, provider) for usage, provider in zip(usages, self._providers, strict=True)]
 
     def learn(self, data: Mapping[str, Any]) -> tuple[TokenUsage, str]:
-        """Return a response's usage as logged and its provider, and note how that counts; a sub-agent's shows it too."""
+        """Return a response's usage as logged and its provider, and note how that counts: sub-agents show it, too."""
         usage, provider = read_usage(data.get("usage"))[0], provider_of(data, self._start)
         if usage.cache_read > usage.input:
             self._exclusive.add(provider)
