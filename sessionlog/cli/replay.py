@@ -22,9 +22,9 @@ from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
 from sessionlog.render.replay.blocks import Block
+from sessionlog.render.replay.exact import event_json
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
-from sessionlog.render.replay.normal import event_json
 from sessionlog.render.replay.pace import pace
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import Subagents, select, selector

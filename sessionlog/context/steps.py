@@ -11,10 +11,9 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sessionlog import files
-from sessionlog.context.usage import camel_dict
+from sessionlog.context.usage import CamelCase
 
 RESPONSE = "Response"
 """What stands for the tools of a step that called none."""
@@ -27,7 +26,7 @@ _LONGEST = 1e12  # NaN and infinity are beyond it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestUsageSnapshot:
+class RequestUsageSnapshot(CamelCase):
     """What one request used.
 
     Attributes:
@@ -51,10 +50,6 @@ class RequestUsageSnapshot:
     timestamp: str | None = None
     turn_id: int | None = None
     duration_ms: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys."""
-        return camel_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,16 @@ from sessionlog.events.usage import read_usage, usage_fields
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
+class CamelCase:
+    """A dataclass with a JSON form."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON value with camelCase keys, every text whole."""
+        return camel_dict(self)
+
+
 def camel_dict(value: Any, *names: str) -> dict[str, Any]:
     """Return these attributes of a value, all fields by default, as a JSON value with camelCase keys."""
     return {_camel(name): _json(getattr(value, name)) for name in names or [field.name for field in fields(value)]}
@@ -39,7 +49,7 @@ def _json(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Used:
+class _Used(CamelCase):
     """What some requests used.
 
     Attributes:
@@ -91,10 +101,6 @@ class TurnUsage(_Used):
     tool_names: tuple[str, ...] = ()
     duration_seconds: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys."""
-        return camel_dict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUsage(_Used):
@@ -107,10 +113,6 @@ class SessionUsage(_Used):
 
     turns: int = 0
     duration_seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys."""
-        return camel_dict(self)
 
 
 def tokens_of(*used: Any) -> dict[str, Any]:

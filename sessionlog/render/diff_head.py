@@ -7,7 +7,7 @@ from typing import Any
 
 from sessionlog.analytics.diff.report import SessionDiff, ToolPair
 from sessionlog.analytics.diff.side import Side
-from sessionlog.analytics.diff.tool_use import ToolUse
+from sessionlog.analytics.diff.transcript import ToolUse
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd

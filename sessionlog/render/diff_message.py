@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sessionlog.analytics.diff.align import Pair
+from sessionlog.analytics.diff.align import Pair, Pieces, compare_words
 from sessionlog.analytics.diff.message import DiffMessage
-from sessionlog.analytics.diff.words import Pieces, compare_words
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line

@@ -28,7 +28,6 @@ class ResponseUsages:
         self._providers: list[str] = []
         self._estimated: list[bool] = []
         self._exclusive: set[str] = set()
-        self._beside: list[tuple[TokenUsage, str]] = []
 
     def __len__(self) -> int:
         return len(self._providers)
@@ -39,14 +38,10 @@ class ResponseUsages:
 
     def add(self, data: Mapping[str, Any]) -> None:
         """Take a response, the payload of its event."""
-        usage, provider = self._learn(data)
+        usage, provider = self.learn(data)
         self._counts.extend(getattr(usage, name) for name in _CLASSES)
         self._providers.append(sys.intern(provider))
         self._estimated.append(data.get("quality") == "estimated")
-
-    def add_beside(self, data: Mapping[str, Any]) -> None:
-        """Take a response of a sub-agent, or of what wrote a summary."""
-        self._beside.append(self._learn(data))
 
     def is_estimated(self, index: int) -> bool:
         """Whether an agent estimated the usage of a response itself."""
@@ -59,11 +54,8 @@ class ResponseUsages:
         usages = (TokenUsage(**dict(zip(_CLASSES, row, strict=True))) for row in rows)
         return [self._disjoint(usage, provider) for usage, provider in zip(usages, self._providers, strict=True)]
 
-    def read_beside(self) -> TokenUsage:
-        """Return what the responses beside the conversation used together."""
-        return sum((self._disjoint(usage, provider) for usage, provider in self._beside), TokenUsage())
-
-    def _learn(self, data: Mapping[str, Any]) -> tuple[TokenUsage, str]:
+    def learn(self, data: Mapping[str, Any]) -> tuple[TokenUsage, str]:
+        """Return a response's usage as logged and its provider, and note how that counts: sub-agents show it, too."""
         usage, provider = read_usage(data.get("usage"))[0], provider_of(data, self._start)
         if usage.cache_read > usage.input:
             self._exclusive.add(provider)

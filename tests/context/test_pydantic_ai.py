@@ -273,7 +273,6 @@ def test_wrapped_tools_are_those_that_the_model_is_told_of(wrap):
     with asyncio.Runner() as runner:
         runner.run(agent.run("Go"))
         assert runner.run(list_available_tools(agent)) == told
-    assert all(tool.is_certain for tool in tools_of_agent(agent))
 
 
 def test_tools_that_ask_first_say_so():
@@ -288,16 +287,16 @@ async def _later(ctx, tool):
 
 @pytest.mark.parametrize("ask", [lambda ctx, tool: ctx.deps.is_admin, _later])
 def test_a_filter_that_cannot_be_asked_is_told(ask):
-    """One that looks at the run, or awaits: its tools are listed, as ones that the model may not be told of."""
+    """One that looks at the run, or awaits: its tools are listed."""
     agent = Agent(TestModel(), toolsets=[_toolset().filtered(ask)])
-    assert [(tool.name, tool.is_certain) for tool in tools_of_agent(agent)] == [("read", False), ("grep", False)]
+    assert [tool.name for tool in tools_of_agent(agent)] == ["read", "grep"]
 
 
 def test_a_tool_that_is_made_anew_for_each_run_is_told():
-    """What it will be then is not known."""
+    """As it is defined; what it will be then is not known."""
 
     async def prepare(ctx, tool):
         return None
 
     agent = Agent(TestModel(), tools=[Tool(_later, prepare=prepare)])
-    assert [(tool.name, tool.is_certain) for tool in tools_of_agent(agent)] == [("_later", False)]
+    assert [tool.name for tool in tools_of_agent(agent)] == ["_later"]

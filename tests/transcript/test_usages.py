@@ -26,14 +26,14 @@ def test_inclusive_input_is_told_by_all_of_a_providers_answers():
     assert prompts(inclusive, start={"resolved_harness": "claude"}) == [(140, 40)]
 
 
-def test_what_is_beside_the_conversation_is_added_up():
+def test_what_is_beside_the_conversation_is_learned_from():
     """A sub-agent's answers show how a provider counts, too."""
     read = ResponseUsages()
     read.begin({"provider": "p"})
     read.add({"usage": {"input": 100, "cache_read": 40}})
     for _ in range(2):
-        read.add_beside({"usage": {"input": 10, "cache_read": 40}})
-    assert (len(read), read.read()[0].prompt, read.read_beside().prompt) == (1, 140, 100)
+        read.learn({"usage": {"input": 10, "cache_read": 40}})
+    assert (len(read), read.read()[0].prompt) == (1, 140)
 
 
 def test_no_class_is_lost():

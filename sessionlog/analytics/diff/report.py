@@ -17,8 +17,7 @@ from typing import Any, Literal
 from sessionlog.analytics.diff.align import Pair, align
 from sessionlog.analytics.diff.message import KEPT, DiffMessage
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
-from sessionlog.analytics.diff.tool_use import ToolUse
-from sessionlog.analytics.diff.transcript import Transcript
+from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook

@@ -41,7 +41,7 @@ def _usage(chat: Chat, _: str) -> None:
 
 
 def _context(chat: Chat, _: str) -> None:
-    chat.report("context", context, chat.path, as_json=chat.face.wants_json)
+    chat.report("context", context, **settings_of("context", {"target": chat.path, "as_json": chat.face.wants_json}))
 
 
 def _clear(chat: Chat, _: str) -> None:

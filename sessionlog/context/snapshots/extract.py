@@ -10,7 +10,7 @@ imported. Token counts are those of `count_tokens` for the model, or of the call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,12 +25,14 @@ from sessionlog.context.snapshots.snapshot_items import (
     ToolDetailSnapshot,
     ToolSnapshot,
 )
-from sessionlog.context.snapshots.tally import Count, Tally
 from sessionlog.context.snapshots.turns import between_ms, number_turns
 from sessionlog.context.steps import read_duration
+from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
+from sessionlog.context.xray.measure import IMAGE
 from sessionlog.events.times import format_time
 from sessionlog.messages.entry import Entry, Piece
+from sessionlog.messages.json_value import json_text
 
 _FIELDS = {
     "user": "user_tokens",
@@ -281,3 +283,61 @@ def _detail(
         is_tool_call=part.kind == "tool_call",
         is_tool_result=part.kind == "tool_return",
     )
+
+
+Count = Callable[[str], int]
+"""Text → tokens: a tokenizer of the caller's own. What it gives is exact, unless it is a `TokenCount` that is not."""
+
+
+class Tally:
+    """Counts with a model's tokenizer, or with the caller's.
+
+    Attributes:
+        estimated: Whether any count so far is an estimate.
+    """
+
+    def __init__(self, count: Count | None = None, *, model: str | None = None) -> None:
+        self._count = count
+        self._model = model
+        self.estimated = False
+
+    def text(self, text: str) -> int:
+        """Count a text; an empty one has no tokens, surely."""
+        if not text:
+            return 0
+        return self._noted(count_tokens(text, self._model) if self._count is None else self._count(text))
+
+    def json(self, value: Any) -> int:
+        """Count a value as JSON."""
+        return self._noted(
+            count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
+        )
+
+    def part(self, part: Piece) -> int:
+        """Count a piece of a message as it is sent."""
+        return self._words(part) + self._pictures(part)
+
+    def bare(self, part: Piece) -> int:
+        """Count what a piece of a message says, without what carries it."""
+        return self.text(part.text) + self._pictures(part)
+
+    def _pictures(self, part: Piece) -> int:
+        """Pictures have one size, the X-ray's; it is a guess."""
+        self.estimated = self.estimated or bool(part.media)
+        return part.media * IMAGE
+
+    def _words(self, part: Piece) -> int:
+        if part.kind in ("user", "assistant"):
+            return self.json({"role": part.kind, "content": [{"type": "text", "text": part.text}]})
+        if part.kind == "tool_call":
+            given = {} if part.arguments in (None, "") else part.arguments
+            return self.json({"id": part.call_id or "", "type": "tool_use", "name": part.name or "", "input": given})
+        if part.kind == "tool_return":
+            answer = {"tool_use_id": part.call_id or "", "type": "tool_result", "content": part.text}
+            return self.json({**answer, "is_error": part.failed})
+        return self.text(part.text)
+
+    def _noted(self, count: int) -> int:
+        if isinstance(count, TokenCount) and not count.exact:
+            self.estimated = True
+        return int(count)

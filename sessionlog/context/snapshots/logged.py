@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.context.snapshots.tools import Tool, read_tools
@@ -45,7 +45,6 @@ class LoggedSession:
         steps: One for every answer.
         turns: What each turn used.
         served: Who answered last; empty where the log does not say.
-        apart: What sub-agents used, and whoever wrote a summary: in no step, and in no turn.
         prompt_tokens: What the provider counted at the last request that was answered; None where the log has no count.
         output_tokens: The same of its answer.
         window: How many tokens the model takes in; None where that is not logged.
@@ -59,7 +58,6 @@ class LoggedSession:
     steps: tuple[RequestUsageSnapshot, ...]
     turns: tuple[TurnUsage, ...]
     served: str = ""
-    apart: Counts = field(default_factory=Counts)
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     window: int | None = None
@@ -91,7 +89,7 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
         elif kind == "llm.response" and not is_beside:
             usages.add(event.data)  # how a provider counts shows in all its answers
         elif kind == "llm.response" and not is_over:
-            usages.add_beside(event.data)
+            usages.learn(event.data)
     read = usages.read()
     counted = [TokenUsage() if usages.is_estimated(n) else read[n] for n in answers]
     wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
@@ -100,7 +98,6 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
         fold.result(read),
         prompt_tokens=None if reported is None else reported.prompt,
         output_tokens=None if reported is None else reported.output,
-        apart=Counts.of_usage(usages.read_beside()),
     )
 
 

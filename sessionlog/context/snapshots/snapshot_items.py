@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sessionlog.context.usage import camel_dict
+from sessionlog.context.usage import CamelCase, camel_dict
 
 CUT = 200
 """Characters of a message that `to_dict` gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSnapshot:
+class ToolSnapshot(CamelCase):
     """A tool's definition in the window.
 
     Attributes:
@@ -28,13 +28,9 @@ class ToolSnapshot:
     parameters_tokens: int
     total_tokens: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys."""
-        return camel_dict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDetailSnapshot:
+class ToolDetailSnapshot(CamelCase):
     """A tool's definition with all that is known of the tool.
 
     Attributes:
@@ -59,13 +55,9 @@ class ToolDetailSnapshot:
     requires_approval: bool = False
     source_code: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys."""
-        return camel_dict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageSnapshot:
+class MessageSnapshot(CamelCase):
     """A text of the conversation: `user` or `assistant`, with its tokens and its time (RFC 3339, None = unknown)."""
 
     role: str
@@ -80,7 +72,7 @@ class MessageSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageDetailSnapshot:
+class MessageDetailSnapshot(CamelCase):
     """A piece of the conversation, tool traffic and thinking among them.
 
     Attributes:
@@ -104,7 +96,3 @@ class MessageDetailSnapshot:
     tool_call_id: str | None = None
     is_tool_call: bool = False
     is_tool_result: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys, the content whole."""
-        return camel_dict(self)

@@ -26,8 +26,6 @@ class Tool:
         is_async: Its function is a coroutine.
         requires_approval: A person must agree to each call.
         source_code: The text of its function, where that can be found.
-        is_certain: Whether the model is surely told of it, and in these words; False behind a filter that could not be
-            asked without a run.
     """
 
     name: str
@@ -37,7 +35,6 @@ class Tool:
     is_async: bool = False
     requires_approval: bool = False
     source_code: str | None = None
-    is_certain: bool = True
 
     @property
     def definition(self) -> dict[str, Json]:
@@ -113,8 +110,8 @@ def _wrapped(toolset: object, inside: list[_Found]) -> list[_Found]:
         new = {old: name for name, old in names.items()}
         inside = [_called(found, new.get(found[0].name, found[0].name)) for found in inside]
     keeps, prepare = getattr(toolset, "filter_func", None), getattr(toolset, "prepare_func", None)
-    if callable(keeps):
-        inside = [found for one in inside for found in _kept(keeps, one)]
+    if callable(keeps):  # a filter that needs a run keeps all
+        inside = [found for found in inside if _answer(keeps, found[1]) is not False]
     if callable(prepare):
         inside = _prepared(prepare, inside)
     if hasattr(toolset, "approval_required_func"):
@@ -128,15 +125,10 @@ def _called(found: _Found, name: str) -> _Found:
     return replace(tool, name=name), replace(definition, name=name) if is_value else definition
 
 
-def _kept(keeps: Callable[..., object], found: _Found) -> list[_Found]:
-    is_kept = _answer(keeps, found[1])
-    return [found] if is_kept is True else [_doubted(found)] if is_kept is None else []
-
-
 def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Found]:
     made = _answer(prepare, [definition for _, definition in inside])
     if not isinstance(made, list | tuple):
-        return [_doubted(found) for found in inside]
+        return inside
     tools = {tool.name: tool for tool, _ in inside}
     told = [(read, definition) for definition in made if (read := read_tool(definition)) is not None]
     return [
@@ -159,10 +151,6 @@ def _answer(ask: Callable[..., object], about: object) -> object:
     if inspect.isawaitable(answer):
         return None
     return answer if isinstance(about, list) else bool(answer)
-
-
-def _doubted(found: _Found) -> _Found:
-    return replace(found[0], is_certain=False), found[1]
 
 
 async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, dict[str, Any]]]:
@@ -210,9 +198,7 @@ async def _discovered(registry: Any) -> tuple[Tool, ...]:
 
 
 def _live(value: object, tool: Tool) -> Tool:
-    """Add what only the live object knows: its function, and whether it is made anew for each run."""
-    if callable(_get(value, "prepare")):
-        tool = replace(tool, is_certain=False)
+    """Add what only the live object knows: its function."""
     function = _get(value, "function", "_function")
     if not callable(function):
         return tool

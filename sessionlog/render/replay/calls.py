@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sessionlog.messages import content_text
+from sessionlog.messages.content_text import is_content
 from sessionlog.messages.entry import arguments_text
 from sessionlog.messages.json_value import decode_json
 from sessionlog.messages.message import Message, ToolRequest
@@ -12,7 +14,6 @@ from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.exact import Digits, compact_json
 
 Json = Any
-_TEXT_KEYS = ("text", "thinking", "content", "input_text", "output_text")
 
 
 def error_text(value: Json) -> str:
@@ -45,14 +46,9 @@ def _call_of(request: ToolRequest) -> Call:
 
 
 def text_of(content: Json) -> str:
-    """Return what a content says: a string, or parts of which the text is joined and the rest is named."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list | tuple) and all(map(_is_part, content)):
-        return "\n".join(text for part in content if (text := _part_text(part)))
-    return compact_json(content)
+    """Return what a content says, as `messages.content_text` does; other JSON as logged."""
+    is_words = content is None or isinstance(content, str) or is_content(content)
+    return content_text.text_of(content) if is_words else compact_json(content)
 
 
 def _read_call(item: Mapping[str, Json]) -> Call:
@@ -65,22 +61,6 @@ def _read_call(item: Mapping[str, Json]) -> Call:
         arguments=decode_json(inner[key], parse_float=Digits) if key else None,
         given=key is not None,
     )
-
-
-def _is_part(value: Json) -> bool:
-    return isinstance(value, str) or (isinstance(value, dict) and isinstance(value.get("type"), str))
-
-
-def _part_text(part: Json) -> str:
-    if isinstance(part, str):
-        return part
-    kind = part["type"]
-    if kind in {"tool_use", "tool_result"}:
-        return ""
-    for key in _TEXT_KEYS:
-        if isinstance(part.get(key), str):
-            return str(part[key])
-    return f"[{kind}]"
 
 
 def _word(value: Json) -> str:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 
 Json = Any
@@ -92,3 +93,13 @@ def _spell_number(value: Json) -> str:
         return str(value)
     except ValueError:  # an integer of more digits than Python is willing to spell
         return hex(value)
+
+
+def event_json(event: Event) -> str:
+    """Return the event's line, without its end; strict JSON, integers of any size keep their digits."""
+    value = event.to_dict()
+    try:
+        line = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # not-a-number, or deeper than a reader would follow
+        line = json.dumps(json.loads(encode_object(value)), separators=(",", ":"))
+    return line.replace("\x7f", "\\u007f")

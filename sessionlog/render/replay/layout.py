@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sessionlog.analytics.zones import local_time
 from sessionlog.render.replay.blocks import (
     Answered,
     Asked,
@@ -28,7 +29,6 @@ from sessionlog.render.replay.layout_routing import compacted, pinned, routed
 from sessionlog.render.replay.layout_session import ended, opened
 from sessionlog.render.replay.layout_tools import called, ran, spelled
 from sessionlog.render.replay.lines import Line, Span, body, cells, clipped, head, labelled, told, words
-from sessionlog.render.replay.margin import Margin
 from sessionlog.render.replay.markdown import prose
 from sessionlog.render.replay.view import Limit, View
 
@@ -157,3 +157,46 @@ _LAYOUTS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
     Ended: ended,
     Noted: _noted,
 }
+
+
+_WIDTH = 8
+_LEAST = 60  # columns; a narrower terminal has no room for a margin
+
+
+class Margin:
+    """Writes labels beside the lines of a block, a number on its first; none where text goes to a pipe.
+
+    Attributes:
+        view: What is left of the view beside the margin.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._zone = view.zone
+        self._is_there = not view.exact and view.width is not None and view.width >= _LEAST
+        self._day = self._minute = ""
+        self.view = replace(view, width=(view.width or 0) - _WIDTH) if self._is_there else view
+
+    def beside(self, block: Block, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield the lines of a block with what the margin says of it; a time without a line comes with the next."""
+        if not self._is_there:
+            yield from lines
+            return
+        number = block.request if isinstance(block, Answered | Failed) else 0
+        for line in lines:
+            label, number = f"#{number}" if number else self._time(block.time_ns), 0
+            yield (Span(f"{label[: _WIDTH - 2]:>{_WIDTH - 2}}  ", "note"), *line) if line else line
+
+    def _time(self, time_ns: int | None) -> str:
+        """The day or the minute, if it is another one than the last that was shown."""
+        if time_ns is None:
+            return ""
+        time = local_time(time_ns, self._zone)
+        day, minute = f"{time:%d %b}".lstrip("0"), f"{time:%H:%M}"
+        if day != self._day:
+            is_first, self._day, self._minute = not self._day, day, ""
+            if not is_first:
+                return day
+        if minute == self._minute:
+            return ""
+        self._minute = minute
+        return minute

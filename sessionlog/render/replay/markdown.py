@@ -1,13 +1,15 @@
 """Markdown → lines, for what people and models say on a terminal with colours.
 
 The invariant: a text can neither hide nor do anything. HTML, links, images, references, entities and backslashes stand
-as they were typed, line ends stay, and every piece is escaped after it is laid out.
+as they were typed, line ends stay, and every piece is escaped after it is laid out. A text of which letters would be
+missing then (too deep a nest, a table without room) is shown as it is.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -50,9 +52,16 @@ def markdown_lines(text: str, width: int) -> Iterator[Line] | None:
     if len(text) > _LONGEST or not _SIGNS.search(text):
         return None
     try:
-        return iter(list(_rendered(text, max(8, width))))
-    except Exception:  # noqa: BLE001 - a nest that is too deep for its width: shown as it is
+        lines = list(_rendered(text, max(8, width)))
+    except Exception:  # noqa: BLE001 - whatever the library thinks of it, the text is there
         return None
+    shown = "".join(part.text for line in lines for part in line)
+    return iter(lines) if lines and _letters(shown) == _letters(terminal(text, newline=True, tab=True)) else None
+
+
+def _letters(text: str) -> Counter[str]:
+    """How often each letter is in a text; tables change their order, and lists are numbered anew."""
+    return Counter(filter(str.isalpha, text))
 
 
 def _rendered(text: str, width: int) -> Iterator[Line]:
@@ -101,10 +110,16 @@ def _kinds() -> tuple[Any, Any]:
             yield Text(f"{'#' * int(self.tag[1:])} {self.text.plain}", style=self.style_name)
 
     class PlainCode(CodeBlock):
+        @classmethod
+        def create(cls, markdown: Any, token: Any) -> Any:  # noqa: ARG003 - rich calls it
+            return cls(token.info or "", "")  # what stands behind the fence, whole
+
         def __rich_console__(self, console: Any, options: Any) -> Any:
             lines = str(self.text).rstrip("\n").split("\n")
             pieces = [piece for line in lines for piece in wrap(line, options.max_width - 2)]
-            yield Padding(Text("\n".join(pieces), style="markdown.code_block"), (0, 0, 0, 2))
+            words = Text("\n".join(wrap(self.lexer_name, options.max_width - 2)), style="markdown.hr")
+            code = Text("\n".join(pieces), style="markdown.code_block")
+            yield Padding(Text("\n").join([words, code] if self.lexer_name else [code]), (0, 0, 0, 2))
 
     class Document(Markdown):
         elements = Markdown.elements | {"heading_open": LeftHeading, "fence": PlainCode, "code_block": PlainCode}

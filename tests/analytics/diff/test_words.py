@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.analytics.diff.words import compare_words
+from sessionlog.analytics.diff.align import compare_words
 from tests.profiles import examples
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sessionlog.context import TokenCount
-from sessionlog.context.snapshots.tally import Tally
+from sessionlog.context.snapshots.extract import Tally
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.messages.entry import Piece
 

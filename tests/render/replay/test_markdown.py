@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from sessionlog.render.escape import terminal
+from sessionlog.render.escape import strip_line_ends, terminal
 from sessionlog.render.replay import markdown
 from sessionlog.render.replay.markdown import markdown_lines, prose
 from sessionlog.render.replay.paint import Paint
@@ -29,7 +29,7 @@ def test_the_forms_of_an_answer():
     """Headings, lists, quotes, code as it stands, tables; no blank line twice, none first or last."""
     text = "# Head\n\nSome **bold** and `code`.\n\n- one\n  - two\n\n> said\n\n```py\nif x:\n    y()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     assert shown(text) == [
-        "# Head", "", "Some bold and code.", "", " • one", "    • two", "", "▌ said", "", "  if x:", "      y()", "",
+        "# Head", "", "Some bold and code.", "", " • one", "    • two", "", "▌ said", "", "  py", "  if x:", "      y()", "",
         " a  b", " ────", " 1  2",
     ]  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_styles_are_on_the_words():
         "2*3*4", "src/**/*.ts and lib/**/*.js", "*args and **kwargs", "`x` __init__.py and a_b_c", r"`x` C:\_new \* \n",
         "`x` <system-reminder>stay</system-reminder> <!-- a comment --> &lt;b&gt; &#27;[31m &copy;",
         "`x` [text](http://evil.example) ![alt](http://evil.example/a.png) <http://a.example>", "`x`\n\n[r]: http://hidden.example",
-        "`x` ~~gone~~", "* a*b*c*",
+        "`x` ~~gone~~", "* a*b*c*", "```hidden words\ncode\n```",
     ],
 )  # fmt: skip
 def test_nothing_that_was_typed_is_hidden(text):
@@ -58,6 +58,16 @@ def test_nothing_that_was_typed_is_hidden(text):
 def test_line_ends_stay():
     """A person's lines are lines, as everywhere else that people chat."""
     assert shown("`a`\nb\nc") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "text", ["`" * 99, "```", "> " * 99 + "deep", "1. " * 50 + "deep", "|a|b|\n|-|-|\n" + "|x|y|\n" * 9]
+)
+def test_no_letter_is_ever_missing(text):
+    """What the library leaves out of a text is there, since all of it is shown as it is."""
+    letters = "".join(part.text for line in prose(VIEW, text, indent=0) for part in line)
+    assert sorted(filter(str.isalpha, letters)) == sorted(filter(str.isalpha, text))
+    assert letters
 
 
 @pytest.mark.parametrize("text", ["plain words", "a\nb", "x" * 99_999 + " **b**", "#hashtag", "1.5 and -1", "a-b"])
@@ -101,3 +111,13 @@ def test_no_text_can_act_and_no_line_is_too_wide(text, width):
         assert cell_len("".join(part.text for part in line)) <= max(8, width)
         painted = SGR.sub("", Paint(color_system="truecolor")(line))
         assert terminal(painted) == painted
+
+
+@examples(200)
+@given(st.lists(_PIECES | st.text(max_size=5), max_size=40).map("".join), st.integers(20, 70))
+def test_no_letter_of_any_text_is_missing(text, width):
+    """Whatever is shown as Markdown, and whatever is not."""
+    lines = prose(replace(VIEW, width=width), text, indent=0)
+    shown = "".join(part.text for line in lines for part in line)
+    typed = terminal(strip_line_ends(text.lstrip("\r\n")), newline=True, tab=True)
+    assert sorted(filter(str.isalpha, shown)) == sorted(filter(str.isalpha, typed))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.envelope import Event
-from sessionlog.render.replay.normal import event_json
+from sessionlog.render.replay.exact import event_json
 from tests.profiles import examples
 
 

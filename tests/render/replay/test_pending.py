@@ -1,7 +1,7 @@
 """Open tool calls and their results find each other."""
 
 from sessionlog.render.replay.blocks import Call
-from sessionlog.render.replay.pending import Pending
+from sessionlog.render.replay.fold import Pending
 
 CALLS = [
     Call(id="1", name="read", arguments={"path": "a"}),

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.render.replay.account import Sums
 from sessionlog.render.replay.blocks import Cost
-from sessionlog.render.replay.sums import Sums
 from tests.profiles import examples
 
 NUMBERS = st.integers(0, 10**12)
