@@ -12,15 +12,15 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sessionlog.conversation.agent import Agent
+from sessionlog.conversation.agents.base import BaseAgent
 from sessionlog.conversation.history.conversation import Conversation, TokenCounter
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.state import SessionState
-from sessionlog.conversation.stores.protocol import SessionStore
-from sessionlog.conversation.stores.snapshot import StoredSession, restore, saved_id
+from sessionlog.conversation.stores.protocol import SessionStore, StoreSlot
+from sessionlog.conversation.stores.snapshot import catch_up, restore, save_changed, saved_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_from_dict
@@ -50,7 +50,7 @@ def open_session(
     """
     state = _new(agent, session_id, store, logger, settings, system=system)
     logged = _logged(logger)
-    stored = None if logged else state.stored.load()
+    stored = None if logged else state.slot.load()
     if messages is not None and (logged or stored is not None):
         where = f"the log {logged.path}" if logged else "the store"
         raise ValueError(
@@ -85,7 +85,7 @@ def open_saved(
         ValueError: The logger has a history already.
     """
     state = _new(agent, saved_id(data), store, logger, settings)
-    state.stored.seen(data)
+    state.slot.seen(data)
     restore(state, data, settings)
     if logger is not None and not logger.is_new():
         raise ValueError(f"{logger.path} has a history already: Session.resume goes on with it")
@@ -139,7 +139,7 @@ def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
     _check_parts(session_id=session_id)
     if session_id == parent.session_id:
         raise ValueError(f"{session_id!r} is this session's own id; a fork has another, or leave it out for a new one")
-    recorder, store = parent.recorder.sibling(session_id), parent.stored.store
+    recorder, store = parent.recorder.sibling(session_id), parent.slot.store
     chosen = session_id or recorder.session_id or str(uuid4())
     if store is not None and store.exists(chosen):
         raise ValueError(f"there is a session {chosen!r} in the store already")
@@ -151,7 +151,7 @@ def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
         agent=parent.agent,
         conversation=Conversation(parent.conversation.settings, messages=history),
         recorder=recorder,
-        stored=StoredSession(store, chosen),
+        slot=StoreSlot(store, chosen),
         system=parent.system,
         turn=state_of(history),
         unanswered=parent.unanswered,
@@ -163,7 +163,7 @@ def _begun(fork: SessionState, parent: Mapping[str, Any] | None) -> SessionState
     """A fork whose log names its parent."""
     fork.use_system_of_agent()
     fork.begin(parent)
-    fork.save()
+    save_changed(fork)
     return fork
 
 
@@ -181,10 +181,10 @@ def _new(
     chosen = _choose_id(session_id, logger)
     return SessionState(
         session_id=chosen,
-        agent=agent if isinstance(agent, Agent) else Agent(agent),
+        agent=agent if isinstance(agent, BaseAgent) else BaseAgent(agent),
         conversation=Conversation(settings),
         recorder=Recorder(logger),
-        stored=StoredSession(store, chosen),
+        slot=StoreSlot(store, chosen),
         system=system,
     )
 
@@ -215,7 +215,7 @@ def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSet
     state.use_system_of_agent()  # it is logged, if the log has none
     state.recorder.go_on(logged, system=state.system)
     state.opened_at = state.recorder.last_seq
-    state.stored.catch_up(state, logged)
+    catch_up(state, logged)
 
 
 def _inherit(

@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from sessionlog.conversation.agent import Agent
+from sessionlog.conversation.agents.base import BaseAgent
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.history.settings import ConversationSettings
@@ -24,8 +24,8 @@ from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import TurnState, state_of
 from sessionlog.conversation.opening import open_fork, open_fork_of_log, open_log_of, open_saved, open_session
 from sessionlog.conversation.state import SessionState
-from sessionlog.conversation.stores.protocol import SessionStore
-from sessionlog.conversation.stores.snapshot import StoredSession, session_to_dict
+from sessionlog.conversation.stores.protocol import SessionStore, StoreSlot
+from sessionlog.conversation.stores.snapshot import save, save_changed, session_to_dict
 from sessionlog.conversation.turns.loops import check_no_loop
 from sessionlog.conversation.turns.output import structured, usable_schema
 from sessionlog.conversation.turns.pieces import Done, Response
@@ -207,7 +207,7 @@ class Session:
         return self._state.system
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> BaseAgent:
         """Who is asked."""
         return self._state.agent
 
@@ -452,12 +452,12 @@ class Session:
             StaleSession: Somebody else has saved it since it was loaded.
             SessionNotSaved: It could not be saved.
         """
-        own = self._state.stored
-        stored = own if store is None or store is own.store else StoredSession(store, self.session_id)
-        if stored.store is None:
+        own = self._state.slot
+        slot = own if store is None or store is own.store else StoreSlot(store, self.session_id)
+        if slot.store is None:
             raise ValueError(f"session {self.session_id!r} has no store; save(store) saves it in one")
         self._record_changes()
-        stored.save(self._state)
+        save(self._state, slot)
 
     def close(self, status: str | None = None, *, error: BaseException | None = None) -> None:
         """End the session in its log, and let go of the log. What is known of it can still be read.
@@ -562,7 +562,7 @@ class Session:
         try:
             self._state.enter()
             yield self._state
-            self._state.save()
+            save_changed(self._state)
         finally:
             self._busy.release()
 

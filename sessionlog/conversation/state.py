@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.tokens import count_tokens, count_tokens_json
-from sessionlog.conversation.agent import Agent
+from sessionlog.conversation.agents.base import BaseAgent
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import open_calls
 from sessionlog.conversation.history.weight import cap_message
 from sessionlog.conversation.log.fold import TurnState, state_of
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.stores.snapshot import StoredSession
+from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message
 
@@ -30,7 +30,7 @@ class SessionState:
         agent: Who is asked.
         conversation: The history.
         recorder: Writes the log.
-        stored: Its place in a store.
+        slot: Its place in a store.
         system: What the agent is told to be.
         turn: How the last turn ended.
         is_begun: The log has its start.
@@ -41,10 +41,10 @@ class SessionState:
     """
 
     session_id: str
-    agent: Agent
+    agent: BaseAgent
     conversation: Conversation
     recorder: Recorder
-    stored: StoredSession
+    slot: StoreSlot
     system: str | None = None
     turn: TurnState = "new"
     is_begun: bool = False
@@ -84,15 +84,10 @@ class SessionState:
         """Write what the log does not have yet of the history; and how the turn stands, where no answer says it."""
         self.recorder.sync(self.conversation.messages, state=turn)
 
-    def save(self) -> None:
-        """Save it where there is a store, and the settings say so."""
-        if self.is_saved:
-            self.stored.save(self)
-
     @property
     def is_saved(self) -> bool:
         """Every change is saved in a store."""
-        return self.stored.store is not None and self.conversation.settings.auto_save
+        return self.slot.store is not None and self.conversation.settings.auto_save
 
     @property
     def is_touched(self) -> bool:

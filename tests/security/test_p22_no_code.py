@@ -24,7 +24,7 @@ IMPORTERS = {
     "cli/app.py": "our own commands",
     "cli/hot.py": "our own commands, checked against their names",
     "sources/registry.py": "our own sources, and those that an installed package declares",
-    "conversation/agent.py": "our own adapters, and the library of a provider that our table has",
+    "conversation/agents/base.py": "our own adapters, and the library of a provider that our table has",
     "reader/unpack.py": "a decoder of the standard library or its backport",
     "pricing/snapshot.py": "genai_prices",
     "context/tokenizers.py": "splintr or tiktoken",

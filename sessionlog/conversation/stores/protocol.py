@@ -69,6 +69,38 @@ class SessionStore(Protocol):
         return self.load(session_id) is not None
 
 
+class StoreSlot:
+    """One session's place in a store, and the version of it that was seen last.
+
+    Attributes:
+        store: The store; None keeps nothing.
+        session_id: What the session is called there.
+        version: Its version there; None saves over whatever is there.
+    """
+
+    __slots__ = ("session_id", "store", "version")
+
+    def __init__(self, store: SessionStore | None, session_id: str) -> None:
+        self.store, self.session_id = store, session_id
+        self.version: int | None = 0  # which no stored session has
+
+    def seen(self, data: Mapping[str, Any]) -> None:
+        """Take the version of what was loaded."""
+        self.version = data.version if isinstance(data, Saved) else None
+
+    def load(self) -> Mapping[str, Any] | None:
+        """Return what is there, None if nothing is."""
+        data = None if self.store is None else self.store.load(self.session_id)
+        if data is not None:
+            self.seen(data)
+        return data
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Put a session there; raises what `SessionStore.save` does. Nothing happens without a store."""
+        if self.store is not None:
+            self.version = self.store.save(self.session_id, Saved(data, version=self.version))
+
+
 def check_version(session_id: str, seen: int | None, stored: int | None) -> None:
     """Refuse to save over what the saver has not seen. What is gone can be saved again: nothing is lost by that.
 

@@ -14,14 +14,14 @@ from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.fold import TurnState
-from sessionlog.conversation.stores.protocol import Saved, SessionStore
+from sessionlog.conversation.state import SessionState
+from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
     from sessionlog.conversation.log.logged_session import LoggedSession
-    from sessionlog.conversation.state import SessionState
 
 SCHEMA = "sessionlog.session/1"
 LOG_SEQ = "log_seq"
@@ -48,92 +48,72 @@ def saved_id(data: Mapping[str, Any]) -> str | None:
     return found
 
 
-class StoredSession:
-    """One session's place in a store, and the version of it that was seen last.
+def save_changed(state: SessionState) -> None:
+    """Save a session after a change, where it has a store and its settings say so; raises what `save` does."""
+    if state.is_saved:
+        save(state, state.slot)
 
-    Attributes:
-        store: The store; None keeps nothing.
-        session_id: What the session is called there.
+
+def save(state: SessionState, slot: StoreSlot) -> None:
+    """Put a session into a store.
+
+    Raises:
+        StaleSession: Another writer has saved it since it was seen.
+        SessionNotSaved: It could not be saved, or could not be loaded again.
     """
+    try:
+        check_history(state.conversation.messages)
+    except InvalidHistory as error:
+        unwanted = "undo() takes the newest turn back, clear() all of them"
+        raise SessionNotSaved(
+            f"session {slot.session_id!r} was not saved, for nothing could load it again: {error}; {unwanted}"
+        ) from error
+    data = {"schema": SCHEMA, **state.conversation.to_serializable(), **session_to_dict(state), "state": state.turn}
+    if state.recorder.last_seq is not None:
+        data[LOG_SEQ] = state.recorder.last_seq
+    try:
+        slot.write(data)
+    except (StaleSession, SessionNotSaved):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        kept = "the history in memory has all of it, and save() tries again"
+        raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {why}; {kept}") from error
 
-    __slots__ = ("_version", "session_id", "store")
 
-    def __init__(self, store: SessionStore | None, session_id: str) -> None:
-        self.store, self.session_id = store, session_id
-        self._version: int | None = 0  # which no stored session has
+def catch_up(state: SessionState, logged: LoggedSession) -> None:
+    """Take what is stored where the log, from which the state was made, is behind it; the next step logs it.
 
-    def seen(self, data: Mapping[str, Any]) -> None:
-        """Take the version of what was loaded."""
-        self._version = data.version if isinstance(data, Saved) else None
-
-    def load(self) -> Mapping[str, Any] | None:
-        """Return what is there, None if nothing is."""
-        data = None if self.store is None else self.store.load(self.session_id)
-        if data is not None:
-            self.seen(data)
-        return data
-
-    def save(self, state: SessionState) -> None:
-        """Put a session there; does nothing without a store.
-
-        Raises:
-            StaleSession: Somebody else has saved it since it was seen.
-            SessionNotSaved: It could not be saved, or could not be loaded again.
-        """
-        if self.store is None:
-            return
-        try:
-            check_history(state.conversation.messages)
-        except InvalidHistory as error:
-            unwanted = "undo() takes the newest turn back, clear() all of them"
-            raise SessionNotSaved(
-                f"session {self.session_id!r} was not saved, for nothing could load it again: {error}; {unwanted}"
-            ) from error
-        data = {"schema": SCHEMA, **state.conversation.to_serializable(), **session_to_dict(state), "state": state.turn}
-        if state.recorder.last_seq is not None:
-            data[LOG_SEQ] = state.recorder.last_seq
-        try:
-            self._version = self.store.save(self.session_id, Saved(data, version=self._version))
-        except (StaleSession, SessionNotSaved):
-            raise
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}".rstrip(": ")
-            kept = "the history in memory has all of it, and save() tries again"
-            raise SessionNotSaved(f"session {self.session_id!r} was not saved: {why}; {kept}") from error
-
-    def catch_up(self, state: SessionState, logged: LoggedSession) -> None:
-        """Take what is stored where the log, from which the state was made, is behind it; the next step logs it.
-
-        Raises:
-            InvalidHistory: Both went on from the same place, each in its own way.
-        """
-        try:
-            data = self.load() or {"messages": []}
-        except InvalidHistory:
-            self._version = None  # it cannot be read, and the log has all of it: save over it
-            return
-        snapshot, conversation = Conversation(), state.conversation
-        try:
-            snapshot.restore_from(data, settings=conversation.settings)
-        except InvalidHistory:
-            return
-        known, saved = conversation.messages, snapshot.messages
-        if _is_beginning(saved, known):
-            return
-        seq = data.get(LOG_SEQ)
-        is_newer = isinstance(seq, int) and logged.last_seq is not None and logged.last_seq > seq
-        has_gap = any(problem.kind == "seq_gap" for problem in logged.problems)
-        if _is_beginning(known, saved) and (has_gap or not is_newer):
-            conversation.replace_messages([*known, *saved[len(known) :]])
-            state.turn = _saved_turn(data, conversation)
-            if snapshot.token_counter.requests > conversation.token_counter.requests:
-                conversation.token_counter = snapshot.token_counter
-        elif not is_newer:
-            raise InvalidHistory(
-                f"the log {logged.path} ({len(known)} messages) and what is stored as {self.session_id!r} "
-                f"({len(saved)} messages) went on in different ways; Session.resume without the store goes on from the "
-                "log, Session.load without the logger from the store"
-            )
+    Raises:
+        InvalidHistory: Both went on from the same place, each in its own way.
+    """
+    try:
+        data = state.slot.load() or {"messages": []}
+    except InvalidHistory:
+        state.slot.version = None  # it cannot be read, and the log has all of it: save over it
+        return
+    snapshot, conversation = Conversation(), state.conversation
+    try:
+        snapshot.restore_from(data, settings=conversation.settings)
+    except InvalidHistory:
+        return
+    known, saved = conversation.messages, snapshot.messages
+    if _is_beginning(saved, known):
+        return
+    seq = data.get(LOG_SEQ)
+    is_newer = isinstance(seq, int) and logged.last_seq is not None and logged.last_seq > seq
+    has_gap = any(problem.kind == "seq_gap" for problem in logged.problems)
+    if _is_beginning(known, saved) and (has_gap or not is_newer):
+        conversation.replace_messages([*known, *saved[len(known) :]])
+        state.turn = _saved_turn(data, conversation)
+        if snapshot.token_counter.requests > conversation.token_counter.requests:
+            conversation.token_counter = snapshot.token_counter
+    elif not is_newer:
+        raise InvalidHistory(
+            f"the log {logged.path} ({len(known)} messages) and what is stored as {state.session_id!r} "
+            f"({len(saved)} messages) went on in different ways; Session.resume without the store goes on from the "
+            "log, Session.load without the logger from the store"
+        )
 
 
 def restore(state: SessionState, data: Mapping[str, Any], settings: ConversationSettings | None) -> None:

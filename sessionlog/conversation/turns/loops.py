@@ -13,14 +13,18 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from sessionlog.conversation.turns.streams import CancelToken
+from typing import Any, Final, Protocol
 
 
 class TurnCancelled(BaseException):
     """The turn was asked to stop: no error of the agent, so nothing that tries again may take it for one."""
+
+
+class Cancellable(Protocol):
+    """What a wait is ended by; see `streams.CancelToken`."""
+
+    requested: bool
+    wake: Callable[[], object] | None
 
 
 def check_no_loop() -> None:
@@ -36,7 +40,7 @@ def check_no_loop() -> None:
     raise RuntimeError("the agent is async and an event loop runs here: use run_async, stream_async, json_async")
 
 
-async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
+async def stoppable(awaitable: Awaitable[Any], stop: Cancellable | None) -> Any:
     """Await something; a stop cancels it. Without a `stop`, a cancelled caller waits for its end first.
 
     Raises:
@@ -60,7 +64,7 @@ async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
         stop.wake = None
 
 
-async def in_thread(call: Callable[[], Any], stop: CancelToken | None) -> Any:
+async def in_thread(call: Callable[[], Any], stop: Cancellable | None) -> Any:
     """Run a call that blocks in a thread; one that is stopped is left alone, and what comes of it is lost."""
     return await stoppable(asyncio.to_thread(_without_stop_iteration, call), stop)
 

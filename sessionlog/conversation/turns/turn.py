@@ -23,6 +23,7 @@ from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.state import SessionState
+from sessionlog.conversation.stores.snapshot import save
 from sessionlog.conversation.turns.loops import END, TurnCancelled
 from sessionlog.conversation.turns.pieces import (
     AgentRequest,
@@ -77,7 +78,10 @@ class Turn:
 
     @property
     def _save(self) -> Do:
-        return Do(self._state.save, blocking=self._state.is_saved, whole=True)
+        state = self._state
+        if not state.is_saved:
+            return Do(lambda: None, whole=True)
+        return Do(partial(save, state, state.slot), blocking=True, whole=True)
 
     @property
     def reply(self) -> Reply | None:

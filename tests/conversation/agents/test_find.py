@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sessionlog.conversation.agent import find_adapter
+from sessionlog.conversation.agents.base import find_adapter
 from sessionlog.conversation.agents.function import Function
 
 
