@@ -16,7 +16,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
     │   └── MissingField   (KeyError)     a field without which it is none
     ├── AgentError         (RuntimeError) an agent that failed; what was said so far is kept
-    ├── StaleSession       (RuntimeError) a stored session that somebody else has saved meanwhile
+    ├── StaleSession       (RuntimeError) a stored session that another writer has saved meanwhile
     ├── SessionNotSaved    (OSError)      a store that did not take a session; the session itself has all
     └── MissingExtra       (ImportError)  an optional package; the message says what to install
 """

@@ -43,7 +43,7 @@ class Session:
     """A conversation with an agent; also a context manager, which ends it in its log.
 
     Whatever happens to a turn, what was said is kept. Every change of the history by hand (`add_message`, `undo`,
-    `clear`, `truncate`) raises `StaleSession` where somebody else has written to the log or saved the session
+    `clear`, `truncate`) raises `StaleSession` where another writer has appended to the log or saved the session
     meanwhile, and RuntimeError while a turn is under way.
 
     Args:
@@ -285,7 +285,7 @@ class Session:
                 there. `run()` asks again without a new question; so does the same question, where nothing was answered.
             SessionNotSaved: The store failed: before the agent was asked, then nothing was said; or after, then the
                 answer is in the history.
-            StaleSession: The stored session was saved, or the log was written to, by somebody else meanwhile.
+            StaleSession: The stored session was saved, or the log was written to, by another process meanwhile.
             ValueError: `input` is a message of the system or of an assistant, or a tool's that answers no open call; or
                 it is None, and there is nothing to answer yet.
             RuntimeError: Another turn is under way; or the agent is async and an event loop runs here: `run_async`.
@@ -380,7 +380,7 @@ class Session:
     def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
         """Add a message to the history; see `Conversation.add_message`.
 
-        A tool's message answers a call that is open. Before any other, the calls that nobody has answered are closed.
+        A tool's message answers a call that is open. Before any other, open calls are closed.
 
         Raises:
             InvalidHistory: It is no message, or answers no open call; the history is as it was.
@@ -483,7 +483,7 @@ class Session:
                 if state.is_touched or not state.is_resumed or status or error:  # else it was only looked at
                     own = _STATUS.get(state.turn, "success") if state.is_touched else "success"
                     state.recorder.end(status or own, error=error)
-        except StaleSession:  # the log is somebody else's now: nothing is written behind what they wrote
+        except StaleSession:  # another writer has appended: nothing is written behind that
             pass
         finally:
             state.recorder.close()
@@ -526,7 +526,7 @@ class Session:
     def begun(self, stream: BaseStream) -> None:
         """A stream begins its turn."""
         self._claim()
-        self._stream = weakref.ref(stream)  # weak: a stream that nobody reads any more is closed
+        self._stream = weakref.ref(stream)  # weak: a forgotten stream is closed
         watch(stream)
         try:
             self._state.enter()
@@ -557,7 +557,7 @@ class Session:
 
     @contextmanager
     def _between_turns(self) -> Iterator[SessionState]:
-        """Change the history while nobody is asked; then it is saved."""
+        """Change the history between two turns; then it is saved."""
         self._claim()
         try:
             self._state.enter()
@@ -567,7 +567,7 @@ class Session:
             self._busy.release()
 
     def _record_changes(self) -> None:
-        """Log what was changed by hand; not in the midst of a turn, nor in a log that is somebody else's."""
+        """Log what was changed by hand; not in the midst of a turn, nor in a log that another writer has continued."""
         if self._state.is_begun and not self._is_closed and self._stream() is None:
             with suppress(StaleSession):
                 self._state.enter()

@@ -17,7 +17,7 @@ from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message
 
-NOT_RUN = "No result: nobody has run this tool."
+NOT_RUN = "No result: this tool was not run."
 CUT_OFF = "No result: the session was interrupted while this tool ran; it may have taken effect."
 
 

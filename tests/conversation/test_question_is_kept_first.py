@@ -165,7 +165,7 @@ def test_a_store_that_refuses_takes_closed_calls_back_too(tmp_path):
     session.run("call")
     before = session.messages
     store.save("s1", {**store.load("s1")})  # somebody else
-    with pytest.raises(RuntimeError, match="saved by somebody else"):
+    with pytest.raises(RuntimeError, match="saved by another writer"):
         session.run("lost")
     assert session.messages == before
     assert find_logged_session(tmp_path / "s1.jsonl").messages == tuple(before)

@@ -84,6 +84,6 @@ class AnthropicClient(Client):
 
             form = {"type": "json_schema", "schema": transform_schema(schema)}
             request["output_config"] = {**(options.pop("output_config", None) or {}), "format": form}
-        told = options.pop("metadata", None)
-        user = told.get("user_id") if isinstance(told, Mapping) else None
+        metadata = options.pop("metadata", None)
+        user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
         return request | options | ({"metadata": {"user_id": user}} if user else {})

@@ -29,7 +29,7 @@ class ModelAdapter(Protocol):
     Attributes:
         runs_tools: It calls the tools itself and gives `ToolReturned`; else the session runs them and asks again.
         model: The model that is asked for, None where it is not known before the answer.
-        provider: Who serves it, None where nobody says.
+        provider: Who serves it, None where it is unknown.
     """
 
     runs_tools: bool
@@ -85,7 +85,7 @@ class BaseAgent:
 
     @property
     def provider(self) -> str | None:
-        """Who serves it, None where nobody says."""
+        """Who serves it, None where it is unknown."""
         return getattr(self._adapter, "provider", None)
 
     @property

@@ -1,6 +1,6 @@
 """What the clients of all providers share: what a request has besides its messages, and the answer, piece by piece.
 
-A connection is open only while its answer is read: whoever stops reading closes it.
+A connection is open only while its answer is read: it is closed when reading stops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StreamParser(Protocol):
     """Hears one answer."""
 
     def feed(self, bit: Any) -> Iterable[Piece]:
-        """Take the next bit of the answer, and give what can be told of it."""
+        """Take the next bit of the answer, and yield the pieces in it."""
         ...
 
     def reply(self) -> Reply:

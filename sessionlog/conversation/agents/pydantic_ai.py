@@ -66,12 +66,12 @@ def run_of(ask: AgentRequest) -> dict[str, Any]:
     given: dict[str, Any] = {"message_history": model_messages(ask.messages)}
     if settings:
         given["model_settings"] = {**(options.pop("model_settings", None) or {}), **settings}
-    schema, told = object_schema(ask.schema) if isinstance(ask.schema, Mapping) else (None, "")
-    if schema or (ask.schema is not None and not told):
+    schema, instruction = object_schema(ask.schema) if isinstance(ask.schema, Mapping) else (None, "")
+    if schema or (ask.schema is not None and not instruction):
         given["output_type"] = StructuredDict(schema) if schema else ask.schema
     if ask.tools:
         given["toolsets"] = [*options.pop("toolsets", ()), FunctionToolset([_tool(tool) for tool in ask.tools])]
-    instructions = [text for text in (system_text(ask), options.pop("instructions", None), told) if text]
+    instructions = [text for text in (system_text(ask), options.pop("instructions", None), instruction) if text]
     capabilities = [*options.pop("capabilities", ()), ReinjectSystemPrompt()]
     return {**options, **given, "instructions": instructions or None, "capabilities": capabilities}
 
@@ -209,7 +209,7 @@ class PydanticParser:
 
 
 def usage_of(usage: RequestUsage) -> TokenUsage | None:
-    """Return the usage of one request in disjoint classes; None where the model told none."""
+    """Return the usage of one request in disjoint classes; None where the model reported none."""
     if usage.unmeasured_requests or not usage.has_values():
         return None
     return read_usage(usage)[0]

@@ -38,7 +38,7 @@ class TokenCounter:
         self.requests = requests
 
     def add(self, usage: TokenUsage | None) -> None:
-        """Count one more request; None is one of which nobody told the tokens."""
+        """Count one more request; None is one whose tokens are unknown."""
         self.requests += 1
         if usage is not None:
             self.usage += usage

@@ -32,7 +32,7 @@ def check_history(messages: Sequence[Message], place: str = "messages") -> None:
             unanswered.update(call.id for call in message.tool_calls)
         elif message.role == "tool":
             if not message.tool_call_id:
-                raise InvalidHistory(f"{place}[{n}]: a tool result without a tool_call_id, so nobody knows its call")
+                raise InvalidHistory(f"{place}[{n}]: a tool result without a tool_call_id, so its call is unknown")
             if not unanswered[message.tool_call_id]:
                 raise InvalidHistory(
                     f"{place}[{n}]: a tool result for {message.tool_call_id!r:.80}, which no call before it waits for"
@@ -92,7 +92,7 @@ def groups(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
 
 
 def last_turn(messages: Sequence[Message]) -> int:
-    """Return the index of the newest message of a person, or the length where there is none; a summary is nobody's."""
+    """Return the index of the newest message of a person, or the length where there is none; a summary is none."""
     for n in range(len(messages) - 1, -1, -1):
         if messages[n].role == "user" and not is_summary(messages[n]):
             return n

@@ -80,7 +80,7 @@ class Truncation(int):
         tokens_before: The estimate before, with the system's.
         tokens_after: The estimate after.
         is_over_budget: It is still more than `max_conversation_tokens`: nothing more could be dropped.
-        warning: What somebody should know: it is still over budget, a summary was cut. None if there is nothing.
+        warning: What a user should know: it is still over budget, a summary was cut. None if there is nothing.
     """
 
     strategy: str

@@ -52,7 +52,7 @@ _MOST_WIDE = 6 << 20
 """The same of a message with emoji: all its characters take four bytes each once they are read."""
 
 _FIELD = 1 << 20
-"""Bytes of a call's arguments, or of a field that nobody knows, in a message that does not fit."""
+"""Bytes of a call's arguments, or of an unknown field, in a message that does not fit."""
 
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4]")
 _HEAD = 10_000

@@ -43,7 +43,7 @@ def spell_answer(message: Message) -> dict[str, Json]:
 
 
 def answer_of(data: Mapping[str, Json], streamed: str = "", place: str = "llm.response") -> Message | None:
-    """Return the answer that an `llm.response` tells; None where it says nothing.
+    """Return the answer in an `llm.response`; None where there is none.
 
     Args:
         data: The payload.
@@ -205,7 +205,7 @@ def cut_of(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Sp
 
 
 def spell_cut(before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> dict[str, Any]:
-    """Return the payload of the `compaction.end` that tells a truncation; None stands for what is not to be said."""
+    """Return the payload of the `compaction.end` of a truncation; fields that are None are left out."""
     dropped, added = cut_of(before, after)
     return {
         "success": True,

@@ -39,26 +39,6 @@ _OPEN_END = re.compile(r"(?:\\u[0-9a-fA-F]{0,4}|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:
 """What may be cut inside a value and is not taken for a text that has no end."""
 
 
-def is_unfinished(problem: Problem, line: bytes, start: int) -> bool:
-    """Whether the problem is that an event in the line that begins at `start` breaks off, whole ones may follow."""
-    if problem.kind != "not_json":
-        return False
-    text = line[problem.offset - start :][: problem.length].rstrip(b"\r\n")
-    if not (text.startswith(_HEAD) or _HEAD.startswith(text)):
-        return False
-    spelled = text.decode("utf-8", "replace")
-    try:
-        json.loads(spelled)
-    except json.JSONDecodeError as error:
-        if error.msg.startswith("Unterminated string") or error.pos >= len(spelled):
-            return True
-        found = _OPEN_END.search(spelled)
-        return found is not None and error.pos >= found.start()
-    except RecursionError:
-        return False
-    return False
-
-
 Json = Any
 MAX_LINE = 64 << 20
 """Bytes of a line that are decoded: an event may have half as many, and redaction may make it longer."""
@@ -159,19 +139,19 @@ def read_logged_session(path: str, *, skip_damage: bool = False) -> LoggedSessio
     return _fold(Log(source=SOURCE, path=path), path, None, None, skip_damage=skip_damage)
 
 
-def open_log(remembered: LoggedSession, **options: Any) -> SessionLogger:
-    """Return a logger that goes on with the log that was remembered.
+def open_log(logged: LoggedSession, **options: Any) -> SessionLogger:
+    """Return a logger that appends to the log of a session.
 
     Args:
-        remembered: The session.
+        logged: The session.
         options: As for `SessionLogger`.
 
     Raises:
         InvalidHistory: The log is packed, archived or another agent's.
     """
-    if remembered.closed:
-        raise InvalidHistory(remembered.closed)
-    path = os.path.realpath(remembered.path)
+    if logged.closed:
+        raise InvalidHistory(logged.closed)
+    path = os.path.realpath(logged.path)
     return SessionLogger(os.path.dirname(path), _stem(path), **options)
 
 
@@ -308,3 +288,28 @@ def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, int] | No
 
 def _stem(path: str) -> str:
     return os.path.basename(path).removesuffix(".jsonl")
+
+
+def is_unfinished(problem: Problem, line: bytes, start: int) -> bool:
+    """Whether the problem is that an event in the line that begins at `start` breaks off; whole lines may follow.
+
+    A killed writer leaves such a line, and no event in it was acknowledged. A line that was damaged later breaks off
+    before its end, except where the damage is in its last letters or takes the end of its last text away: that cannot
+    be distinguished from a torn line.
+    """
+    if problem.kind != "not_json":
+        return False
+    text = line[problem.offset - start :][: problem.length].rstrip(b"\r\n")
+    if not (text.startswith(_HEAD) or _HEAD.startswith(text)):
+        return False
+    spelled = text.decode("utf-8", "replace")
+    try:
+        json.loads(spelled)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Unterminated string") or error.pos >= len(spelled):
+            return True
+        found = _OPEN_END.search(spelled)
+        return found is not None and error.pos >= found.start()
+    except RecursionError:
+        return False
+    return False

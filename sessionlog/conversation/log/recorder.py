@@ -114,7 +114,7 @@ class Recorder:
             self._add(inherited, reason, is_earlier=True, **more)
 
     def go_on(self, session: LoggedSession, *, system: str | None = None) -> None:
-        """Go on with the log that was remembered; nothing is written yet."""
+        """Continue the log of a session; nothing is written yet."""
         self._logged, self._earlier, self._starts_over = list(session.logged), session.earlier, False
         self._inherited = {id(message): message for message in session.inherited}
         self._logged_system, self._last_seq = session.system, session.last_seq
@@ -129,7 +129,7 @@ class Recorder:
         It costs one stat. A log that was deleted or replaced meanwhile is written anew.
 
         Raises:
-            StaleSession: Somebody else has appended to the log since this recorder has, or since it was remembered; or
+            StaleSession: Another writer has appended to the log since this recorder has, or since it was read; or
                 another session goes on with the same logger.
         """
         if self._is_alone():

@@ -109,16 +109,16 @@ class FileStore:
                 size = files.stat_open(file).st_size
                 if size > LARGEST:
                     raise InvalidHistory(f"{path}: {_too_large(size)}; it is left as it is")
-                told = from_json(file.read(LARGEST), path)
+                saved = from_json(file.read(LARGEST), path)
         except LogNotReadable as error:
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError) and not os.path.islink(path):
                 return None
             raise
-        schema, version, data = told.get("schema"), told.get("version"), told.get("data")
+        schema, version, data = saved.get("schema"), saved.get("version"), saved.get("data")
         if schema != SCHEMA or type(version) is not int or not isinstance(data, dict):
             raise InvalidHistory(f"{path}: not a session saved by this version of sessionlog (schema {schema!r})")
-        if told.get("session_id") != session_id:
-            raise InvalidHistory(f"{path}: it is session {told.get('session_id')!r}; rename it, or load that id")
+        if saved.get("session_id") != session_id:
+            raise InvalidHistory(f"{path}: it is session {saved.get('session_id')!r}; rename it, or load that id")
         return self._versions.loaded(session_id, data, version)
 
     def delete(self, session_id: str) -> bool:

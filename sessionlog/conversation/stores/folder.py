@@ -93,8 +93,8 @@ class Folder:
             SessionNotSaved: The number would be too large to be read again.
         """
         path = os.path.join(self.path, _COUNTER)
-        told = (files.read_small(path, 32) or b"").strip()
-        last = int(told) if told.isdigit() and int(told) < _DAMAGED else self._last_version()
+        counter = (files.read_small(path, 32) or b"").strip()
+        last = int(counter) if counter.isdigit() and int(counter) < _DAMAGED else self._last_version()
         version = max(last, stored) + 1
         if version > _LAST_VERSION:
             raise SessionNotSaved(
@@ -140,7 +140,7 @@ class Folder:
             self._heads.pop(name, None)
 
     def sweep(self) -> None:
-        """Under the lock, remove what killed processes left: nobody else is writing."""
+        """Under the lock, remove what killed processes left: no other process is writing."""
         with os.scandir(self.path) as entries:
             for entry in entries:
                 if _UNFINISHED.fullmatch(entry.name):

@@ -37,7 +37,7 @@ class SessionStore(Protocol):
         """Keep a session, or keep it anew; return its version, None where the store counts none.
 
         Save the `Saved` that `load` gave, changed: it says which version it is made from. A plain dict does not, and is
-        taken as made from what this store object has seen last, whoever loaded it: tasks and threads that share the
+        taken as made from what this store object has seen last, by any caller: tasks and threads that share the
         object and save plain dicts may undo each other's saves.
 
         Raises:
@@ -120,7 +120,7 @@ def check_version(session_id: str, seen: int | None, stored: int | None) -> None
             "there, or choose another id"
         )
     raise StaleSession(
-        f"session {session_id!r} was saved by somebody else (version {stored}, this one comes from {seen}); load it "
+        f"session {session_id!r} was saved by another writer (version {stored}, this one comes from {seen}); load it "
         "and go on from there, or save this one under another id"
     )
 
@@ -129,7 +129,7 @@ class Versions:
     """The versions that one store object has seen.
 
     A `Saved` brings its own; any other dict is taken as made from what this object saw last. A save that failed may
-    have been done all the same (the disk did not confirm it): it is remembered, so that trying again is not refused.
+    have been done all the same (the disk did not confirm it): it is kept in mind, so that trying again is not refused.
     """
 
     __slots__ = ("_seen", "_tried")

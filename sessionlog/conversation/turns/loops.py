@@ -44,7 +44,7 @@ async def stoppable(awaitable: Awaitable[Any], stop: Cancellable | None) -> Any:
     """Await something; a stop cancels it. Without a `stop`, a cancelled caller waits for its end first.
 
     Raises:
-        Stopped: The turn was asked to stop meanwhile.
+        TurnCancelled: The turn was asked to stop meanwhile.
     """
     waiting = asyncio.ensure_future(awaitable)
     if stop is None:
@@ -76,7 +76,7 @@ async def _whole(waiting: asyncio.Future[Any]) -> Any:
         if not waiting.done():
             await asyncio.wait({waiting})
         if not waiting.cancelled():
-            waiting.exception()  # looked at: else the loop complains of an error that nobody saw
+            waiting.exception()  # retrieved: else the loop complains of an error that was never retrieved
         raise
 
 
@@ -185,10 +185,10 @@ class AsyncSource:
                 wanted.clear()
                 piece = await anext(self._pieces, END)
                 self._tell(piece)
-        except asyncio.CancelledError:  # by `close`; or the agent's own, which is none of an answer's ends
+        except asyncio.CancelledError:  # by `close`; or the agent's own, which is neither is a result
             if self._answer is not None:
                 self._answer.cancel()
-        except Exception as error:  # noqa: BLE001 - whoever asked gets it
+        except Exception as error:  # noqa: BLE001 - it is passed to the waiting `next`
             self._tell(error)
         finally:
             if inspect.isasyncgen(self._pieces):

@@ -101,10 +101,10 @@ def _errors(validator: Any, value: Any, unresolvable: type[Exception]) -> list[A
 
 
 def _refused(flaws: Iterable[str]) -> AgentError:
-    told = list(flaws)
-    more = f"; and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    listed = list(flaws)
+    more = f"; and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
     return AgentError(
-        f"the answer is not what was asked for: {'; '.join(told[:_NAMED])}{more}. It is kept in the session"
+        f"the answer is not what was asked for: {'; '.join(listed[:_NAMED])}{more}. It is kept in the session"
     )
 
 

@@ -43,7 +43,7 @@ class ToolReturned:
         request: The call.
         message: The result as it enters the history, of role `tool`.
         error: Why it failed, None if it did not.
-        duration_ms: How long it ran; None where nobody measured.
+        duration_ms: How long it ran; None where it was not measured.
     """
 
     request: ToolRequest
@@ -72,7 +72,7 @@ class Reply:
 
     Attributes:
         message: What it said and asked for, of role `assistant`.
-        usage: Tokens in disjoint classes (input is what touched no cache); None where nobody says.
+        usage: Tokens in disjoint classes (input is what touched no cache); None where it is unknown.
         model: The model that answered.
         provider: Who served it.
         cost_usd: What it cost, if the provider says so; None is unknown.
@@ -134,8 +134,8 @@ class Response:
     Attributes:
         message: The last message of the turn.
         messages: All that the turn added to the history, the user's message first.
-        usage: Tokens of all its requests, in disjoint classes; None where the agent told none.
-        usage_is_partial: Some of its requests told no usage.
+        usage: Tokens of all its requests, in disjoint classes; None where the agent reported none.
+        usage_is_partial: Some of its requests reported no usage.
         cost_usd: Their recorded cost; None is unknown.
         output: The structured answer of `json`, None elsewhere.
         model: The model that answered last, as far as known.

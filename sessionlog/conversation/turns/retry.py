@@ -26,7 +26,7 @@ _NAMES = frozenset({
 })  # fmt: skip
 """Errors of connections whose classes share no base, by the name of any of their classes."""
 _TYPES = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
-"""What Anthropic calls errors that it tells in the middle of an answer, whose status was 200."""
+"""What Anthropic calls errors in the middle of an answer, whose status was 200."""
 
 
 def pause_before_retry(
@@ -92,10 +92,10 @@ def retry_after(error: BaseException, now: float) -> float | None:
 
 def _status(error: BaseException) -> int | None:
     body = getattr(error, "body", None)
-    told = [getattr(error, name, None) for name in _STATUS_NAMES]
-    told += [getattr(getattr(error, "response", None), name, None) for name in _STATUS_NAMES]
-    told += [body.get("code")] if isinstance(body, Mapping) else []  # of an error in the middle of an answer
-    return next((value for value in told if type(value) is int and 400 <= value < 600), None)
+    found = [getattr(error, name, None) for name in _STATUS_NAMES]
+    found += [getattr(getattr(error, "response", None), name, None) for name in _STATUS_NAMES]
+    found += [body.get("code")] if isinstance(body, Mapping) else []  # of an error in the middle of an answer
+    return next((value for value in found if type(value) is int and 400 <= value < 600), None)
 
 
 def _number(value: Any) -> float | None:

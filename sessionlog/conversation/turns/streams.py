@@ -46,7 +46,7 @@ class CancelToken:
 
     Attributes:
         requested: Somebody wants the turn to end after the piece at hand.
-        wake: Ends the wait for the piece at hand, where it can be ended; set by whoever waits.
+        wake: Ends the wait for the piece at hand, where it can be ended; set by what waits.
     """
 
     __slots__ = ("requested", "wake")
@@ -75,7 +75,7 @@ class Do:
     Attributes:
         call: Does it; an awaitable result is awaited.
         blocking: It may take long: a loop hands it to a thread.
-        whole: It is waited for also by whoever is being cancelled.
+        whole: It is waited for even while the turn is cancelled.
     """
 
     call: Callable[[], Any]
@@ -387,14 +387,14 @@ class Watcher(Protocol):
 
 
 _DEFAULTS = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-_watchers: WeakSet[Watcher] = WeakSet()  # weak: a stream that nobody holds any more is over
+_watchers: WeakSet[Watcher] = WeakSet()  # weak: a forgotten stream is over
 _previous: dict[int, Any] = {}
 
 
 def watch(watcher: Watcher) -> None:
     """Call someone on SIGTERM and Ctrl-C from now on; does nothing outside of the main thread.
 
-    Only where nobody else has said what such a signal does: then what it raises is given to all who watch, and raised
+    Only where no other handler is set: then what it raises is given to all who watch, and raised
     where the program is. SIGTERM is `SystemExit(143)`.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -107,7 +107,7 @@ class Tool:
 
     Attributes:
         name: What the model calls it.
-        description: What the model is told that it does.
+        description: What it does, for the model.
         parameters: JSON schema of its arguments.
         function: The function itself; calling the tool calls it.
     """
@@ -209,7 +209,7 @@ def result_message(request: ToolRequest, result: Any) -> Message:
 
 
 def error_message(request: ToolRequest, error: str) -> Message:
-    """Return the message that tells a model what went wrong."""
+    """Return the message that tells the model what went wrong."""
     return Message.tool(f"ERROR: {error}", request.id, name=request.name)
 
 

@@ -5,8 +5,8 @@ message is in the log and in the store before anything else happens, a summary o
 pieces are kept before anybody is shown them; a failure that passes by itself is tried again, while nothing of the
 answer was shown.
 
-The history is cut before the agent is asked, and whatever fails in that, the agent is asked: a summary is somebody's
-own function, and often a model's answer, and no question is lost for the sake of what was said long ago.
+The history is cut before the agent is asked, and whatever fails in that, the agent is asked: a summary is a
+user's function, often a model's answer, and no question may be lost for the sake of old messages.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Turn:
             yield from self._ask()
             calls = open_calls(conversation.messages)
             if calls and (not agent.tools or agent.runs_tools):
-                self._state.record("complete")  # the calls are somebody else's: no tool was interrupted
+                self._state.record("complete")  # the caller answers the calls: no tool was interrupted
                 return
             if not calls:
                 return
@@ -276,7 +276,7 @@ class Turn:
             raise AgentError(f"the agent gave {type(piece).__name__}; a piece is a TextDelta, a Reply or a tool's")
 
     def _check_asked_for(self, piece: ToolReturned) -> None:
-        """A result that nobody waits for would make a history that cannot be read again."""
+        """Refuse a result without its call: such a history could not be read back."""
         try:
             if piece.message.role != "tool":
                 raise AgentError(f"the agent gave a tool's result of role {piece.message.role!r}; it is 'tool'")
@@ -378,7 +378,7 @@ def message_of(said: Input) -> Message | None:
     """Return what is asked as a message.
 
     Raises:
-        ValueError: It is a message of somebody else than a user or a tool.
+        ValueError: It is a message of another role than user or tool.
         TypeError: It is nothing that can be asked.
     """
     if said is None:
@@ -400,7 +400,7 @@ def message_of(said: Input) -> Message | None:
 def sent(history: Sequence[Message]) -> list[Message]:
     """Return what an agent is sent of a history.
 
-    Empty answers are left out, and so are calls and results that somebody's own history has without each other; of
+    Empty answers are left out, and so are calls and results that stand without each other in a given history; of
     partial messages only the mark is.
     """
     return repaired([
@@ -416,7 +416,7 @@ def _truncated(state: SessionState) -> Generator[Step, Any, Truncation | None]:
     before = conversation.messages
     try:
         cut: Truncation = yield Do(lambda: conversation.truncate_history(beside), blocking=True, whole=True)
-    except Exception as error:  # noqa: BLE001 - somebody's own function may raise anything, and the response tells it
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the response has the warning
         cut = _without_summary(state, beside, error)
     after = conversation.messages
     state.recorder.truncated(before, after, cut)

@@ -78,7 +78,7 @@ def test_a_refused_save_changes_nothing():
     old = store.load("k")
     store.save("k", store.load("k"))
     store.save("z", {})
-    with pytest.raises(StaleSession, match=r"'k' was saved by somebody else \(version 3, this one comes from 1\)"):
+    with pytest.raises(StaleSession, match=r"'k' was saved by another writer \(version 3, this one comes from 1\)"):
         store.save("k", old)
     with pytest.raises(InvalidHistory, match=r"\['v'\]: bytes is not JSON"):
         store.save("k", {"v": b""})

@@ -56,7 +56,7 @@ class TestVersionedRedisStore(OneServer):
             return seen
 
         store.load = look_and_be_late
-        with pytest.raises(Exception, match="was saved by somebody else"):
+        with pytest.raises(Exception, match="was saved by another writer"):
             store.save("k", mine)
         assert self.redis.conflicts == 1
         assert look("k") == {"v": "theirs"}
