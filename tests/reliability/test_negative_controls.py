@@ -51,12 +51,12 @@ def write_slowly(folder, session, writer, seed, second):
 
 def kill_one_writer(folder):
     """One writer at a time."""
-    return run_kills([folder], cycles=400, writers=1, seed=1).findings
+    return run_kills([folder], cycles=250, writers=1, seed=1).findings
 
 
 def kill_three_writers(folder):
     """Three at a time."""
-    return run_kills([folder], cycles=200, writers=3, seed=1, work=write_slowly).findings
+    return run_kills([folder], cycles=80, writers=3, seed=1, work=write_slowly).findings
 
 
 def fill_the_disk(folder):
