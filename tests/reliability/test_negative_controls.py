@@ -224,7 +224,8 @@ def no_rollback(patch):
 
 def no_regular_file(patch):
     """Anything is as good as a file."""
-    patch.setattr(files, "stat", SimpleNamespace(S_ISREG=lambda mode: True, S_ISLNK=stat.S_ISLNK))
+    others = {name: function for name, function in vars(stat).items() if name.startswith("S_IS")}
+    patch.setattr(files, "stat", SimpleNamespace(**others | {"S_ISREG": lambda mode: True}))
 
 
 def no_sync(patch):
