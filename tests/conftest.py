@@ -29,6 +29,7 @@ if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
 
 _MINUTES = 15 * 60
 RANDOM = {"slow", "release"}
+FORKING = ("tests/reliability/", "tests/security/test_p13", "tests/security/test_p14")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of hypothesis, which reads these options
@@ -72,7 +73,7 @@ def pytest_collection_modifyitems(config, items):
 
     What forks comes first: later a worker has read so much, tokenizers among it, that a fork takes ten times as long.
     """
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/reliability/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(FORKING))
     if config.option.hypothesis_profile not in RANDOM:
         return
     for item in items:

@@ -145,7 +145,7 @@ def test_p04_without_the_lock_a_torn_line_is_not_continued(tmp_path, stopped_hol
     assert check_recorded(read, [0, 1], [0, 1]) == []
 
 
-@pytest.mark.parametrize("rounds", [50, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("rounds", [50, pytest.param(150, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
 def test_p07_fork_while_another_thread_emits(tmp_path, rounds):
     """A child forked in the middle of an emit has a logger that works: no lock is stuck, no line torn."""
 

@@ -78,6 +78,6 @@ def test_p08_every_flipped_bit_costs_its_line_alone(memory):
     content = write_log(memory)
     for bit in range(len(content) * 8):
         check_flip(memory / "s.jsonl", content, bit)
-        if bit % 50 == 0:
+        if bit % 201 == 0:
             check_report(memory, bit)
     print(f"{len(content) * 8} bits")

@@ -46,7 +46,7 @@ def save_often(store, who, times):
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize(
     ("processes", "times"),
-    [(2, 100), pytest.param(2, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
+    [(2, 100), pytest.param(2, 500, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
 )
 def test_no_update_is_lost(tmp_path, kind, processes, times):
     """Each save is there once, in the order of its process."""
@@ -93,7 +93,7 @@ def save_until_killed(folder, kind, acknowledged, first):
 
 
 @pytest.mark.parametrize("kind", STORES)
-@pytest.mark.parametrize("kills", [12, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
 def test_a_kill_leaves_the_old_or_the_new_one(tmp_path, kind, kills, seed):
     """Whole, and never older than what was acknowledged; the next process goes on at once."""
     chance = random.Random(seed)
