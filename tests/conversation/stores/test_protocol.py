@@ -51,7 +51,7 @@ def test_what_has_been_seen_or_is_gone_can_be_saved(seen, stored):
     ("seen", "says"),
     [
         (None, r"session 'k' is stored already \(version 4\) and was not loaded; load it"),
-        (3, r"session 'k' was saved by somebody else \(version 4, this one comes from 3\); load it"),
+        (3, r"session 'k' was saved by another writer \(version 4, this one comes from 3\); load it"),
         (5, r"\(version 4, this one comes from 5\)"),
     ],
 )
