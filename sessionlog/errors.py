@@ -113,7 +113,7 @@ class AgentError(SessionLogError, RuntimeError):
 
 
 class StaleSession(SessionLogError, RuntimeError):
-    """A stored session was saved by somebody else since it was loaded; saving would lose what they saved."""
+    """A stored session was saved by another writer since it was loaded; saving would lose what they saved."""
 
 
 class SessionNotSaved(SessionLogError, OSError):
