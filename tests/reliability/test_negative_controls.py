@@ -51,7 +51,7 @@ def write_slowly(folder, session, writer, seed, second):
 
 def most_kills(folder):
     """How many at most: without a protection the first finding ends them, with it there are tests of their own."""
-    return 2_000 if folder.name == "without" else 60
+    return 2_000 if folder.name == "without" else 40
 
 
 def kill_one_writer(folder):
