@@ -96,19 +96,25 @@ def _notes(report: UsageReport, hidden: Sequence[str]) -> Iterator[Line]:
     if any(row.estimated_nano for row in rows):
         yield _note(f"~ estimated from {report.priced_from}")
     unknown = report.totals.unknown_cost_sessions
-    if unknown and (report.unpriced or not report.without_usage):
-        whose = "some sessions" if report.without_usage else counted(unknown, "session")
+    if unknown:
         have = "has" if unknown == 1 else "have"
         mark = "+ " if any(map(_more, rows)) else ""
-        models = _models(report.unpriced)
-        yield _note(f"{mark}{whose} {have} parts without a price ({models}): `sessionlog pricing MODEL` says why")
-    if report.without_usage:
-        yield _note(f"the log has no tokens for requests of {_models(report.without_usage)}: what they cost is unknown")
+        yield _note(f"{mark}{counted(unknown, 'session')} {have} parts {_without_cost(report)}")
     for word in ("partial", "estimated", "session"):
         count = report.provenance.get(word, 0)
         if count:
             yield _note(f"{count:,} of {report.totals.requests:,} requests: {_PROVENANCE[word]}")
     yield from closing_notes(report, report.hidden_rows, "row", hidden)
+
+
+def _without_cost(report: UsageReport) -> str:
+    """Which parts these are, and what to do."""
+    silent = f"without tokens in the log ({_models(report.without_usage)})"
+    if report.without_usage and not report.unpriced:
+        return silent
+    price = f"without a price ({_models(report.unpriced)})"
+    named = f"{price} or {silent}" if report.without_usage else price
+    return f"{named}: `sessionlog pricing MODEL` says why"
 
 
 def _models(pairs: Sequence[tuple[str, str]]) -> str:

@@ -98,7 +98,7 @@ def test_table(name, case, outside, capsys):
     compare(name, case, theirs, ours, COLUMNS)
     expected = expected_facts(f"usage {name}", original_facts(case))
     unknown = expected["total"]["unknown_cost_sessions"]
-    note = re.search(r"^(?:\+ )?(\d+) sessions? ha(?:s|ve) parts without a price", done.out, re.MULTILINE)
+    note = re.search(r"^(?:\+ )?(\d+) sessions? ha(?:s|ve) parts without (?:a price|tokens)", done.out, re.MULTILINE)
     assert (int(note[1]) if note else 0) == unknown
     for place in expected:
         if "|" in place:

@@ -65,14 +65,15 @@ def test_tokens_that_the_log_does_not_have_are_unknown():
         ["f", "–", "–", "–"],
         ["m", "7", "0", "–"],
     ]
-    assert lines(report)[-2:] == [
-        "some sessions have parts without a price (p/m): `sessionlog pricing MODEL` says why",
-        "the log has no tokens for requests of own/f: what they cost is unknown",
-    ]
+    assert (
+        lines(report)[-1]
+        == "2 sessions have parts without a price (p/m) or without tokens in the log (own/f): `sessionlog pricing MODEL` "
+        "says why"
+    )
     both = of(session("a", record(), record(input=0, output=0)))
     assert both.unpriced == ()
     [(provider, model)] = both.without_usage
-    assert lines(both)[-1] == f"the log has no tokens for requests of {provider}/{model}: what they cost is unknown"
+    assert lines(both)[-1] == f"+ 1 session has parts without tokens in the log ({provider}/{model})"
     failed = of(session("c", record(input=0, output=0, failed=True)))
     head, row, *_ = table_of(failed, wide=True)
     assert row[head.index("OUTPUT")] == "0"

@@ -123,7 +123,7 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
     made = made or [Piece(role=ROLES.get(str(role), "user"), kind="text", tokens=0)]
     if any(piece.kind == "result" for piece in made):  # words beside results are the agent's, not a prompt
         made = [replace(piece, role="system") if piece.kind == "text" else piece for piece in made]
-    if _ALONE.isdisjoint((role, fields.get("type"))):
+    if not any(isinstance(word, str) and word in _ALONE for word in (role, fields.get("type"))):
         made[0] = replace(made[0], tokens=made[0].tokens + MESSAGE)
     return tuple(made)
 
