@@ -235,7 +235,7 @@ class Homes(RuleBasedStateMachine):
             if first:
                 self.compare_with_memory()
             assert of_ledger(self.home, self.prices, live=True) == of_scan(self.home, self.prices)
-            self.find_logged_session()
+            self.remember()
             self.compare_with_memory()
             self.compare_with_listing()
 
@@ -250,7 +250,7 @@ class Homes(RuleBasedStateMachine):
     def compare_with_memory(self):
         """The ledger's numbers are those of a home in which every log is as it was read last."""
         answer = of_ledger(self.home, self.prices)
-        self.find_logged_session()
+        self.remember()
         if any(self.is_hidden(path) or (path.endswith(".gz") and path[:-3] in self.told) for path in self.told):
             return  # beside a log its packed copy is not looked at, in a home
         known = frozenset(self.told.items()), self.side, id(self.prices), self.parser
@@ -276,7 +276,7 @@ class Homes(RuleBasedStateMachine):
             away.rename(self.home.folder)
         return expected
 
-    def find_logged_session(self, read=None):
+    def remember(self, read=None):
         """Take what a sync has read, and let go of what had only moved."""
         there = {path: self.home.at(path).read_bytes() for path in self.home.logs() if path != self.broken}
         arrived = [path for path in there if self.is_another(path, unpacked(path, there[path])[:HEAD])]
@@ -321,7 +321,7 @@ class Homes(RuleBasedStateMachine):
                 of_ledger(self.home, self.prices, scanner=scanner)
             except Killed:
                 return
-            self.find_logged_session()
+            self.remember()
 
     def look_at_other_prices(self):
         """A question about other prices is answered and forgotten."""
@@ -329,13 +329,13 @@ class Homes(RuleBasedStateMachine):
         other.instead_of = self.prices
         with self.world():
             assert of_ledger(self.home, other, live=True) == of_scan(self.home, other)
-            self.find_logged_session()
+            self.remember()
 
     def look_while_another_writes(self):
         """Who cannot write says so, and gives the numbers as they were."""
         with self.world():
             before = of_ledger(self.home, self.prices)
-            self.find_logged_session()
+            self.remember()
             writer = sqlite3.connect(self.home.ledger, isolation_level=None)
             writer.execute("BEGIN IMMEDIATE")
             self.home.append("s/n1.jsonl", [("answer", 1, 1)])
@@ -347,13 +347,13 @@ class Homes(RuleBasedStateMachine):
         """Who reads sees one state, whatever is written meanwhile."""
         with self.world():
             of_ledger(self.home, self.prices)
-            self.find_logged_session()
+            self.remember()
             reader = store.open_ledger(self.home.ledger, self.prices)
             with reader.reading():
                 before = everything(reader)
                 self.home.append("c/projects/-w-a/22222222-2222-4222-8222-222222222222.jsonl", [("answer", 9, 9)])
                 of_ledger(self.home, self.prices)
-                self.find_logged_session()
+                self.remember()
                 assert everything(reader) == before
             reader.close()
 
