@@ -45,10 +45,11 @@ def test_p18_a_folder_of_hostile_names(named):
     assert len(paths) > 15
 
 
-def test_p18_each_hostile_name_alone(named):
-    """A name is shown by the commands that are given it, one half of them by turns, even when it is not UTF-8."""
+@pytest.mark.parametrize("steps", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_p18_each_hostile_name_alone(named, steps):
+    """A name is shown by the commands that are given it, even when it is not UTF-8; quick: by one half, in turns."""
     for turn, path in enumerate(named[1]):
-        for arguments in command_lines(path, first_only=True, commands=[*RUNS][turn % 2 :: 2]):
+        for arguments in command_lines(path, first_only=True, commands=[*RUNS][turn % steps :: steps]):
             outcome = run(*arguments)
             judge(arguments, outcome)
             assert outcome.code in {0, 1}
@@ -123,9 +124,10 @@ def test_all_logs_in_one_report(tmp_path):
 ARGUMENTS = [*TERMINAL, "rich-close", "rich-link", "percent", "dashes", "combining"]
 
 
+@pytest.mark.parametrize("steps", [2, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_p18_hostile_arguments(name):
-    """What is quoted back from the command line is plain text too, in answers and in errors: of one half, by turns."""
+def test_p18_hostile_arguments(name, steps):
+    """What is quoted back from the command line is plain text too, in answers and in errors; quick: of one half."""
     text = (
         {**TERMINAL, **MARKUP}[name]
         .replace("\x00", "")
@@ -152,5 +154,5 @@ def test_p18_hostile_arguments(name):
         ["usage", f"--nonsense{text}"],
         [text],
     )
-    for arguments in command_lines_of_a_text[ARGUMENTS.index(name) % 2 :: 2]:
+    for arguments in command_lines_of_a_text[ARGUMENTS.index(name) % steps :: steps]:
         judge(arguments, run(*arguments))

@@ -24,16 +24,17 @@ def evil(tmp_path):
     return str(path)
 
 
+@pytest.mark.parametrize("steps", [2, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", logs())
-def test_p18_every_text_on_a_terminal(name, tmp_path):
+def test_p18_every_text_on_a_terminal(name, steps, tmp_path):
     """Tables and conversations in colour carry no sequence of the log's; numbers are shortened there alone.
 
-    Each text is shown by one half of the commands, the next one by the others.
+    In the quick tier each text is shown by one half of the commands, the next one by the others.
     """
     path = tmp_path / "log.jsonl"
     path.write_bytes(logs()[name])
-    shown_by = SHOWN[TEXTS.index(name) % 2 :: 2] if name in TEXTS else ("replay",)
+    shown_by = SHOWN[TEXTS.index(name) % steps :: steps] if name in TEXTS else ("replay",)
     for arguments in command_lines(str(path), first_only=True, commands=shown_by):
         shown = ["replay", str(path)] if arguments[0] == "replay" else arguments
         judge(shown, run_on_tty(*shown), sgr=True)
