@@ -11,7 +11,7 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
-OURS = frozenset({"0", "1", "2", "31", "32", "33", "36"})
+OURS = frozenset({"0", "1", "2", "31", "32", "33", "34", "35", "36", "94", "95"})
 """Reset, bold, dim, red, green, yellow, cyan: all that the theme needs."""
 
 _STRINGS = {"]": "OSC", "P": "DCS", "X": "SOS", "^": "PM", "_": "APC"}
