@@ -23,7 +23,7 @@ def count_session_requests(
     Args:
         session: The session's id.
         path: A log that holds it, and maybe other sessions; asked first, because several agents may use the same id.
-        env: The environment, which says where agents write.
+        env: The environment, by which the folders of agents' logs are found.
         ledger: The ledger's file.
     """
     if ledger is None or not os.path.exists(ledger):

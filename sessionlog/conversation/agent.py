@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from sessionlog.conversation.agents.base import BaseAgent
 from sessionlog.conversation.history.settings import ConversationSettings
@@ -32,18 +31,6 @@ class Agent(BaseAgent):
     """
 
     __slots__ = ()
-
-    def __init__(
-        self,
-        call: Any = None,
-        system: str | None = None,
-        tools: Iterable[Callable[..., Any]] = (),
-        *,
-        model: str | None = None,
-        name: str | None = None,
-        provider: str | None = None,
-    ) -> None:
-        super().__init__(call, system, tools, model=model, name=name, provider=provider)
 
     def session(
         self,

@@ -572,9 +572,9 @@ class Session:
             with suppress(StaleSession):
                 self._state.enter()
 
-    def _turn(self, said: Input, options: dict[str, Any], schema: Any = None) -> Turn:
+    def _turn(self, asked: Input, options: dict[str, Any], schema: Any = None) -> Turn:
         given = {name: value for name, value in options.items() if value is not None}
-        message = message_of(said)
+        message = message_of(asked)
         if message is None and not self._state.conversation.message_count:
             raise ValueError('there is nothing to answer yet; say something: run("...")')
         return Turn(self._state, message, given, schema)

@@ -24,15 +24,15 @@ _TITLES = {"user": ("you", "you"), "assistant": ("model", "model"), "system": ("
 _MARKS = {"left": ("[-", "-]", "failed"), "right": ("{+", "+}", "cached")}
 
 
-def title(said: DiffMessage) -> Line:
+def title(message: DiffMessage) -> Line:
     """The line above a message: its number, who speaks, and what went wrong."""
-    name, style = _TITLES.get(said.role, (f"⚙ {one_line(said.tool or 'tool', 60)}", "tool"))
-    line = Line.of((f"{said.number} ", "note"), (name, style))
-    if said.role == "user":
-        line.append(f" · turn {said.turn}", "note")
-    if said.failed:
+    name, style = _TITLES.get(message.role, (f"⚙ {one_line(message.tool or 'tool', 60)}", "tool"))
+    line = Line.of((f"{message.number} ", "note"), (name, style))
+    if message.role == "user":
+        line.append(f" · turn {message.turn}", "note")
+    if message.failed:
         line.append(" ✘ failed", "failed")
-    if said.partial:
+    if message.partial:
         line.append(" ◌ broke off", "unfinished")
     return line
 
@@ -68,15 +68,15 @@ def text_bodies(left: str, right: str, width: int, *, full: bool) -> tuple[list[
     return body(one, "left", width, full=full), body(other, "right", width, full=full)
 
 
-def _text(said: DiffMessage) -> str:
+def _text(message: DiffMessage) -> str:
     """What is compared and shown: the words, and each call on a line of its own."""
-    calls = [f"⚙ {call.tool} {call.arguments}".rstrip() for call in said.calls]
-    words = said.text.replace("\r\n", "\n").strip()
-    return "\n".join([*calls, words] if said.role == "tool" else [words, *calls]).strip("\n")
+    calls = [f"⚙ {call.tool} {call.arguments}".rstrip() for call in message.calls]
+    words = message.text.replace("\r\n", "\n").strip()
+    return "\n".join([*calls, words] if message.role == "tool" else [words, *calls]).strip("\n")
 
 
-def _plain(said: DiffMessage | None) -> Pieces:
-    return () if said is None else ((_text(said), False),)
+def _plain(message: DiffMessage | None) -> Pieces:
+    return () if message is None else ((_text(message), False),)
 
 
 def _near(pieces: Pieces) -> Pieces:

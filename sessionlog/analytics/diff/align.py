@@ -114,14 +114,14 @@ def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
 def _gap(left: Sequence[DiffMessage], right: Sequence[DiffMessage], before: Sequence[int]) -> Iterator[Pair]:
     """What is not the same: messages of the same kind beside each other, as far as both are as many turns on."""
     one, other = (
-        [(said.role, said.tool, said.turn - turn) for said in side]
+        [(message.role, message.tool, message.turn - turn) for message in side]
         for side, turn in zip((left, right), before, strict=True)
     )
     done_left = done_right = 0
     blocks = _kinds(one, other)
     for start, place, size in [*blocks, (len(left), len(right), 0)]:
-        yield from (Pair(left=said) for said in left[done_left:start])
-        yield from (Pair(right=said) for said in right[done_right:place])
+        yield from (Pair(left=message) for message in left[done_left:start])
+        yield from (Pair(right=message) for message in right[done_right:place])
         for step in range(size):
             yield Pair(left=left[start + step], right=right[place + step])
         done_left, done_right = start + size, place + size

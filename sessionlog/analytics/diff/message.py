@@ -94,23 +94,23 @@ def diff_message(message: Message, *, role: str = "") -> DiffMessage:
     )  # fmt: skip
 
 
-def cut_to(said: DiffMessage, most: int | None) -> DiffMessage:
+def cut_to(message: DiffMessage, most: int | None) -> DiffMessage:
     """Return the same with at most so much of its texts; None keeps all. The digest stays that of the whole."""
-    if most is None or (len(said.text) <= most and all(len(call.arguments) <= most for call in said.calls)):
-        return said
+    if most is None or (len(message.text) <= most and all(len(call.arguments) <= most for call in message.calls)):
+        return message
     calls = tuple(
         call if len(call.arguments) <= most else replace(call, arguments=f"{call.arguments[: max(0, most - 1)]}…")
-        for call in said.calls
+        for call in message.calls
     )
-    return replace(said, text=said.text[:most], calls=calls, left_out=max(0, len(said.text) - most))
+    return replace(message, text=message.text[:most], calls=calls, left_out=max(0, len(message.text) - most))
 
 
-def in_order_of_calls(said: Sequence[DiffMessage]) -> list[DiffMessage]:
+def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
     """Results in the order of their calls: tools that run side by side end in any order."""
     ordered: list[DiffMessage] = []
     order: dict[str, int] = {}
     group: list[DiffMessage] = []
-    for one in said:
+    for one in messages:
         if one.role == "tool":
             group.append(one)
             continue
@@ -122,10 +122,10 @@ def in_order_of_calls(said: Sequence[DiffMessage]) -> list[DiffMessage]:
     return [*ordered, *sorted(group, key=lambda result: order.get(result.call_id, len(order)))]
 
 
-def numbered(said: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:
+def numbered(messages: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:
     """The same with places and turns: each prompt begins one."""
     turn, placed = 0, []
-    for number, one in enumerate(said, 1):
+    for number, one in enumerate(messages, 1):
         turn += one.role == "user"
         placed.append(replace(one, number=number, turn=turn))
     return tuple(placed)

@@ -166,7 +166,7 @@ class SessionDiff:
     def first(self, side: Literal["left", "right"]) -> DiffMessage | None:
         """The first message of a side behind what is common; None at its end."""
         both = ((pair.left if side == "left" else pair.right) for pair in self.rest)
-        return next((said for said in both if said is not None), None)
+        return next((message for message in both if message is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -229,7 +229,7 @@ def diff_sessions(
         prices: For what records no cost; None for the list prices.
         now: The present, which tells running from unfinished.
         progress: Told how far the scans are.
-        env: The environment, which says where agents write.
+        env: The environment, by which the folders of agents' logs are found.
         ledger: The ledger's file, for the figures of sessions that it knows; None counts each log alone.
 
     Raises:
@@ -267,14 +267,14 @@ def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
     return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
 
 
-def _handed_on(said: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
+def _handed_on(messages: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
     """What a parent said, less what it had dropped when the fork was made; a summary stands where the fork has it."""
     if fork.parted_at is None:
-        return said
+        return messages
     before: dict[bytes, list[DiffMessage]] = {}
-    for one in said:
+    for one in messages:
         if one.seq <= fork.parted_at:
             before.setdefault(one.digest, []).append(one)
     # What was said last is what is left.
     kept = [before[digest].pop() for digest in reversed(fork.inherited) if before.get(digest)]
-    return [*reversed(kept), *(one for one in said if one.seq > fork.parted_at)]
+    return [*reversed(kept), *(one for one in messages if one.seq > fork.parted_at)]

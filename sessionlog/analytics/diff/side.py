@@ -99,7 +99,7 @@ def read_side(
         prices: For what records no cost; None for the list prices.
         now: The present, which tells running from unfinished.
         progress: Told how far the scan is.
-        env: The environment, which says where agents write.
+        env: The environment, by which the folders of agents' logs are found.
         ledger: The ledger's file. It knows what one log cannot show: other files of the session, and which requests a
             fork has copied. None, or one that is not there yet: the figures are those of the log alone.
 

@@ -1,8 +1,8 @@
 """A transcript: all that was said in a session, in order and once, whatever its requests repeat.
 
-It goes by what was said, not by what was in the window: what a compaction or a truncation took away was said all the
-same, and what is told again after it was said once. Only what a person took back (`undo`) is none of it, though its
-tools ran. A sub-agent's words are beside the conversation. What is kept of a text has an end, so that a long log fits.
+It holds every message, not only those in the window: a message that a compaction or a truncation dropped is in it, and
+one that is repeated afterwards is in it once. Only what a user took back (`undo`) is left out, although its tools ran.
+Sub-agents are left out. Long texts are cut, so that a long log fits into memory.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ class _Fold:
     def transcript(self) -> Transcript:
         for splice in self._conversation.finish():
             self._apply(splice, {})
-        said = numbered(in_order_of_calls(self._said))
         return Transcript(
-            said=said, system="\n\n".join(self._system), offered=self._offered, tools=self._tools,
+            said=numbered(in_order_of_calls(self._said)), system="\n\n".join(self._system),
+            offered=self._offered, tools=self._tools,
             turns=self._conversation.turns, inherited=tuple(self._inherited),
             parted_at=self._parted_at, taken_back=self._taken_back,
             problem_count=self._problem_count, problems=tuple(self._problems),
@@ -149,9 +149,9 @@ class _Fold:
     def _failed(self, data: Mapping[str, Json], streamed: str) -> None:
         """Keep the text of a failed answer of another agent: its later requests do not repeat it, but it was shown."""
         for message in answer_entry(data, streamed).messages:
-            said = diff_message(message)
-            if said.text.strip():
-                self._keep(replace(said, partial=True))
+            kept = diff_message(message)
+            if kept.text.strip():
+                self._keep(replace(kept, partial=True))
 
     def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
         if splice.cause == "undone":
@@ -163,7 +163,7 @@ class _Fold:
                 is_partial = bool(data.get("error") or data.get("partial")) or (splice.cause == "partial" and self._own)
                 self._answer(one, is_partial=is_partial)
             else:
-                self._hear(one, splice, is_fork=data.get("reason") == "fork")
+                self._add_new(one, splice, is_fork=data.get("reason") == "fork")
 
     def _answer(self, one: Added, *, is_partial: bool) -> None:
         for message in one.new:
@@ -172,36 +172,36 @@ class _Fold:
 
     def _result(self, messages: Iterable[Message], data: Mapping[str, Json]) -> None:
         for message in messages:
-            said = replace(diff_message(message), tool=_word(data.get("tool")))
-            if said.tool in self._asked:
-                self._asked.remove(said.tool)
+            kept = replace(diff_message(message), tool=_word(data.get("tool")))
+            if kept.tool in self._asked:
+                self._asked.remove(kept.tool)
             else:  # the oldest logs do not list calls in the answer: show the call with its result
                 given = data.get("input")
                 text = given if isinstance(given, str) else "" if given is None else json_text(given)
-                call = Called(tool=said.tool, arguments=plain_json(text))
-                digest = digest_of("called", said.digest.hex(), call.tool, call.arguments)
-                said = replace(said, calls=(call,), digest=digest)
-            self._keep(said)
+                call = Called(tool=kept.tool, arguments=plain_json(text))
+                digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
+                kept = replace(kept, calls=(call,), digest=digest)
+            self._keep(kept)
 
-    def _hear(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
+    def _add_new(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
         """Keep new messages of a request or a changed history: prompts, summaries, results without an event."""
         is_summary = isinstance(one.raw, Mapping) and one.raw.get("summary") is True
         for message in one.new:
-            said = diff_message(message, role="summary" if is_summary else "")
-            if said.role == "system" and not self._said:
-                self._instruct(said.text)
+            kept = diff_message(message, role="summary" if is_summary else "")
+            if kept.role == "system" and not self._said:
+                self._instruct(kept.text)
                 continue
-            if said.role == "tool":
-                said = replace(said, tool=said.tool or self._names.get(said.call_id, ""))
+            if kept.role == "tool":
+                kept = replace(kept, tool=kept.tool or self._names.get(kept.call_id, ""))
                 if splice.cause == "request":
-                    self._use(said.tool, failed=said.failed)
-            self._keep(said)
+                    self._use(kept.tool, failed=kept.failed)
+            self._keep(kept)
             if is_fork:
-                self._inherited.append(said.digest)
+                self._inherited.append(kept.digest)
 
-    def _keep(self, said: DiffMessage) -> None:
-        self._names.update((call.call_id, call.tool) for call in said.calls if call.call_id)
-        self._said.append(replace(cut_to(said, self._kept), seq=self._seq))
+    def _keep(self, kept: DiffMessage) -> None:
+        self._names.update((call.call_id, call.tool) for call in kept.calls if call.call_id)
+        self._said.append(replace(cut_to(kept, self._kept), seq=self._seq))
 
     def _use(self, name: Json, *, failed: bool, duration_ms: Json = None) -> None:
         name = _word(name) or "unknown"

@@ -42,7 +42,7 @@ class ModelAdapter(Protocol):
 
 
 class BaseAgent:
-    """All of an `Agent` but its sessions, which are made of it; `Agent` says what it takes and raises."""
+    """All of an `Agent` except its sessions, which import this; see `Agent` for arguments and errors."""
 
     __slots__ = ("_adapter", "_model", "_name", "_system", "_tools")
 

@@ -19,7 +19,7 @@ _VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
 
 
 class StreamParser(Protocol):
-    """Hears one answer."""
+    """Parses the stream of one answer."""
 
     def feed(self, bit: Any) -> Iterable[Piece]:
         """Take the next bit of the answer, and yield the pieces in it."""

@@ -36,7 +36,7 @@ def usable_schema(schema: Any) -> Any:
 
 
 def structured(reply: Reply | None, schema: Any, response: Response) -> Response:
-    """Return a response with what its text says as a value; the agent may have read it itself, in its last `reply`."""
+    """Return a response with its text read as `output`; the agent may have read it itself, in its last `reply`."""
     if response.status == "cancelled":
         return response
     if reply is not None and reply.has_output:

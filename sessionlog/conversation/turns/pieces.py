@@ -37,7 +37,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolReturned:
-    """What a tool has said.
+    """What a tool has returned.
 
     Attributes:
         request: The call.
@@ -71,7 +71,7 @@ class Reply:
     """One whole answer of a model.
 
     Attributes:
-        message: What it said and asked for, of role `assistant`.
+        message: Its text and tool calls, of role `assistant`.
         usage: Tokens in disjoint classes (input is what touched no cache); None where it is unknown.
         model: The model that answered.
         provider: Who served it.
@@ -143,7 +143,7 @@ class Response:
         status: `success`, or `cancelled` after `Session.cancel`.
         requests: How often a model was asked, retries not counted.
         duration_ms: Wall time.
-        truncation: How the history was cut before, and what is to be said of it: its `warning` says that it is still
+        truncation: How the history was cut before, and how that went: its `warning` says that it is still
             over budget, or that a summary failed, also where nothing was dropped. None if it was not cut, and all is
             well.
     """

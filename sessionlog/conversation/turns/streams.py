@@ -1,4 +1,4 @@
-"""Streams: a turn is one generator that does nothing itself; it says what to do, and a stream does it.
+"""Streams: a turn is one generator that does no work itself; it yields what is to be done, and a stream does it.
 
 A turn yields pieces, which are passed on, and `Do` and `Pause`, whose result is sent back in or whose exception is
 thrown in. So there is one turn for plain and async callers. What an async agent gives is awaited: by `Stream` in an
@@ -45,7 +45,7 @@ class CancelToken:
     """A wish to stop, made from any thread or from a signal handler: so without a lock.
 
     Attributes:
-        requested: Somebody wants the turn to end after the piece at hand.
+        requested: A caller wants the turn to end after the piece at hand.
         wake: Ends the wait for the piece at hand, where it can be ended; set by what waits.
     """
 

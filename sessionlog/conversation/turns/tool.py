@@ -75,8 +75,8 @@ def _schema(hint: Any) -> dict[str, Any]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _choice([member.value for member in hint])
     if origin is Annotated:
-        said = next((part for part in parts[1:] if isinstance(part, str)), None)
-        return _schema(parts[0]) | ({"description": said} if said else {})
+        note = next((part for part in parts[1:] if isinstance(part, str)), None)
+        return _schema(parts[0]) | ({"description": note} if note else {})
     if origin is Literal:
         return _choice(list(parts))
     if origin in {Union, UnionType}:
@@ -167,9 +167,9 @@ def tool(
             return function
         if not callable(function):
             raise TypeError(f"a tool is a function, not {type(function).__name__}")
-        said = inspect.cleandoc(getattr(function, "__doc__", None) or "").partition("\n\n")[0]
+        summary = inspect.cleandoc(getattr(function, "__doc__", None) or "").partition("\n\n")[0]
         called = name or str(getattr(function, "__name__", type(function).__name__))
-        return Tool(called, description or " ".join(said.split()), schema_of(function), function)
+        return Tool(called, description or " ".join(summary.split()), schema_of(function), function)
 
     return make if function is None else make(function)
 

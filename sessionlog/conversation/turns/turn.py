@@ -321,11 +321,11 @@ class Turn:
             self.stop.check()
 
     def _keep(self, turn: Partial, error: BaseException | None = None) -> None:
-        """Keep what was said of an answer that does not come to its end, marked."""
-        state, said = self._state, "".join(self._texts)
+        """Keep the text of an answer that does not come to its end, marked."""
+        state, text = self._state, "".join(self._texts)
         history = state.conversation.messages
-        state.turn, state.unanswered = turn, history[-1] if history and not said else None
-        self._partial = Message.assistant(said, partial=turn) if said else None
+        state.turn, state.unanswered = turn, history[-1] if history and not text else None
+        self._partial = Message.assistant(text, partial=turn) if text else None
         if self._partial is not None:
             state.conversation.add_message(self._partial)
         with suppress(NotRecorded):  # something else is on its way already
@@ -338,14 +338,14 @@ class Turn:
         """What is raised for an error: an AgentError, unless it is of the log."""
         if isinstance(error, NotRecorded):
             return error
-        said, attempts = self._partial.text if self._partial else "", self._attempt
+        text, attempts = self._partial.text if self._partial else "", self._attempt
         if isinstance(error, AgentError):
-            error.partial, error.attempts = said, attempts
+            error.partial, error.attempts = text, attempts
             return error
         times = f" after {attempts} attempts" if attempts > 1 else ""
-        kept = "what was said is kept in the session" if said else "the question is kept in the session"
+        kept = "what was said is kept in the session" if text else "the question is kept in the session"
         why = f"{type(error).__name__}: {error}".rstrip(": ")
-        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=said, attempts=attempts)
+        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=text, attempts=attempts)
 
     def _save_beside(self, error: BaseException) -> Steps:
         """Save while something worse is on its way."""
@@ -374,27 +374,27 @@ class Turn:
         )
 
 
-def message_of(said: Input) -> Message | None:
+def message_of(asked: Input) -> Message | None:
     """Return what is asked as a message.
 
     Raises:
         ValueError: It is a message of another role than user or tool.
         TypeError: It is nothing that can be asked.
     """
-    if said is None:
+    if asked is None:
         return None
-    if isinstance(said, Message):
-        if said.role not in {"user", "tool"}:
+    if isinstance(asked, Message):
+        if asked.role not in {"user", "tool"}:
             raise ValueError(
-                f"input is a message of role {said.role!r}; it is what a user says, or a tool's result. "
+                f"input is a message of role {asked.role!r}; it is what a user says, or a tool's result. "
                 "add_message(...) adds any other, and run() goes on from there"
             )
-        return said
-    if isinstance(said, list | tuple):
-        return Message.user(content_from_json(said, "input"))
-    if isinstance(said, str | ContentPart):
-        return Message.user(said)
-    raise TypeError(f"input is {type(said).__name__}; it is a text, a Message, or a list of texts and ContentPart")
+        return asked
+    if isinstance(asked, list | tuple):
+        return Message.user(content_from_json(asked, "input"))
+    if isinstance(asked, str | ContentPart):
+        return Message.user(asked)
+    raise TypeError(f"input is {type(asked).__name__}; it is a text, a Message, or a list of texts and ContentPart")
 
 
 def sent(history: Sequence[Message]) -> list[Message]:
