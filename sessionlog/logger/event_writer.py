@@ -173,7 +173,10 @@ class EventWriter:
             type_, data = self._prepared(type_, data)
         if self._is_finalizing() and self._is_stuck():
             self._account.emitted += 1
-            self._account.drop("shutdown")
+            try:
+                self._account.drop("shutdown")
+            except Exception:  # noqa: BLE001, S110 - names of modules are gone by now: it is counted, without a notice
+                pass
             return False
         with self._lock:
             self._account.emitted += 1

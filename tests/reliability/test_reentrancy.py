@@ -11,6 +11,8 @@ from contextlib import suppress
 
 import pytest
 
+from sessionlog.logger import account
+from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.children import in_child
 from tests.reliability.oracle import check_health, check_recorded, check_whole, read_log
@@ -438,3 +440,18 @@ def test_p06_what_comes_while_a_stopped_thread_holds_the_lock_is_counted(tmp_pat
     assert (health.emitted, health.dropped, health.dropped_by) == (1, 1, {"shutdown": 1})
     log.close()
     done.set()
+
+
+def test_p07_an_emit_at_the_end_does_not_raise_where_modules_have_lost_their_names(tmp_path, monkeypatch):
+    """The interpreter sets the names of modules to None before the last destructors run."""
+    log = open_logger(tmp_path)
+    assert log.emit("progress", {})
+    holder = threading.Thread(target=log._lock.acquire)
+    holder.start()
+    holder.join()
+    monkeypatch.setattr(EventWriter, "_is_finalizing", staticmethod(lambda: True))
+    for name in ("_HINTS", "redact_text"):
+        monkeypatch.setattr(account, name, None)
+    assert not log.emit("progress", {"late": True})
+    assert (log.health().emitted, log.health().dropped_by) == (2, {"shutdown": 1})
+    log.close()
