@@ -173,9 +173,9 @@ class EventWriter:
             type_, data = self._prepared(type_, data)
         if self._is_finalizing() and self._is_stuck():
             self._account.emitted += 1
-            try:
+            try:  # names of modules may be gone, `suppress` among them: then it is counted without a notice
                 self._account.drop("shutdown")
-            except Exception:  # noqa: BLE001, S110 - names of modules are gone by now: it is counted, without a notice
+            except Exception:  # noqa: BLE001, S110, SIM105
                 pass
             return False
         with self._lock:
