@@ -173,9 +173,9 @@ class EventWriter:
             type_, data = self._prepared(type_, data)
         if self._is_finalizing() and self._is_stuck():
             self._account.emitted += 1
-            try:  # names of modules may be gone, `suppress` among them: then it is counted without a notice
+            try:  # noqa: SIM105 - names of modules may be gone, `suppress` among them: counted without a notice then
                 self._account.drop("shutdown")
-            except Exception:  # noqa: BLE001, S110, SIM105
+            except Exception:  # noqa: BLE001, S110 - as above
                 pass
             return False
         with self._lock:
