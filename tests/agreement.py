@@ -24,7 +24,7 @@ def check_agreement(env, ledger, *, directory=None, in_events=True):
 
     `in_events` is False where the events of one log cannot say what the ledger knows.
     """
-    listed = list_sessions(env=env, ledger=ledger).sessions
+    listed = list_sessions(env=env, ledger=ledger).rows
     assert listed
     rows = {
         (row.keys["source"], row.keys["session"]): row

@@ -27,7 +27,7 @@ def sessions(demo):
     """Its sessions by model, newest first."""
     listed = list_sessions(str(demo[0]), now=datetime.fromisoformat(NOW))
     assert listed.problem_count == 0
-    return listed.sessions
+    return listed.rows
 
 
 def one(sessions, **wanted):

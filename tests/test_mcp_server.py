@@ -205,7 +205,7 @@ def test_the_newest_of_several_in_one_log(tmp_path):
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(made.read_text("utf-8"))
     env = {"HOME": str(tmp_path)}
-    listed = [row["session"] for row in ask("recent_sessions", env=env).structured_content["sessions"]]
+    listed = [row["session"] for row in ask("recent_sessions", env=env).structured_content["rows"]]
     assert len(listed) > 1
     status = ask("session_status", env=env).structured_content["session"]
     context = ask("context", env=env).structured_content
@@ -296,7 +296,7 @@ def test_what_comes_from_a_log_is_clean(home):
     """Characters that act or hide are shown as escapes, in documents and in sentences; lines stay lines."""
     record(logs_of(home), "s-odd", start="2026-11-21T11:58:00Z", prompt="a\x1b]0;x\x07b\u202ec\ud800d")
     result = ask("recent_sessions", {"limit": 1})
-    [row] = result.structured_content["sessions"]
+    [row] = result.structured_content["rows"]
     assert row["prompt"].startswith("a\\x1b]0;x\\x07b\\u202ec")
     assert result.content[0].text.isprintable()
     assert "s\\x1b[2J" in sentence_of(ask("context", {"session": "s\x1b[2J"}))

@@ -17,7 +17,7 @@ SCHEMAS = {
     "session_status": "sessionlog.status/1",
     "usage": "sessionlog.usage/1",
     "budget": "sessionlog.budget/1",
-    "recent_sessions": "sessionlog.sessions/1",
+    "recent_sessions": "sessionlog.sessions/2",
     "context": "sessionlog.context/1",
 }
 BAD = [

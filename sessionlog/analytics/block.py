@@ -5,27 +5,49 @@ A pace is measured from the start of its block, and not before its first record 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
+from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.limits import LimitWord
-from sessionlog.analytics.log_report import LogReport
+from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.errors import problems_dict
 from sessionlog.events.money import usd
-from sessionlog.events.times import SECOND, format_time
+from sessionlog.events.times import SECOND
 
-SCHEMA = "sessionlog.blocks/1"
 _MINUTE_NS = 60 * SECOND
 _HOUR_NS = 3600 * SECOND
 
-_TIMES = ("start", "end", "first", "last")
 COLUMNS = (
-    *_TIMES, "is_active", "sessions", "requests", "failed_requests", "models", "input_tokens",
-    "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd",
-    "estimated_cost_usd", "cost_usd", "cost_is_partial",
+    Column("start", "time", "BLOCK", get=attrgetter("start_ns")),
+    Column("end", "time", "END", 7, get=attrgetter("end_ns")),
+    Column("first", "time", get=attrgetter("first_ns")),
+    Column("last", "time", "LAST", 7, get=attrgetter("last_ns")),
+    Column("is_active", "flag", "ACTIVE", 1),
+    Column("sessions", "count", "SESSIONS", 6),
+    Column("requests", "count", "REQUESTS", 5),
+    Column("failed_requests", "count", "FAILED", 10, label="failed"),
+    Column("models", "texts", "MODEL", 1, label="model", least=12, style="secondary"),
+    Column("input_tokens", "count", "INPUT", 4, label="input"),
+    Column("output_tokens", "count", "OUTPUT", 2, label="output"),
+    Column("cache_read_tokens", "count", "CACHED", 3, label="cached"),
+    Column("cache_write_tokens", "count", "WRITTEN", 8, label="cache writes"),
+    Column("reasoning_tokens", "count", "REASONING", 9, label="reasoning"),
+    Column("total_tokens", "count", "TOKENS", label="tokens"),
+    Column("known_cost_usd", "usd"),
+    Column("estimated_cost_usd", "usd"),
+    Column("cost_usd", "usd", "COST", label="cost"),
+    Column("cost_is_partial", "flag"),
+)
+"""What is said of a block, in the order of JSON and CSV."""
+
+TABLE = (
+    "start", "end", "is_active", "last", "sessions", "requests", "failed_requests", "input_tokens",
+    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "cost_usd",
+    "models",
 )  # fmt: skip
-"""What JSON and CSV say of a block, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +93,8 @@ class Block(Sums):
     cost_is_partial: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The block's object in `sessionlog.blocks/1`."""
-        times = {name: format_time(getattr(self, f"{name}_ns")) for name in _TIMES}
-        return times | {name: getattr(self, name) for name in COLUMNS[len(_TIMES) :]} | {"models": list(self.models)}
+        """The block's object in the JSON document."""
+        return row_data(COLUMNS, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,44 +166,55 @@ class ActiveBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockReport(LogReport):
-    """Blocks, newest first.
+class BlockReport(Report):
+    """Blocks, newest first; `Report` says what the other fields are.
 
     Attributes:
         hours: The length of a block.
         sources: Whose records are in the blocks, or would be if there were any.
-        blocks: Those with a record in the window, each whole.
+        rows: Blocks with a record in the window, each whole.
+        totals: Tokens and cost of all of them.
         active: The one in which the present lies.
         limits: What providers said about rate limits.
         untimed_requests: Requests without a time, which are in no block.
-        archived_sessions: Sessions here that are only remembered: their logs are gone.
         found_blocks: How many there are before anything is left out.
-        hidden_blocks: The older ones that a limit left out.
-        priced_from: Which prices the estimates come from.
     """
+
+    schema = "sessionlog.blocks/2"
+    title = "Blocks"
+    thing = "block"
+    total_row = False
+    columns = COLUMNS
+    table = TABLE
 
     hours: int
     sources: tuple[str, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    rows: tuple[Block, ...] = ()
+    totals: SummedRows = field(default_factory=SummedRows)
     active: ActiveBlock | None = None
     limits: tuple[LimitWord, ...] = ()
     untimed_requests: int = 0
-    archived_sessions: int = 0
     found_blocks: int = 0
-    hidden_blocks: int = 0
-    priced_from: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.blocks/1`."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no block, and no rate limit to show."""
+        return not self.found_blocks and not self.limits
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Whose blocks these are, the active one's pace, and what is known of rate limits."""
         return {
-            "schema": SCHEMA,
-            "window": self.window_dict,
             "hours": self.hours,
             "sources": list(self.sources),
-            "blocks": [block.to_dict() for block in self.blocks],
             "active": None if self.active is None else self.active.to_dict(),
             "limits": [word.to_dict() for word in self.limits],
             "untimed_requests": self.untimed_requests,
-            "hidden_blocks": self.hidden_blocks,
-            "problems": problems_dict(self.problem_count, self.problems),
         }
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield what the marks beside costs mean, and how many requests are in no block."""
+        yield from cost_footnotes(self.priced_from, self.rows)
+        if self.untimed_requests:
+            have = "request has" if self.untimed_requests == 1 else "requests have"
+            yield f"{self.untimed_requests:,} {have} no time and so no block"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.events.times import SECOND, format_time
-from sessionlog.ledger.book import Book
+from sessionlog.ledger.reading import ReadBook
 from sessionlog.sources.record import UNKNOWN, Limit
 
 _MINUTE_NS = 60 * SECOND
@@ -55,7 +55,7 @@ class LimitWord:
         return max(0, self.now_ns - self.limit.time_ns) // 1_000_000
 
     def to_dict(self) -> dict[str, Any]:
-        """The limit's object in `sessionlog.blocks/1`."""
+        """The limit's object in `sessionlog.blocks/2`."""
         return {
             "source": self.source,
             "name": self.limit.name,
@@ -74,7 +74,7 @@ def _time(time_ns: int | None) -> str | None:
     return None if time_ns is None else format_time(min(time_ns, _LAST_NS))
 
 
-def fold_limits(book: Book, now_ns: int) -> tuple[LimitWord, ...]:
+def fold_limits(book: ReadBook, now_ns: int) -> tuple[LimitWord, ...]:
     """Return the last word on every limit that the logs speak of, by source and by length; what is over comes last.
 
     A word that is later than the present is left out.

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self
 
+from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.conditions import STATUS
-from sessionlog.analytics.log_report import LogReport, findings_of
+from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.engine.scanner import scanner
-from sessionlog.errors import problems_dict
+from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
-from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import OF_PARTS
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
+from sessionlog.ledger.reading import ReadBook
 
-SCHEMA = "sessionlog.sessions/1"
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sessionlog.analytics.question import Options, Paths
+
+
+def reason(session: SessionSummary) -> str:
+    """Return why a session is not a success, as tables show it."""
+    if session.status == "unfinished":
+        return "no end: killed?" if session.counted else session.error
+    if session.status in ("success", "running"):
+        return ""
+    return session.error or session.status.replace("_", " ")
+
 
 COLUMNS = (
-    "source", "session", "path", "start", "last", "status", "project", "harness", "route", "models", "duration_ms",
-    "prompt", "error", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",
-    "cache_write_tokens", "reasoning_tokens", "total_tokens", "known_cost_usd", "estimated_cost_usd", "cost_usd",
-    "cost_is_partial", "counted", "archived", "parent",
+    Column("source", "text"),
+    Column("session", "text", "SESSION", 7, least=25, style="secondary"),
+    Column("path", "text"),
+    Column("start", "time", "TIME", get=attrgetter("start_ns"), label="time"),
+    Column("last", "time", get=attrgetter("last_ns")),
+    Column("status", "text", "STATUS"),
+    Column("project", "text", "PROJECT", 6, least=10, style="secondary"),
+    Column("harness", "text"),
+    Column("route", "text"),
+    Column("models", "texts", "MODEL", label="model", least=16),
+    Column("duration_ms", "ms", "TOOK", 3, label="duration", shown=lambda s: s.duration_ms or None, style="secondary"),
+    Column("prompt", "text", "PROMPT", least=20),
+    Column("error", "text", "WHY", 1, shown=reason, least=15),
+    Column("requests", "count", "CALLS", 2, label="calls"),
+    Column("failed_requests"),
+    Column("input_tokens"),
+    Column("output_tokens"),
+    Column("cache_read_tokens"),
+    Column("cache_write_tokens"),
+    Column("reasoning_tokens"),
+    Column("total_tokens", "count", "TOKENS", 5, label="tokens"),
+    Column("known_cost_usd", "usd"),
+    Column("estimated_cost_usd", "usd"),
+    Column("cost_usd", "usd", "COST", label="cost"),
+    Column("cost_is_partial", "flag"),
+    Column("counted", "flag"),
+    Column("archived", "flag"),
+    Column("parent", "text"),
+)
+"""What is said of a session, in the order of JSON and CSV."""
+
+TABLE = (
+    "start", "status", "duration_ms", "models", "requests", "total_tokens", "cost_usd", "project", "prompt", "error",
+    "session",
 )  # fmt: skip
-"""What JSON and CSV say of a session, in this order."""
 
 _SQL = """
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
@@ -122,91 +158,67 @@ class SessionSummary(Sums):
         return None if self.last_ns is None else format_time(self.last_ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The session's object in `sessionlog.sessions/1`."""
-        return {name: getattr(self, name) for name in COLUMNS} | {"models": list(self.models)}
+        """The session's object in the JSON document."""
+        return row_data(COLUMNS, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionList(LogReport):
-    """Sessions, newest first.
+class SessionList(Report):
+    """Sessions, newest first; `Report` says what the other fields are.
 
     Attributes:
-        sessions: Those with a response in it.
+        rows: Those with a response in the window.
+        totals: Tokens and cost of all of them.
         left_out: The older ones that a limit left out.
     """
 
-    sessions: tuple[SessionSummary, ...]
+    schema = "sessionlog.sessions/2"
+    title = "Sessions"
+    thing = "session"
+    total_row = False
+    columns = COLUMNS
+    table = TABLE
+
+    rows: tuple[SessionSummary, ...] = ()
+    totals: SummedRows = field(default_factory=SummedRows)
     left_out: tuple[SessionSummary, ...] = ()
 
-    @property
-    def archived_sessions(self) -> int:
-        """How many are only remembered: their logs are gone."""
-        return sum(session.archived for session in (*self.sessions, *self.left_out))
+    def limited(self, limit: int | None) -> Self:
+        """Return the list with the newest only; what is left out is kept for the sums of days."""
+        kept = len(self.rows) if limit is None else max(0, limit)
+        left_out = self.rows[kept:]
+        return replace(self, rows=self.rows[:kept], left_out=left_out, hidden_rows=len(left_out))
 
-    @property
-    def hidden(self) -> int:
-        """How many a limit left out."""
-        return len(self.left_out)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.sessions/1`."""
-        return self.lazy_dict() | {"sessions": [session.to_dict() for session in self.sessions]}
-
-    def lazy_dict(self) -> dict[str, Any]:
-        """The same with its sessions as an iterator, to be written one by one."""
-        return {
-            "schema": SCHEMA,
-            "window": self.window_dict,
-            "sessions": map(SessionSummary.to_dict, self.sessions),
-            "hidden_sessions": self.hidden,
-            "archived_sessions": self.archived_sessions,
-            "problems": problems_dict(self.problem_count, self.problems),
-        }
+    def footnotes(self) -> Iterator[str]:
+        """Yield what the marks beside costs mean, also beside the sums of days."""
+        yield from cost_footnotes(self.priced_from, [self.totals])
 
 
-def list_sessions(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-    *,
-    window: UsageWindow | str | None = None,
-    until: str | None = None,
-    tz: str | tzinfo = "UTC",
-    now: datetime | None = None,
-    prices: PriceBook | None = None,
-    filters: Mapping[str, Sequence[str]] | None = None,
-    limit: int | None = None,
-    env: Mapping[str, str] | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    live: bool = False,
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> SessionList:
-    """List the sessions recorded in logs; parameters and errors as for `aggregate_usage`."""
-    selection = Selection.of(window, until=until, filters=filters, tz=tz, now=now)
-    check_source_names(filters)
-    where = Where(
-        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
-        progress=progress,
-    )  # fmt: skip
-    return ask(where, prices or PriceBook.load(), lambda book: _list(book, selection, limit))
+def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionList:
+    """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
+    question = Question(paths=paths, **options)
+    selection = question.selection(Selection)
+    return answer(question, lambda book: fold_sessions(book, selection)).limited(question.limit)
 
 
-def _list(book: Book, selection: Selection, limit: int | None) -> SessionList:
-    found = _fold(book, selection)
-    kept = len(found) if limit is None else max(0, limit)
-    return SessionList(
-        window=selection.window,
-        sessions=tuple(found[:kept]),
-        **findings_of(book),
-        left_out=tuple(found[kept:]),
-    )
-
-
-def _fold(book: Book, selection: Selection) -> list[SessionSummary]:
+def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
+    """Ask one book for the list."""
     selection.prepare(book)
     where, parameters = selection.where(listed_only=True, timed=False)
     parts, bounds = selection.parts()
     tables, parameters = OF_PARTS.format(parts), parameters | bounds
+    rows = _summaries(book, tables, where, parameters)
+    return SessionList(
+        window=selection.window,
+        rows=tuple(rows),
+        totals=add_up(rows),
+        provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
+        archived_sessions=sum(session.archived for session in rows),
+        **findings_of(book),
+    )
+
+
+def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
     models: dict[int, tuple[str, ...]] = {}
     same: dict[Any, Any] = {}  # many sessions have the same names: each is kept once
 

@@ -6,20 +6,28 @@ stored; an empty denominator gives None, not 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessionlog.analytics.log_report import LogReport
-from sessionlog.errors import problems_dict
+from sessionlog.analytics.columns import Column, row_data
+from sessionlog.analytics.report import Report, counted
 
-SCHEMA = "sessionlog.tools/1"
+_MANY_ERRORS = 0.2
 
 COLUMNS = (
-    "calls", "open_calls", "errors", "error_rate", "duration_p50_ms", "duration_p95_ms", "duration_ms", "output_bytes",
-    "output_bytes_mean", "context_share",
-)  # fmt: skip
-"""The columns after the group keys, in the order of JSON and CSV."""
+    Column("calls", "count", "CALLS"),
+    Column("open_calls", "count", "OPEN", 8, style="unfinished"),
+    Column("errors", "count", "ERRORS", 4),
+    Column("error_rate", "ratio", "RATE", 1, style=lambda rate: "failed" if rate > _MANY_ERRORS else ""),
+    Column("duration_p50_ms", "ms", "P50", 3, label="duration p50"),
+    Column("duration_p95_ms", "ms", "P95", 2, label="duration p95"),
+    Column("duration_ms", "ms", "TIME", 6, label="total time"),
+    Column("output_bytes", "bytes", "OUTPUT", 5, label="output"),
+    Column("output_bytes_mean", "bytes", "MEAN", 7, label="mean output"),
+    Column("context_share", "ratio", "SHARE", label="share of context"),
+)
+"""What follows the group keys, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,34 +93,42 @@ class ToolRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Group keys, then `COLUMNS`."""
-        return {**self.keys, **{name: getattr(self, name) for name in COLUMNS}}
+        return {**self.keys, **row_data(COLUMNS, self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolReport(LogReport):
-    """A report on tool calls.
+class ToolReport(Report):
+    """A report on tool calls; `Report` says what the other fields are.
 
     Attributes:
-        group_by: The group keys.
-        rows: One per combination of them, in the order asked for.
+        rows: One per combination of the group keys.
         totals: Over all rows.
-        archived_sessions: Sessions here that are only remembered: their logs are gone.
-        hidden_rows: Rows that a limit left out.
     """
 
-    group_by: tuple[str, ...]
+    schema = "sessionlog.tools/1"
+    title = "Tools"
+    columns = COLUMNS
+    least_key = 14
+
     rows: tuple[ToolRow, ...] = ()
     totals: ToolRow = field(default_factory=lambda: ToolRow(keys={}))
-    archived_sessions: int = 0
-    hidden_rows: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.tools/1`."""
-        return {
-            "schema": SCHEMA,
-            "window": self.window_dict,
-            "group_by": list(self.group_by),
-            "rows": [row.to_dict() for row in self.rows],
-            "totals": self.totals.to_dict(),
-            "problems": problems_dict(self.problem_count, self.problems),
-        }
+    @property
+    def is_empty(self) -> bool:
+        """Whether no call fits the question."""
+        return not self.totals.calls
+
+    @property
+    def summary(self) -> str:
+        """How many calls, and how many of them are open or failed."""
+        calls, unfinished, errors = self.totals.calls, self.totals.open_calls, self.totals.errors
+        more = (f", {unfinished:,} open" if unfinished else "") + (f" · {counted(errors, 'error')}" if errors else "")
+        return counted(calls, "call") + more
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield what the share is of, and what open calls are left out of."""
+        if self.rows and self.totals.output_bytes:
+            yield "SHARE: of all bytes that these calls gave back into the context"
+        if self.rows and self.totals.open_calls:
+            have = "open call has" if self.totals.open_calls == 1 else "open calls have"
+            yield f"{self.totals.open_calls:,} {have} no result in the log: not in rates, times and means"

@@ -6,28 +6,25 @@ and is neither a success nor an error.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sessionlog.analytics import conditions
-from sessionlog.analytics.log_report import findings_of
-from sessionlog.analytics.row_order import by_column, by_keys
+from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.report import findings_of
+from sessionlog.analytics.row_order import by_keys
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
-from sessionlog.analytics.usage import check_source_names, ledger_path, log_paths
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.engine.scanner import scanner
+from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import percentile
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
+from sessionlog.ledger.reading import ReadBook
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sessionlog.analytics.question import Options, Paths
 
 DEFAULT_BY = ("server", "tool")
 
@@ -79,69 +76,26 @@ class CallSelection(Selection):
         return KEYS[key]
 
 
-def aggregate_tools(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-    *,
-    window: UsageWindow | str | None = None,
-    until: str | None = None,
-    by: Sequence[str] = DEFAULT_BY,
-    tz: str | tzinfo = "UTC",
-    now: datetime | None = None,
-    prices: PriceBook | None = None,
-    filters: Mapping[str, Sequence[str]] | None = None,
-    sort: str | None = None,
-    limit: int | None = None,
-    merge_worktrees: bool = False,
-    env: Mapping[str, str] | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    live: bool = False,
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> ToolReport:
-    """Report the tool calls recorded in logs; what is not said here is as for `aggregate_usage`.
+def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolReport:
+    """Report the tool calls recorded in logs, most calls first.
 
     Args:
         paths: Files or folders; our own sessions and every agent found when None.
-        window: Which calls, by their own time.
-        until: The window's end.
-        by: Group keys: server, tool, agent, project, source, session, hour, day, week, month, status. The server of an
-            agent's own tools is `built-in`.
-        tz: Whose days.
-        now: The present moment.
-        prices: Only for a book that is shared: calls have no price of their own.
-        filters: `tool`, `server`, `project`, `status`, `source` → glob patterns.
-        sort: A column to sort by, largest first; a group key, smallest first. `-NAME` turns the order round. Most
-            calls first when None.
-        limit: How many rows to keep; totals are over all.
-        merge_worktrees: Count a git worktree as the project it belongs to.
-        env: Where agents write, if it is not the process's environment that says so.
-        ledger: The file that remembers what was read.
-        live: Leave out what it remembers of logs that are gone.
-        executor: Where logs are scanned.
-        jobs: How many processes.
-        progress: Called with (files done, files in all).
+        options: See `Question`; group keys are those of `KEYS`, filters those of `FILTERS`. A call is in the window by
+            its own time. The server of an agent's own tools is `built-in`.
 
     Raises:
         InvalidWindow: The window is outside the grammar.
         InvalidQuery: A group key, filter, source or sort column does not exist.
     """
-    selection = CallSelection.of(
-        window, until=until, by=by, filters=filters, tz=tz, now=now, merge_worktrees=merge_worktrees
-    )
-    key, turned = by_column(sort or "calls", selection.by, COLUMNS)
-    check_source_names(filters)
-    where = Where(
-        paths=log_paths(paths), ledger=ledger_path(ledger), env=env, live=live, scanner=scanner(executor, jobs),
-        progress=progress,
-    )  # fmt: skip
-    report = ask(where, prices or PriceBook.load(), lambda book: fold_tools(book, selection))
-    rows = sorted(report.rows, key=key, reverse=turned)
-    kept = rows if limit is None else rows[: max(0, limit)]
-    return replace(report, rows=tuple(kept), hidden_rows=len(rows) - len(kept))
+    question = Question(paths=paths, **options)
+    selection = question.selection(CallSelection, DEFAULT_BY)
+    sort = question.sort or "calls"
+    ToolReport(group_by=selection.by).sorted_by(sort)  # a wrong column is named before anything is read
+    return answer(question, lambda book: fold_tools(book, selection)).sorted_by(sort).limited(question.limit)
 
 
-def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
+def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
     """Ask one book for one report, rows in the order of their keys."""
     selection.prepare(book)
     [totals] = _rows(book, selection, ())
@@ -157,14 +111,14 @@ def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
     )
 
 
-def _archived(book: Book, selection: CallSelection) -> int:
+def _archived(book: ReadBook, selection: CallSelection) -> int:
     where, parameters = selection.where(listed_only=True)
     sql = f"SELECT COUNT(DISTINCT s.id) FROM {_FROM} WHERE s.archived AND {where}"  # noqa: S608 - expressions of a closed list; values are bound
     [(count,)] = book.query(sql, parameters)
     return int(count)
 
 
-def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
+def _rows(book: ReadBook, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
     where, parameters = selection.where(listed_only=True)
     columns = [f"k{index}" for index in range(len(by))]
     grouping = f"GROUP BY {', '.join(columns)}" if columns else ""
@@ -191,7 +145,7 @@ def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[Too
 
 
 def _durations(
-    book: Book, selection: CallSelection, by: tuple[str, ...]
+    book: ReadBook, selection: CallSelection, by: tuple[str, ...]
 ) -> Mapping[tuple[str, ...], Mapping[int, int]]:
     """Group → bucket of the histogram → calls."""
     where, parameters = selection.where(listed_only=True)

@@ -1,14 +1,16 @@
-"""Columns: what is said of records summed by a grouping, from the sums; and the JSON document made of them.
+"""Usage columns: what is said of records summed by a grouping, from the sums.
 
-Rates are computed, never stored; an empty denominator gives None, not 0. Nothing is imported for it: the shortest way
-to a report (`cli.warm`) and the whole one (`usage_row`) share this.
+Rates are computed, never stored; an empty denominator gives None, not 0. Nothing else is imported for it: the shortest
+way to a report (`cli.warm`) and the whole one (`usage`) share this.
 """
 
 from __future__ import annotations
 
+from sessionlog.analytics.columns import Column, row_data
+
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
 SCHEMA = "sessionlog.usage/1"
@@ -16,15 +18,6 @@ PROVENANCE = ("exact", "partial", "estimated", "session")
 _NANO = 1_000_000_000  # `events.money` costs 15 ms
 _LEAST_MS = 1e-6
 """Nothing is answered faster; a log that says so says nothing about speed."""
-
-COLUMNS = (
-    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "requests", "failed_requests",
-    "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "total_tokens",
-    "duration_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "known_cost_usd", "estimated_cost_usd",
-    "cost_usd", "unknown_cost_sessions", "unpriced_requests", "cache_hit_rate", "success_rate", "cost_per_success",
-    "input_tokens_per_second", "output_tokens_per_second", "generation_tokens_per_second",
-)  # fmt: skip
-"""The columns after the group keys, in the order of JSON and CSV."""
 
 
 class Sums:
@@ -80,7 +73,10 @@ class UsageColumns(Sums):
     sessions: int
     success_sessions: int
     failed_sessions: int
+    requests: int
+    failed_requests: int
     duration_ms: int
+    unknown_cost_sessions: int
     generation_tokens: int
     generation_ms: float
 
@@ -93,6 +89,11 @@ class UsageColumns(Sums):
     def model(self) -> str:
         """The model's group key, empty when the report is not grouped by it."""
         return self.keys.get("model", "")
+
+    @property
+    def cost_is_partial(self) -> bool:
+        """Whether a part has neither a recorded nor an estimated cost."""
+        return bool(self.unknown_cost_sessions)
 
     @property
     def cache_hit_rate(self) -> float | None:
@@ -129,7 +130,7 @@ class UsageColumns(Sums):
 
     def to_dict(self) -> dict[str, Any]:
         """Group keys, then `COLUMNS`."""
-        return {**self.keys, **{name: getattr(self, name) for name in COLUMNS}}
+        return {**self.keys, **row_data(COLUMNS, self)}
 
 
 class SummedRow(UsageColumns):
@@ -139,25 +140,60 @@ class SummedRow(UsageColumns):
         self.__dict__.update(sums)
 
 
-def document(
-    *,
-    window: Mapping[str, str | None] | None,
-    group_by: Sequence[str],
-    rows: Iterable[UsageColumns],
-    totals: UsageColumns,
-    provenance: Mapping[str, int],
-    problem_count: int,
-    problems: Iterable[str],
-    archived_sessions: int,
-) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.usage/1`, its rows as an iterator."""
-    return {
-        "schema": SCHEMA,
-        "window": window,
-        "group_by": list(group_by),
-        "rows": (row.to_dict() for row in rows),
-        "totals": totals.to_dict(),
-        "provenance": dict(provenance),
-        "problems": {"count": problem_count, "first": list(problems)},
-        "archived_sessions": archived_sessions,
-    }
+def _tokens(name: str, title: str, rank: int, label: str) -> Column:
+    return Column(
+        name, "count", title, rank, label=label, shown=lambda row: getattr(row, name) if _has_usage(row) else None
+    )
+
+
+def _time(name: str, title: str, rank: int, label: str) -> Column:
+    """A time span; 0 is unknown, for no session and no call of a model takes no time."""
+    return Column(name, "ms", title, rank, label=label, shown=lambda row: getattr(row, name) or None)
+
+
+def _has_usage(row: UsageColumns) -> bool:
+    """Whether the log has tokens; each request that did not fail has used some."""
+    return bool(row.total_tokens) or row.requests <= row.failed_requests
+
+
+def _speed(row: UsageColumns) -> float | None:
+    return row.generation_tokens_per_second if _has_usage(row) else None
+
+
+COLUMNS = (
+    Column("sessions", "count", "SESSIONS", 1),
+    Column("success_sessions"),
+    Column("failed_sessions", "count", "FAILED", 9, label="failed", style="failed"),
+    Column("unfinished_sessions", "count", "OPEN", 10, label="unfinished", style="unfinished"),
+    Column("requests", "count", "REQUESTS", 7),
+    Column("failed_requests"),
+    _tokens("input_tokens", "INPUT", 3, "input"),
+    _tokens("output_tokens", "OUTPUT", 0, "output"),
+    _tokens("cache_read_tokens", "CACHED", 4, "cached"),
+    _tokens("cache_write_tokens", "WRITTEN", 11, "cache writes"),
+    _tokens("reasoning_tokens", "REASONING", 12, "reasoning"),
+    Column("total_tokens"),
+    _time("duration_ms", "DURATION", 13, "duration"),
+    _time("latency_p50_ms", "P50", 14, "latency p50"),
+    _time("latency_p95_ms", "P95", 15, "latency p95"),
+    Column("latency_p99_ms", "ms"),
+    Column("known_cost_usd", "usd"),
+    Column("estimated_cost_usd", "usd"),
+    Column("cost_usd", "usd", "COST", 0, label="cost"),
+    Column("unknown_cost_sessions"),
+    Column("unpriced_requests"),
+    Column("cache_hit_rate", "ratio", "HIT", 5, label="cache hit", style=lambda rate: "cached" if rate > 0.5 else ""),
+    Column("success_rate", "ratio", "OK", 2, label="success", style=lambda rate: "failed" if rate < 0.5 else ""),
+    Column("cost_per_success", "usd", "PER OK", 6),
+    Column("input_tokens_per_second", "rate"),
+    Column("output_tokens_per_second", "rate"),
+    Column("generation_tokens_per_second", "rate", "TOK/S", 8, label="tok/s", shown=_speed),
+)
+"""What follows the group keys, in the order of JSON and CSV."""
+
+TABLE = (
+    "sessions", "success_rate", "failed_sessions", "unfinished_sessions", "requests", "input_tokens",
+    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cache_hit_rate", "cost_usd",
+    "cost_per_success", "generation_tokens_per_second",
+)  # fmt: skip
+"""The order of a table's first columns."""

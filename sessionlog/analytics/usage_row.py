@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
-from sessionlog.analytics.log_report import LogReport
-from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, UsageColumns, document
-
-__all__ = ["COLUMNS", "PROVENANCE", "SCHEMA", "UsageReport", "UsageRow"]
-
-_NAMED_PROBLEMS = 10
+from sessionlog.analytics.columns import Column
+from sessionlog.analytics.report import Report, counted
+from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,44 +67,73 @@ class UsageRow(UsageColumns):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageReport(LogReport):
-    """A usage report.
+class UsageReport(Report):
+    """A usage report; `Report` says what the other fields are.
 
     Attributes:
-        group_by: The group keys.
-        rows: One per combination of them, in the order asked for.
+        rows: One per combination of the group keys.
         totals: Over all rows, with every session counted once.
-        provenance: How many requests are exact, partial, estimated, or known by their session's totals only.
-        hidden_rows: Rows that a limit left out.
-        priced_from: Which prices the estimates come from.
         unpriced: The (provider, model) pairs without a price, the most used first.
         without_usage: Those of whose requests the log has no tokens.
-        archived_sessions: Sessions that are only remembered: their logs are gone.
     """
 
-    group_by: tuple[str, ...]
+    schema = SCHEMA
+    title = "Usage"
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+    table: ClassVar[Sequence[str]] = TABLE
+
     rows: tuple[UsageRow, ...] = ()
     totals: UsageRow = field(default_factory=lambda: UsageRow(keys={}))
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
-    hidden_rows: int = 0
-    priced_from: str = ""
     unpriced: tuple[tuple[str, str], ...] = ()
     without_usage: tuple[tuple[str, str], ...] = ()
-    archived_sessions: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.usage/1`."""
-        return self.lazy_dict() | {"rows": [row.to_dict() for row in self.rows]}
+    @property
+    def is_empty(self) -> bool:
+        """Whether no session fits the question."""
+        return not self.rows and not self.totals.sessions
 
-    def lazy_dict(self) -> dict[str, Any]:
-        """The same with its rows as an iterator, to be written one by one."""
-        return document(
-            window=self.window_dict,
-            group_by=self.group_by,
-            rows=self.rows,
-            totals=self.totals,
-            provenance=self.provenance,
-            problem_count=self.problem_count,
-            problems=[str(problem) for problem in self.problems[:_NAMED_PROBLEMS]],
-            archived_sessions=self.archived_sessions,
-        )
+    @property
+    def summary(self) -> str:
+        """How many sessions."""
+        text = counted(self.totals.sessions, "session")
+        return f"{text}, {self.totals.running_sessions} running" if self.totals.running_sessions else text
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield what the marks mean, whose cost is not known, and how well requests are known."""
+        rows = [self.totals, *self.rows] if self.rows else []
+        if any(row.estimated_nano for row in rows):
+            yield f"~ estimated from {self.priced_from}"
+        unknown = self.totals.unknown_cost_sessions
+        if unknown:
+            mark = "+ " if any(row.cost_usd is not None and row.cost_is_partial for row in rows) else ""
+            have = "has" if unknown == 1 else "have"
+            yield f"{mark}{counted(unknown, 'session')} {have} parts {self._without_cost()}"
+        for word, meaning in _PROVENANCE.items():
+            count = self.provenance.get(word, 0)
+            if count:
+                yield f"{count:,} of {self.totals.requests:,} requests: {meaning}"
+
+    def _without_cost(self) -> str:
+        """Which parts these are, and what to do."""
+        without_tokens = f"without tokens in the log ({_models(self.without_usage)})"
+        if self.without_usage and not self.unpriced:
+            return without_tokens
+        price = f"without a price ({_models(self.unpriced)})"
+        named = f"{price} or {without_tokens}" if self.without_usage else price
+        return f"{named}: `sessionlog pricing MODEL` says why"
+
+
+_PROVENANCE = {
+    "partial": "their numbers are known to be incomplete",
+    "estimated": "their numbers are estimates",
+    "session": "only the session's totals are in the log, counted as one request",
+}
+_NAMED_MODELS = 3
+_LONGEST_NAME = 48
+
+
+def _models(pairs: Sequence[tuple[str, str]]) -> str:
+    more = f" and {len(pairs) - _NAMED_MODELS} more" if len(pairs) > _NAMED_MODELS else ""
+    names = (f"{provider}/{model}" for provider, model in pairs[:_NAMED_MODELS])
+    return ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in names) + more

@@ -73,6 +73,9 @@ FROM once LEFT JOIN shares
 _OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
     THEN r.requests ELSE 0 END) AS in_{kind}"""
 
+PROVENANCE_SUMS = ", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE)
+"""Requests by how well they are known, in the order of `PROVENANCE`."""
+
 
 def fill_shares(
     query: Query,
@@ -95,7 +98,7 @@ def fill_shares(
     """
     sql = _SHARES.format(
         status=STATUS,
-        provenance=", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE),
+        provenance=PROVENANCE_SUMS,
         keys="".join(f", {key} AS k{index}" for index, key in enumerate(keys)),
         tables=OF_PARTS.format(tables),
         where=where,
@@ -135,6 +138,12 @@ def provenance(query: Query) -> dict[str, int]:
     """Return how many requests are known how well."""
     sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
     [counts] = query(f"SELECT {sums} FROM shares", {})  # noqa: S608 - a closed list
+    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
+
+
+def count_provenance(query: Query, *, tables: str, where: str, parameters: Mapping[str, Any]) -> dict[str, int]:
+    """Return the same of what a report chose without sums per group; the arguments are those of `fill_shares`."""
+    [counts] = query(f"SELECT {PROVENANCE_SUMS} FROM {tables} WHERE {where}", dict(parameters))  # noqa: S608 - closed lists; values are bound
     return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
 
 

@@ -15,37 +15,39 @@ from sessionlog._version import __version__
 from sessionlog.cli import options
 from sessionlog.cli.declared import declare
 from sessionlog.cli.output import ended, note
+from sessionlog.cli.reports import REPORTS, command_of
 
 
 class Word(NamedTuple):
-    """One command: where its function is, and what it does in fewer words than a line of help has."""
+    """One command: the module that has it, and what it does in fewer words than a line of help has."""
 
     home: str
     summary: str
 
 
 COMMANDS: Mapping[str, Word] = {
-    "usage": Word("usage:usage", "Report tokens, cache hits, success, speed and cost."),
-    "status": Word("status:status", "Tell what a session used and what is left."),
-    "sessions": Word("sessions:sessions", "List sessions: how they ended, what they cost."),
-    "tools": Word("tools:tools", "Report tool calls: errors, durations, output."),
-    "blocks": Word("blocks:blocks", "List five-hour blocks, their pace, and rate limits."),
-    "budget": Word("budget:budget", "Show what is left to spend, and check it."),
-    "sources": Word("sources:sources", "List the agents whose logs are found here."),
-    "replay": Word("replay:replay", "Show a session as a conversation."),
-    "diff": Word("diff:diff", "Compare two sessions, from where they part."),
-    "context": Word("context:context", "Show what fills the context window, and what repeats."),
-    "watch": Word("watch:watch", "Watch running sessions, their pace and what is left."),
-    "routing-quality": Word("routing_quality:routing_quality", "Judge the router: how often its choice was kept."),
-    "check": Word("check:check", "Name every damaged byte by file and line; mend logs."),
-    "scrub": Word("scrub:scrub", "Find keys and passwords in logs; write clean copies."),
-    "sql": Word("sql:sql", "Ask the ledger a question of your own, in SQL."),
-    "ledger": Word("ledger:ledger", "Show, prove, rebuild and back up what is remembered."),
-    "archive": Word("archive:archive", "Keep closed logs, so that they can be replayed later."),
-    "pricing": Word("pricing:pricing", "Show what a model costs, and who says so."),
-    "chat": Word("chat:chat", "Talk with an agent, and record it."),
-    "mcp": Word("mcp:mcp", "Answer agents' questions over MCP, on stdio."),
-    "demo": Word("demo:demo", "Record a scripted run, and show every report on it."),
+    "usage": Word("reports", "Report tokens, cache hits, success, speed and cost."),
+    "models": Word("reports", "List models: requests, tokens, list price, cost, share."),
+    "status": Word("status", "Tell what a session used and what is left."),
+    "sessions": Word("reports", "List sessions: how they ended, what they cost."),
+    "tools": Word("reports", "Report tool calls: errors, durations, output."),
+    "blocks": Word("reports", "List five-hour blocks, their pace, and rate limits."),
+    "budget": Word("budget", "Show what is left to spend, and check it."),
+    "sources": Word("sources", "List the agents whose logs are found here."),
+    "replay": Word("replay", "Show a session as a conversation."),
+    "diff": Word("diff", "Compare two sessions, from where they part."),
+    "context": Word("context", "Show what fills the context window, and what repeats."),
+    "watch": Word("watch", "Watch running sessions, their pace and what is left."),
+    "routing-quality": Word("routing_quality", "Judge the router: how often its choice was kept."),
+    "check": Word("check", "Name every damaged byte by file and line; mend logs."),
+    "scrub": Word("scrub", "Find keys and passwords in logs; write clean copies."),
+    "sql": Word("sql", "Ask the ledger a question of your own, in SQL."),
+    "ledger": Word("ledger", "Show, prove, rebuild and back up what is remembered."),
+    "archive": Word("archive", "Keep closed logs, so that they can be replayed later."),
+    "pricing": Word("pricing", "Show what a model costs, and who says so."),
+    "chat": Word("chat", "Talk with an agent, and record it."),
+    "mcp": Word("mcp", "Answer agents' questions over MCP, on stdio."),
+    "demo": Word("demo", "Record a scripted run, and show every report on it."),
 }
 """In the order of the help text."""
 
@@ -105,14 +107,21 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     built.callback()(_global)
     for name in commands:
-        home, function = COMMANDS[name].home.split(":")
-        module, summary = import_module(f"sessionlog.cli.{home}"), COMMANDS[name].summary
-        command = _command(name, getattr(module, function))
+        module, summary = import_module(f"sessionlog.cli.{COMMANDS[name].home}"), COMMANDS[name].summary
+        command = _command(name, function_of(name))
         if hasattr(module, "PARTS"):
             built.add_typer(_group(command, module.PARTS), name=name, cls=_Group, short_help=summary)
         else:
             built.command(name, cls=_Command, short_help=summary)(command)
     return built
+
+
+def function_of(name: str) -> Callable[..., None]:
+    """Return a command's function."""
+    if name in REPORTS:
+        return command_of(name)
+    function: Callable[..., None] = getattr(import_module(f"sessionlog.cli.{COMMANDS[name].home}"), COMMANDS[name].home)
+    return function
 
 
 def _group(command: Callable[..., None], parts: Mapping[str, tuple[Callable[..., None], str]]) -> typer.Typer:

@@ -12,9 +12,8 @@ from sessionlog import files
 from sessionlog.cli.options import settings_of
 from sessionlog.cli.output import print_text
 from sessionlog.cli.replay import replay
+from sessionlog.cli.reports import command_of
 from sessionlog.cli.routing_quality import routing_quality
-from sessionlog.cli.sessions import sessions
-from sessionlog.cli.usage import usage
 from sessionlog.demo import record_demo
 from sessionlog.render.escape import terminal
 
@@ -33,9 +32,9 @@ def demo(
     _heading("replay", session.partition("-")[0], "--dir", folder)
     replay(**settings_of("replay", {"target": session, "directory": folder, "no_pager": True}))
     _heading("sessions", folder)
-    sessions(**settings_of("sessions", {"paths": [folder]}))
+    command_of("sessions")(**settings_of("sessions", {"paths": [folder]}))
     _heading("usage", folder)
-    usage(**settings_of("usage", {"paths": [folder]}))
+    command_of("usage")(**settings_of("usage", {"paths": [folder]}))
     _heading("routing-quality", folder)
     routing_quality([folder])
     print_text(

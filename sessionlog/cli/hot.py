@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-HOT = ("usage", "status", "replay", "context", "diff")
-"""The commands that have a short way; each is the function of its name in the module of its name."""
-
 _COMPLETION = "_SESSIONLOG_COMPLETE"
 _DIGITS = 9
 
@@ -36,17 +33,19 @@ def run(argv: Sequence[str]) -> int | None:
             return 0
     finally:
         gc.enable()
+    from sessionlog.cli.output import ended  # noqa: PLC0415 - as above
+    from sessionlog.cli.reports import REPORTS, command_of  # noqa: PLC0415 - as above
+
+    if argv[0] in REPORTS:
+        return ended(command_of(argv[0]), **settings)
     from importlib import import_module  # noqa: PLC0415 - as above
 
-    from sessionlog.cli.output import ended  # noqa: PLC0415 - as above
-
-    command = getattr(import_module(f"sessionlog.cli.{argv[0]}"), argv[0])
-    return ended(command, **settings)
+    return ended(getattr(import_module(f"sessionlog.cli.{argv[0]}"), argv[0]), **settings)
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any] | None:
     """Return the settings that a command line asks for, by name; None if it is for typer to read."""
-    if not argv or argv[0] not in HOT or any(name.startswith(_COMPLETION) for name in os.environ):
+    if not argv or argv[0] not in COMMANDS or any(name.startswith(_COMPLETION) for name in os.environ):
         return None
     declared = COMMANDS[argv[0]]
     named = {name: option for option in declared for name in (option.name, option.short) if name is not None}

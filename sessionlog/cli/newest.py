@@ -31,7 +31,7 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
     with scan_progress() as progress:
         ledger = None if directory else settings.ledger_path
         env = reporting(None, settings=settings).env
-        found = list_sessions(directory, env=env, ledger=ledger, progress=progress).sessions
+        found = list_sessions(directory, env=env, ledger=ledger, progress=progress).rows
     here = ""
     with suppress(OSError):  # a folder that was deleted
         here = os.path.realpath(os.getcwd())

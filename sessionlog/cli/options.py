@@ -115,6 +115,11 @@ USAGE = (
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
+MODELS = (
+    PATHS, *_TIME, *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", shown="costliest first"), _LIMIT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
 SESSIONS = (
     PATHS, *_TIME, *_FILTERS,
     Option(
@@ -204,8 +209,8 @@ DIFF = (
 )  # fmt: skip
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "replay": REPLAY,
-    "context": CONTEXT, "diff": DIFF,
+    "usage": USAGE, "models": MODELS, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
+    "replay": REPLAY, "context": CONTEXT, "diff": DIFF,
 }  # fmt: skip
 """The commands that are declared, with their options in the order of the help text."""
 

@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from sessionlog.analytics.block import BlockReport
-    from sessionlog.analytics.sessions import SessionList
-    from sessionlog.analytics.tool_row import ToolReport
-    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.question import Options
+    from sessionlog.analytics.report import Report
     from sessionlog.archive.entry import Entry
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
-
-    Report = UsageReport | SessionList | ToolReport | BlockReport
+    from sessionlog.render.report import View
 
 
 split_list = options.split_list
@@ -76,15 +73,16 @@ class Asked:
         given = {name: settings.get(name) for name in _FILTERS} | {"source": split_list(self.source)}
         self.filters: dict[str, list[str]] = {name: patterns for name, patterns in given.items() if patterns}
 
-    def most(self, shown: int) -> int | None:
-        """Return how many rows to list: `shown` in a table unless a limit was asked for."""
-        return shown if self.limit is None and self.form == "table" else self.limit
-
-    def question(self, where: Reporting, progress: Progress | None) -> dict[str, Any]:
-        """Return what every report on logs is asked, by the names of its parameters."""
+    def options(self, where: Reporting, progress: Progress | None, *, shown: int | None = None) -> Options:
+        """Return what every report on logs is asked, by name; a table shows `shown` rows unless a limit is given."""
+        asked = self.__dict__
         return {
-            "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "window": self.since,
-            "until": self.until, "tz": where.zone, "now": where.now, "filters": self.filters, "progress": progress,
+            "window": self.since, "until": self.until, "filters": self.filters, "tz": where.zone, "now": where.now,
+            "by": split_list([self.by]) if "by" in asked else None, "sort": asked.get("sort"),
+            "limit": shown if self.limit is None and self.form == "table" else self.limit,
+            "merge_worktrees": asked.get("merge_worktrees", False),
+            "prices": own_prices(where.settings, asked.get("prices")),
+            "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "progress": progress,
         }  # fmt: skip
 
     def reporting(self) -> Reporting:
@@ -245,46 +243,47 @@ def print_lines(render: Callable[..., Iterable[Line]]) -> None:
         print_line(console, line)
 
 
-def print_report(
+def show_report(
     report: Report,
-    form: str,
+    asked: Asked,
+    where: Reporting,
     *,
-    csv: Callable[[], str],
-    markdown: Callable[[], str],
-    table: Callable[..., Iterable[Line]],
-    left_out: int,
-    thing: str,
+    table: Callable[[Report, View], Iterable[Line]] | None = None,
+    what: str = "sessions",
 ) -> None:
-    """Print a report in one form; beside data, stderr says what the table says in lines of its own.
+    """Print a report in the form that was asked for, and on stderr what a table has in lines of its own.
 
-    `left_out` is how many rows a limit left out, and `thing` what a row is called.
+    Notes follow: what the ledger could not do, what it only remembers, and where logs were looked for if nothing was
+    found, which `what` names. `table` lays out reports that are more than one table.
+
+    Raises:
+        Leave: With exit code 3 for damage where that is asked for.
     """
-    match form:
-        case "json":
-            print_json(getattr(report, "lazy_dict", report.to_dict)())  # those of many rows make them one by one
-        case "csv":
-            print_text(csv())
-        case "markdown":
-            print_text(markdown())
-        case _:
-            print_lines(table)
-            return
-    if report.problem_count:
-        note(damage_note(report.problem_count, report.problems))
-    if left_out:
-        note(limit_note(left_out, thing))
+    if asked.form == "json":
+        print_json(report.lazy_dict())  # many rows are made one by one
+    else:
+        from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms, which JSON saves
 
+        def view(width: int = 0) -> View:
+            return View(width=width, tz=where.zone, now=where.now, wide=asked.wide, home=where.home)
 
-def end_report(report: Report, asked: Asked, where: Reporting, *, empty: bool, what: str = "sessions") -> None:
-    """Say what the ledger could not do, what it only remembers, and where was looked when nothing was found.
-
-    Exits with 3 for damage where that is asked for.
-    """
+        match asked.form:
+            case "csv":
+                print_text(render_csv(report))
+            case "markdown":
+                print_text(render_markdown(report, view()))
+            case _:
+                print_lines(lambda width: (table or render_table)(report, view(width)))
+    if asked.form != "table":
+        if report.problem_count:
+            note(damage_note(report.problem_count, report.problems))
+        if report.hidden_rows:
+            note(limit_note(report.hidden_rows, report.thing))
     for sentence in report.notes:
         note(sentence)
     if report.archived_sessions:
         note(archived_note(report.archived_sessions))
-    if empty:
+    if report.is_empty:
         narrowed = report.window is not None or bool(asked.filters)
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
     if asked.strict and report.problem_count:

@@ -76,12 +76,13 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     """`sessionlog usage --json`."""
     from time import time_ns  # noqa: PLC0415 - as above
 
-    from sessionlog.analytics import conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - as above
+    from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - as above
 
     by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
     if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
         return None
-    if sort and sort.removeprefix("-") not in (*by, *usage_columns.COLUMNS):
+    names = columns.names_of(usage_columns.COLUMNS)
+    if sort and sort.removeprefix("-") not in (*by, *names):
         return None
 
     def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -100,15 +101,16 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     if not rows and not totals.sessions:
         return None
     if sort:
-        key, turned = row_order.by_column(sort, by, usage_columns.COLUMNS)
+        key, turned = row_order.by_column(sort, by, names)
         rows.sort(key=key, reverse=turned)
     hidden = 0 if limit is None else max(0, len(rows) - limit)
     archived = usage_sums.archived_sessions(query)
     damaged, problems = _problems(connection)
-    value = usage_columns.document(
-        window=None, group_by=by, rows=rows[: len(rows) - hidden], totals=totals,
-        provenance=usage_sums.provenance(query), problem_count=damaged, problems=map(str, problems[:10]),
-        archived_sessions=archived,
+    value = columns.document(
+        usage_columns.SCHEMA, usage_columns.COLUMNS, window=None, group_by=by, rows=rows[: len(rows) - hidden],
+        totals=totals,
+        provenance=usage_sums.provenance(query), hidden_rows=hidden,
+        archived_sessions=archived, problem_count=damaged, problems=map(str, problems[:10]),
     )  # fmt: skip
     if not (damaged or hidden or archived):
         return value, []

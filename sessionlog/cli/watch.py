@@ -15,7 +15,7 @@ import typer
 
 from sessionlog import files
 from sessionlog.analytics.budgets.rules import parse_each_budget
-from sessionlog.analytics.usage import check_source_names
+from sessionlog.analytics.question import check_source_names
 from sessionlog.analytics.watch.watched import Watched
 from sessionlog.analytics.watch.watching import Watcher
 from sessionlog.analytics.zones import resolve_zone

@@ -16,12 +16,12 @@ from typing import Any
 from sessionlog.errors import Problem
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.ledger.schema import APPLICATION, ELSEWHERE, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
-from sessionlog.sources.record import Limit, Problems
+from sessionlog.sources.record import Problems
 
 _INSERT_FILE = insert("files", FILE)
 _CACHE_KB = 16_384
@@ -62,22 +62,6 @@ class Book(ReadBook):
     def priced_from(self) -> str:
         """Which prices estimates come from, for a footer."""
         return self.prices.version
-
-    @property
-    def limits(self) -> dict[tuple[str, str], Limit]:
-        """(source, name) → the latest word on a rate limit.
-
-        Of words of one moment that of the later period counts, then of more use.
-        """
-        sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
-            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
-            ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid"""  # noqa: S608 - a number
-        return {
-            (source, name): Limit(
-                time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
-            )
-            for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql)
-        }
 
     def take(self, scan: LogScan) -> None:
         """Enter what a scan of one log gave, or more of a log that is known."""

@@ -6,12 +6,15 @@ import json
 import sqlite3
 
 from sessionlog.errors import Problem
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.storable import rows_of, storable
 
 TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from sessionlog.sources.record import Limit
 
 MOST_NAMED = 100
 """Problems that are kept by name."""
@@ -51,6 +54,24 @@ class ReadBook:
     def priced_from(self) -> str:
         """Which prices estimates come from, for a footer."""
         return self.meta("priced_from") or ""
+
+    @property
+    def limits(self) -> dict[tuple[str, str], Limit]:
+        """(source, name) → the latest word on a rate limit.
+
+        Of words of one moment that of the later period counts, then of more use.
+        """
+        from sessionlog.sources.record import Limit  # noqa: PLC0415 - few reports ask for limits
+
+        sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
+            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
+            ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid"""  # noqa: S608 - a number
+        return {
+            (source, name): Limit(
+                time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
+            )
+            for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql)
+        }
 
     def meta(self, name: str) -> str | None:
         """Return a value of the table `meta`; None where there is none of that name."""

@@ -76,8 +76,9 @@ class UsageDocument(TypedDict):
     rows: list[UsageSums]
     totals: UsageSums
     provenance: dict[str, int]
-    problems: Problems
+    hidden_rows: int
     archived_sessions: int
+    problems: Problems
 
 
 class SessionRow(Sums):
@@ -103,12 +104,15 @@ class SessionRow(Sums):
 
 
 class SessionsDocument(TypedDict):
-    """`sessionlog.sessions/1`, newest first."""
+    """`sessionlog.sessions/2`, newest first."""
 
     schema: str
     window: Span | None
-    sessions: list[SessionRow]
-    hidden_sessions: int
+    group_by: list[str]
+    rows: list[SessionRow]
+    totals: Sums
+    provenance: dict[str, int]
+    hidden_rows: int
     archived_sessions: int
     problems: Problems
 

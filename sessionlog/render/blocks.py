@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from sessionlog.analytics.block import COLUMNS, ActiveBlock, Block, BlockReport
+from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
-from sessionlog.render.escape import markdown_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
-from sessionlog.render.report import closing_notes, cost_cell, count_cell, csv_text, first_model, markdown_text
+from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -24,6 +24,8 @@ _FEW = 3
 _BAR = 10
 _NEARLY_USED = 80
 _MINUTE_MS = 60_000
+_TIMES = ("start", "end", "is_active", "last")
+"""Columns that the table of blocks shows in one of its own."""
 
 
 def _more(block: Block) -> str:
@@ -33,27 +35,6 @@ def _more(block: Block) -> str:
 def _cost(block: Block) -> Cell:
     return cost_cell(block.cost_usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial)
 
-
-def _models(block: Block) -> Cell:
-    return Cell(text=first_model(block.models), style="secondary")
-
-
-_COLUMNS: Sequence[tuple[Column, Callable[[Block], Cell]]] = (
-    (Column(title="SESSIONS", name="sessions", rank=6), lambda b: count_cell(b.sessions)),
-    (Column(title="REQUESTS", name="requests", rank=5), lambda b: count_cell(b.requests)),
-    (Column(title="FAILED", name="failed", rank=10), lambda b: count_cell(b.failed_requests)),
-    (Column(title="INPUT", name="input", rank=4), lambda b: count_cell(b.input_tokens)),
-    (Column(title="CACHED", name="cached", rank=3), lambda b: count_cell(b.cache_read_tokens)),
-    (Column(title="WRITTEN", name="cache writes", rank=8), lambda b: count_cell(b.cache_write_tokens)),
-    (Column(title="OUTPUT", name="output", rank=2), lambda b: count_cell(b.output_tokens)),
-    (Column(title="REASONING", name="reasoning", rank=9), lambda b: count_cell(b.reasoning_tokens)),
-    (Column(title="TOKENS", name="tokens"), lambda b: count_cell(b.total_tokens)),
-    (Column(title="COST", name="cost"), _cost),
-    (
-        Column(title="MODEL", name="model", rank=1, right=False, least=12),
-        lambda b: Cell(text=first_model(b.models), style="secondary"),
-    ),
-)
 
 _LIMIT_COLUMNS = (
     Column(title="LIMIT", name="limit", right=False, least=18),
@@ -66,33 +47,35 @@ _LIMIT_COLUMNS = (
 )
 
 
-def render_blocks(
-    report: BlockReport, *, width: int, tz: str, now: datetime, wide: bool = False, gaps: bool = False
-) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `gaps` says between two blocks how long the pause was."""
+def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Iterator[Line]:
+    """Yield the lines of the terminal view; `gaps` shows between two blocks how long the pause was."""
     hidden: list[str] = []
+    tz, now = view.tz, view.now
     yield _title(report, tz, now)
     if report.active is not None:
         yield Line()
         yield from _present(report.active, tz)
     if report.limits:
         yield Line()
-        limits = fit_table(_LIMIT_COLUMNS, [_limit(word, tz, now) for word in report.limits], width=width, wide=wide)
+        rows = [_limit(word, tz, now) for word in report.limits]
+        limits = fit_table(_LIMIT_COLUMNS, rows, width=view.width, wide=view.wide)
         hidden += limits.hidden
         yield from limits.lines
-    if report.blocks:
+    if report.rows:
         yield Line()
+        sums = [column for column in table_columns(report) if column.name not in _TIMES]
         columns = (
             Column(title="BLOCK", name="block", right=False),
             Column(title="", name="active", rank=1),
             Column(title="LAST", name="last", rank=7),
-            *(column for column, _ in _COLUMNS),
+            *map(heading, sums),
         )
-        table = fit_table(columns, [_row(block, tz, now) for block in report.blocks], width=width, wide=wide)
+        rows = [[*_times(block, tz, now), *(cell(column, block, view) for column in sums)] for block in report.rows]
+        table = fit_table(columns, rows, width=view.width, wide=view.wide)
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
     yield Line()
-    yield from _notes(report, hidden)
+    yield from closing_notes(report, hidden)
 
 
 def _title(report: BlockReport, tz: str, now: datetime) -> Line:
@@ -147,13 +130,11 @@ def _limit(word: LimitWord, tz: str, now: datetime) -> list[Cell]:
     ]
 
 
-def _row(block: Block, tz: str, now: datetime) -> list[Cell]:
-    zone = resolve_zone(tz)
+def _times(block: Block, tz: str, now: datetime) -> list[Cell]:
     return [
         Cell(text=_span(block, tz, now)),
         Cell(text="●" if block.is_active else "", style="unfinished"),
-        Cell(text=clock(block.last_ns, zone), style="secondary"),
-        *(cell(block) for _, cell in _COLUMNS),
+        Cell(text=clock(block.last_ns, resolve_zone(tz)), style="secondary"),
     ]
 
 
@@ -172,37 +153,9 @@ def _with_gaps(report: BlockReport, lines: Sequence[Line]) -> Iterator[Line]:
     """Lines of the table, and between two blocks the pause where it was longer than a block."""
     yield lines[0]
     newer: Block | None = None
-    for block, line in zip(report.blocks, lines[1:], strict=True):
+    for block, line in zip(report.rows, lines[1:], strict=True):
         if newer is not None and newer.first_ns - block.last_ns > block.end_ns - block.start_ns:
             pause = duration((newer.first_ns - block.last_ns) // 1_000_000)
             yield Line(f"  {pause} without a request", "secondary", no_wrap=True)
         yield line
         newer = block
-
-
-def _notes(report: BlockReport, hidden: Sequence[str]) -> Iterator[Line]:
-    if any(block.estimated_nano for block in report.blocks):
-        yield _note(f"~ estimated from {report.priced_from}")
-    if any(map(_more, report.blocks)):
-        yield _note("+ a part of it has no price: `sessionlog pricing MODEL` says why")
-    if report.untimed_requests:
-        have = "request has" if report.untimed_requests == 1 else "requests have"
-        yield _note(f"{report.untimed_requests:,} {have} no time and so no block")
-    yield from closing_notes(report, report.hidden_blocks, "block", hidden)
-
-
-def _note(text: str) -> Line:
-    return Line(text, "note")
-
-
-def render_blocks_csv(report: BlockReport) -> str:
-    """Return the blocks as CSV with exact numbers; models are joined by a space."""
-    rows = (block.to_dict() | {"models": " ".join(block.models)} for block in report.blocks)
-    return csv_text(COLUMNS, (row.values() for row in rows))
-
-
-def render_blocks_markdown(report: BlockReport, *, tz: str, now: datetime) -> str:
-    """Return the blocks as a Markdown table, with the same numbers."""
-    columns = [Column(title="BLOCK", name="block", right=False), *(column for column, _ in _COLUMNS)]
-    rows = [[_span(block, tz, now), *(cell(block).text for _, cell in _COLUMNS)] for block in report.blocks]
-    return markdown_text(columns, (list(map(markdown_cell, row)) for row in rows))

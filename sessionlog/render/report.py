@@ -1,72 +1,185 @@
-"""What reports share: CSV and Markdown, rows that have group keys, and the notes that tables end with."""
+"""How reports look: one writer per format, which serves every report by its columns.
+
+A table begins with the report's title, has a line of totals where rows add up, and ends with what must be said beside
+it. Markdown is the same table in its short form; CSV and JSON have every column with exact numbers.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 
+from sessionlog.analytics.window import describe_window
+from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
-from sessionlog.render.numbers import exact, human_count, usd
-from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path
+from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, rate, size, usd
+from sessionlog.render.table import Cell, Column, fit_table, is_empty
+from sessionlog.render.times import home_path, stamp
 
 TYPE_CHECKING = False  # what makes the reports costs a start 80 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from typing import Any
 
-    from sessionlog.analytics.block import BlockReport
-    from sessionlog.analytics.sessions import SessionList
-    from sessionlog.analytics.tool_row import ToolReport, ToolRow
-    from sessionlog.analytics.usage_row import UsageReport, UsageRow
-
-    Columns = Sequence[tuple[Column, Callable[[Any], Cell]]]
-    """Columns of a table, and what makes the cell of a row."""
-
-    Grouped = UsageReport | ToolReport
-    """A report whose rows have group keys."""
+    from sessionlog.analytics import columns as data
+    from sessionlog.analytics.report import Report
 
 _KEY_WIDTH = 60
 _NAME = 40
+_TEXT = 80
+_NOTE = 1000
+_MARKDOWN_RANK = 8
+"""Columns that a narrower table would hide first are left out of Markdown."""
+
+_TEXTS = ("text", "texts", "time", "flag")
 
 
-def render_grouped(
-    report: Grouped,
-    title: Line,
-    columns: Columns,
-    notes: Callable[[Sequence[str]], Iterator[Line]],
-    *,
-    least_key: int,
-    width: int,
-    wide: bool,
-    home: str,
-) -> Iterator[Line]:
-    """Yield a report's title, its table with a line of totals, and the notes, given the names of hidden columns."""
-    yield title
+class View:
+    """Where a report is shown, and to whom.
+
+    Attributes:
+        width: Columns of the terminal.
+        tz: Whose days and hours.
+        now: The present.
+        wide: Whether all columns are shown, whatever the width.
+        home: The home folder, which tables shorten to `~`.
+    """
+
+    __slots__ = ("home", "now", "tz", "wide", "width")
+
+    def __init__(self, *, tz: str, now: datetime, width: int = 80, wide: bool = False, home: str = "") -> None:
+        self.width = width
+        self.tz = tz
+        self.now = now
+        self.wide = wide
+        self.home = home
+
+
+def render_table(report: Report, view: View) -> Iterator[Line]:
+    """Yield the lines of the terminal view."""
+    yield title_line(report, view)
     if not report.rows:
-        yield from notes(())
+        yield from closing_notes(report)
         return
     yield Line()
+    columns = table_columns(report)
     keys = [
-        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=least_key)
+        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=report.least_key)
         for key in report.group_by
     ]
-    rows = [[*_keys(row, home), *(cell(row) for _, cell in columns)] for row in report.rows]
-    blank = [Cell(text="total" if index == 0 else "") for index in range(len(keys))]
-    total = [*blank, *(cell(report.totals) for _, cell in columns)]
-    table = fit_table([*keys, *(column for column, _ in columns)], rows, width=width, total=total, wide=wide)
+    rows = [[*_keys(report, row, view), *(cell(column, row, view) for column in columns)] for row in report.rows]
+    total = None
+    if report.total_row:
+        total = [Cell(text=text) for text in _total_keys(report, "total")]
+        total += [cell(column, report.totals, view) for column in columns]
+    table = fit_table([*keys, *map(heading, columns)], rows, width=view.width, total=total, wide=view.wide)
     yield from table.lines
     yield Line()
-    yield from notes(table.hidden)
+    yield from closing_notes(report, table.hidden)
 
 
-def _keys(row: UsageRow | ToolRow, home: str) -> list[Cell]:
+def render_csv(report: Report) -> str:
+    """Return a report as CSV: group keys and columns, exact numbers, a TOTAL row last where rows add up."""
+    rows = [[*_key_values(report, row), *(column.data(row) for column in report.columns)] for row in report.rows]
+    if report.total_row:
+        rows.append([*_total_keys(report, "TOTAL"), *(column.data(report.totals) for column in report.columns)])
+    return csv_text([*report.group_by, *(column.name for column in report.columns)], rows)
+
+
+def render_markdown(report: Report, view: View) -> str:
+    """Return a report as a Markdown table in its short form, with a row of totals where rows add up."""
+    columns = [column for column in table_columns(report) if column.rank <= _MARKDOWN_RANK]
+    if report.rows:
+        columns = [c for c in columns if not (c.rank and is_empty(cell(c, row, view).text for row in report.rows))]
+    keys = [Column(title=markdown_cell(key), name=key, right=False) for key in report.group_by]
+    named = [(list(map(markdown_cell, _key_values(report, row))), row) for row in report.rows]
+    named += [(_total_keys(report, "**total**"), report.totals)] if report.total_row else []
+    rows = [[*names, *(_markdown(column, row, view) for column in columns)] for names, row in named]
+    return markdown_text([*keys, *map(heading, columns)], rows)
+
+
+def title_line(report: Report, view: View) -> Line:
+    """Return a report's first line: its title, the time, and how much there is."""
+    span = describe_window(report.window, view.tz, now=view.now)
+    return Line.of((report.title, "title"), f" · {span} · {report.summary}")
+
+
+def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:
+    """Yield what the marks mean, what was skipped for damage, what a limit left out, and columns without room.
+
+    A layout of its own may have other marks than the report's table, and gives their `footnotes`.
+    """
+    for sentence in report.footnotes() if footnotes is None else footnotes:
+        yield Line(one_line(sentence, _NOTE), "note")
+    if report.problem_count:
+        yield Line(damage_note(report.problem_count, report.problems), "note")
+    if report.hidden_rows:
+        yield Line(limit_note(report.hidden_rows, report.thing), "note")
+    if hidden:
+        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
+
+
+def table_columns(report: Report) -> list[data.Column]:
+    """Return the columns that have a title, in the order of tables."""
+    titled = {column.name: column for column in report.columns if column.title is not None}
+    return [titled.pop(name) for name in report.table] + list(titled.values())
+
+
+def heading(column: data.Column) -> Column:
+    """Return a column as a table lays it out."""
+    return Column(
+        title=column.title or "", name=column.label, rank=column.rank, right=column.unit not in _TEXTS,
+        least=column.least,
+    )  # fmt: skip
+
+
+def cell(column: data.Column, row: Any, view: View) -> Cell:
+    """Return the finished text of a column in a row."""
+    value = column.shown(row)
+    if column.unit == "usd":
+        return cost_cell(value, estimated=bool(row.estimated_nano), partial=row.cost_is_partial)
+    if column.name == "project" and value:
+        value = home_path(value, view.home)
+    text = UNKNOWN if value is None else _WRITTEN[column.unit](value, view)
+    return Cell(text=text, style=column.style(value))
+
+
+_WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
+    "count": lambda value, _: human_count(value),
+    "bytes": lambda value, _: size(round(value)),
+    "price": lambda value, _: usd(value),
+    "ms": lambda value, _: duration(value),
+    "ratio": lambda value, _: percent(value),
+    "rate": lambda value, _: rate(value),
+    "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
+    "texts": lambda value, _: first_model(value),
+    "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
+    "flag": lambda value, _: "yes" if value else "",
+}
+"""Unit → how a value that is known is written in a table."""
+
+
+def _keys(report: Report, row: Any, view: View) -> list[Cell]:
     return [
-        Cell(text=one_line(home_path(value, home) if key == "project" else value, _KEY_WIDTH))
-        for key, value in row.keys.items()
+        Cell(text=one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH))
+        for key, value in zip(report.group_by, _key_values(report, row), strict=True)
     ]
+
+
+def _key_values(report: Report, row: Any) -> list[str]:
+    return list(row.keys.values()) if report.group_by else []
+
+
+def _total_keys(report: Report, word: str) -> list[str]:
+    return [word, *[""] * (len(report.group_by) - 1)] if report.group_by else []
+
+
+def _markdown(column: data.Column, row: Any, view: View) -> str:
+    text = cell(column, row, view).text
+    return markdown_cell(text) if column.unit in ("text", "texts") else text
 
 
 def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
@@ -89,35 +202,19 @@ def first_model(models: Sequence[str]) -> str:
     return one_line(models[0] if models else "", _NAME) + more
 
 
-def grouped_csv(report: Grouped, names: Sequence[str]) -> str:
-    """Return a report as CSV: group keys and these columns, exact numbers, a TOTAL row last."""
-    rows = [(*row.keys.values(), *(getattr(row, name) for name in names)) for row in report.rows]
-    total = (*_total_keys(report, "TOTAL"), *(getattr(report.totals, name) for name in names))
-    return csv_text([*report.group_by, *names], [*rows, total])
-
-
-def grouped_markdown(report: Grouped, columns: Columns, text: Callable[[str], str] = markdown_cell) -> str:
-    """Return a report as a Markdown table with a row of totals; `text` makes the text of a number harmless."""
-    keys = [Column(title=markdown_cell(key), name=key, right=False) for key in report.group_by]
-    named = [([markdown_cell(value) for value in row.keys.values()], row) for row in report.rows]
-    rows = [
-        [*names, *(text(cell(row).text) for _, cell in columns)]
-        for names, row in [*named, (_total_keys(report, "**total**"), report.totals)]
-    ]
-    return markdown_text([*keys, *(column for column, _ in columns)], rows)
-
-
-def _total_keys(report: Grouped, word: str) -> list[str]:
-    return [word, *[""] * (len(report.group_by) - 1)] if report.group_by else []
-
-
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return CSV: exact numbers, and texts that no spreadsheet computes."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in ([*header], *rows):
-        writer.writerow([csv_cell(value) if isinstance(value, str) else exact(value) for value in row])
+        writer.writerow([_csv(value) for value in row])
     return out.getvalue()
+
+
+def _csv(value: object) -> str:
+    if isinstance(value, list):
+        value = " ".join(value)
+    return csv_cell(value) if isinstance(value, str) else exact(value)
 
 
 def markdown_text(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> str:
@@ -129,15 +226,3 @@ def markdown_text(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> s
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"
-
-
-def closing_notes(
-    report: Grouped | BlockReport | SessionList, left_out: int, thing: str, hidden: Sequence[str]
-) -> Iterator[Line]:
-    """Say what was skipped for damage, how many rows a limit left out, and which columns had no room."""
-    if report.problem_count:
-        yield Line(damage_note(report.problem_count, report.problems), "note")
-    if left_out:
-        yield Line(limit_note(left_out, thing), "note")
-    if hidden:
-        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")

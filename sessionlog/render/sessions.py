@@ -10,17 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, pairwise, takewhile
 
+from sessionlog.analytics import columns as data
+from sessionlog.analytics.report import add_up, cost_footnotes
 from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tree, key_of
-from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
+from sessionlog.analytics.sessions import SessionList, SessionSummary, reason
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
-from sessionlog.render.escape import markdown_cell, one_line
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
-from sessionlog.render.report import closing_notes, cost_cell, csv_text, first_model
+from sessionlog.render.numbers import UNKNOWN, usd
+from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -35,60 +37,39 @@ MARKS: Mapping[str, tuple[str, str]] = {
 }
 _FAILED = ("✘", "failed")
 
-_COLUMNS = (
-    Column(title="TIME", name="time"),
-    Column(title="", name="status", right=False),
-    Column(title="TOOK", name="duration", rank=3),
-    Column(title="MODEL", name="model", right=False, least=16),
-    Column(title="CALLS", name="calls", rank=2),
-    Column(title="TOKENS", name="tokens", rank=5),
-    Column(title="COST", name="cost"),
-    Column(title="PROJECT", name="project", rank=6, right=False, least=10),
-    Column(title="PROMPT", name="prompt", right=False, least=20),
-    Column(title="WHY", name="error", rank=1, right=False, least=15),
-    Column(title="SESSION", name="session", rank=7, right=False, least=25),
-)
-
-_TREE_COLUMNS = (
-    Column(title="TIME", name="time", right=False),
-    *_COLUMNS[1:-1],
-    Column(title="SESSION", name="session", right=False),  # what can be resumed, compared and replayed
-)
 _TYPED = 7
 """Characters of an id that are shown at least, and one."""
 
 _WHOLE = 16  # an id of no more is not cut
 
 
-def render_sessions(
-    found: SessionList, *, width: int, tz: str, now: datetime, wide: bool = False, home: str = "", tree: bool = False
-) -> Iterator[Line]:
+def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> Iterator[Line]:
     """Yield the lines of the terminal view; `tree` with forks below their parents."""
-    if not found.sessions:
+    tz, now = view.tz, view.now
+    if not found.rows:
         yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}")
-        yield from _notes(found, ())
+        yield from closing_notes(found)
         return
-    days = [(day, list(group)) for day, group in groupby(found.sessions, key=lambda session: _day(session, tz))]
+    days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, tz))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
-    ids = _short_ids((*found.sessions, *found.left_out)) if tree and not wide else {}
-    generations = min(GENERATIONS, max(2, width // 14))
+    ids = _short_ids((*found.rows, *found.left_out)) if tree and not view.wide else {}
+    generations = min(GENERATIONS, max(2, view.width // 14))
+    columns = table_columns(found)
     rows = [
-        _row(branch, tz, home, ids, wide=wide, generations=generations)
+        _row(columns, branch, view, ids, generations)
         for day in branches for branch in day if branch.session is not None
     ]  # fmt: skip
-    columns = _TREE_COLUMNS if tree else _COLUMNS
-    table = fit_table(columns, rows, width=width, wide=wide)
+    table = fit_table([_heading_of(column, tree=tree) for column in columns], rows, width=view.width, wide=view.wide)
     laid_out, known = iter(table.lines[1:]), _known(found) if tree else {}
-    estimated = unpriced = False
+    sums = []
     for (day, sessions), listed in zip(days, branches, strict=True):
         whole = [*sessions, *_rest_of_day(found, day, tz)]
-        estimated = estimated or any(session.estimated_nano for session in whole)
-        unpriced = unpriced or bool(_more(whole))
-        yield _heading(whole, len(sessions), tz, now, max(table.width, 40))
+        sums.append(add_up(whole))
+        yield _day_line(whole, len(sessions), tz, now, max(table.width, 40))
         for branch in listed:
             yield _elsewhere(branch.key, known, tz, now) if branch.session is None else next(laid_out)
         yield Line()
-    yield from _notes(found, table.hidden, estimated=estimated, unpriced=unpriced)
+    yield from closing_notes(found, table.hidden, cost_footnotes(found.priced_from, sums))
 
 
 def _in_order(sessions: Sequence[SessionSummary]) -> list[Branch]:
@@ -96,7 +77,7 @@ def _in_order(sessions: Sequence[SessionSummary]) -> list[Branch]:
 
 
 def _known(found: SessionList) -> dict[Key, SessionSummary]:
-    return {key_of(session): session for session in (*found.left_out, *reversed(found.sessions))}
+    return {key_of(session): session for session in (*found.left_out, *reversed(found.rows))}
 
 
 def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
@@ -127,43 +108,38 @@ def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
     return {one[::-1]: (one if len(one) <= _WHOLE else end)[::-1] for one, end in zip(ids, ends, strict=True)}
 
 
-def _row(branch: Branch, tz: str, home: str, ids: Mapping[str, str], *, wide: bool, generations: int) -> list[Cell]:
+def _heading_of(column: data.Column, *, tree: bool) -> Column:
+    made = heading(column)
+    if column.name == "start":
+        made.right = not tree
+    elif column.name == "status":
+        made.title = ""
+    elif column.name == "session" and tree:
+        made.rank, made.least = 0, None  # what can be resumed, compared and replayed
+    return made
+
+
+def _row(
+    columns: Sequence[data.Column], branch: Branch, view: View, ids: Mapping[str, str], generations: int
+) -> list[Cell]:
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
-    start = clock(session.start_ns, resolve_zone(tz)) if session.start_ns is not None else UNKNOWN
-    prompt = one_line(session.prompt, 200 if wide else 80)
-    return [
-        Cell(text=_branch(branch, generations) + start, style="secondary"),
-        Cell(text=mark, style=style),
-        Cell(text=duration(session.duration_ms or None), style="secondary"),
-        Cell(text=first_model(session.models)),
-        Cell(text=human_count(session.requests)),
-        Cell(text=human_count(session.total_tokens)),
-        _cost(session),
-        Cell(text=_project(session.project, home), style="secondary"),
-        Cell(text=f"“{prompt}”" if prompt else ""),
-        Cell(text=one_line(_why(session), 60), style="failed" if style == "failed" else "unfinished"),
-        Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
-    ]
+    start = clock(session.start_ns, resolve_zone(view.tz)) if session.start_ns is not None else UNKNOWN
+    prompt = one_line(session.prompt, 200 if view.wide else 80)
+    own = {
+        "start": Cell(text=_branch(branch, generations) + start, style="secondary"),
+        "status": Cell(text=mark, style=style),
+        "project": Cell(text=_project(session.project, view.home), style="secondary"),
+        "prompt": Cell(text=f"“{prompt}”" if prompt else ""),
+        "error": Cell(text=one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
+        "session": Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
+    }
+    return [own.get(column.name) or cell(column, session, view) for column in columns]
 
 
 def _project(folder: str, home: str) -> str:
     return "" if folder == MISSING else one_line(home_path(folder, home), 40)
-
-
-def _why(session: SessionSummary) -> str:
-    if session.status == "unfinished":
-        return "no end: killed?" if session.counted else session.error
-    if session.status in ("success", "running"):
-        return ""
-    if session.error:
-        return session.error
-    return session.status.replace("_", " ")
-
-
-def _cost(session: SessionSummary) -> Cell:
-    return cost_cell(session.cost_usd, estimated=bool(session.estimated_nano), partial=session.cost_is_partial)
 
 
 def _more(sessions: Sequence[SessionSummary]) -> str:
@@ -181,7 +157,7 @@ def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSumma
     return takewhile(lambda session: _day(session, tz) == day, found.left_out)
 
 
-def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
+def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
     """A day with the sum of all its sessions, also of those that a limit left out."""
     start = sessions[0].start_ns
     title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
@@ -191,33 +167,3 @@ def _heading(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datet
     money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
     right = f"{count}{money}"
     return Line.of((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))
-
-
-def _notes(
-    found: SessionList, hidden: Sequence[str], *, estimated: bool = False, unpriced: bool = False
-) -> Iterator[Line]:
-    if estimated:
-        yield Line("~ estimated from list prices", "note")
-    if unpriced:
-        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` says why", "note")
-    yield from closing_notes(found, found.hidden, "session", hidden)
-
-
-def render_sessions_csv(found: SessionList) -> str:
-    """Return the list as CSV with exact numbers; models are joined by a space."""
-    rows = (session.to_dict() | {"models": " ".join(session.models)} for session in found.sessions)
-    return csv_text(COLUMNS, (row.values() for row in rows))
-
-
-def render_sessions_markdown(found: SessionList, *, tz: str, now: datetime) -> str:
-    """Return the list as a Markdown table."""
-    lines = [
-        "| TIME | STATUS | MODEL | CALLS | TOKENS | COST | PROMPT | SESSION |",
-        "|---|---|---|---:|---:|---:|---|---|",
-    ]
-    for s in found.sessions:
-        start = UNKNOWN if s.start_ns is None else stamp(s.start_ns, resolve_zone(tz), now=now)
-        cells = [start, s.status, " ".join(s.models), human_count(s.requests), human_count(s.total_tokens)]
-        cells += [_cost(s).text, s.prompt[:80], s.session]
-        lines.append(f"| {' | '.join(markdown_cell(cell) for cell in cells)} |")
-    return "\n".join(lines) + "\n"

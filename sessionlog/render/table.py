@@ -11,7 +11,7 @@ from sessionlog.render.line import Line
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 GAP = 2
 
@@ -79,7 +79,9 @@ def fit_table(
         max([cell_len(column.title), *(cell_len(row[index].text) for row in everything)])
         for index, column in enumerate(columns)
     ]
-    shown = [i for i, column in enumerate(columns) if wide or not _is_empty(everything, i, column)]
+    optional = [i for i, column in enumerate(columns) if column.rank and everything]
+    empty = {i for i in optional if is_empty(row[i].text for row in everything)}
+    shown = [i for i in range(len(columns)) if wide or i not in empty]
     widths = {i: natural[i] for i in shown}
     hidden: list[int] = []
     while not wide and _needed(columns, widths) > width:
@@ -102,9 +104,9 @@ def fit_table(
     return FittedTable(lines=tuple(lines), width=taken, hidden=tuple(columns[i].name for i in sorted(hidden)))
 
 
-def _is_empty(rows: Sequence[Sequence[Cell]], index: int, column: Column) -> bool:
-    """An optional column without a single value only takes room."""
-    return column.rank > 0 and bool(rows) and all(row[index].text in ("", "–", "0") for row in rows)
+def is_empty(texts: Iterable[str]) -> bool:
+    """Return whether a column has no value at all: an optional one only takes room then."""
+    return all(text in ("", "–", "0") for text in texts)
 
 
 def _needed(columns: Sequence[Column], widths: dict[int, int]) -> int:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.block import BlockReport
 from sessionlog.analytics.blocks import block_starts, list_blocks
+from sessionlog.analytics.usage_columns import PROVENANCE
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from sessionlog.sources.record import Limit
 from tests.analytics.test_usage import SESSIONS as UNTIMELY
@@ -37,7 +38,7 @@ def at(*moments, **fields):
 
 def hours_of(report):
     """Start and end of each block in hours after noon, oldest first."""
-    spans = [((block.start_ns - NOON) / HOUR, (block.end_ns - NOON) / HOUR) for block in report.blocks]
+    spans = [((block.start_ns - NOON) / HOUR, (block.end_ns - NOON) / HOUR) for block in report.rows]
     return spans[::-1]
 
 
@@ -45,7 +46,7 @@ def hours_of(report):
 
 
 def test_the_days_document():
-    """`sessionlog.blocks/1`; floats to nine digits, which every machine agrees on."""
+    """`sessionlog.rows/1`; floats to nine digits, which every machine agrees on."""
     text = json.dumps(fold_hours(*day_of_blocks(), limits=day_of_limits()).to_dict(), allow_nan=False)
     document = json.loads(text, parse_float=lambda number: float(f"{float(number):.9g}"))
     check_golden("blocks.json", json.dumps(document, indent=2) + "\n")
@@ -80,12 +81,12 @@ def test_blocks_may_be_longer_or_shorter():
 def test_before_1970_hours_are_floored_too():
     """Towards the past, not towards zero."""
     report = fold_hours(session("s", record(time_ns=-1)))
-    assert (report.blocks[0].start_ns, report.blocks[0].end_ns) == (-HOUR, 4 * HOUR)
+    assert (report.rows[0].start_ns, report.rows[0].end_ns) == (-HOUR, 4 * HOUR)
 
 
 def test_first_and_last_are_those_of_records():
     """The end of a block is planned, its last record is real."""
-    [block] = fold_hours(at(7 * MINUTE, 61 * MINUTE)).blocks
+    [block] = fold_hours(at(7 * MINUTE, 61 * MINUTE)).rows
     assert (block.first_ns, block.last_ns) == (NOON + 7 * MINUTE, NOON + 61 * MINUTE)
 
 
@@ -93,7 +94,7 @@ def test_a_block_says_what_was_used():
     """Distinct sessions, models with the most output first, known and estimated cost apart."""
     one = session("a", record(model="small", output=1), record(model="large", output=9, cost_nano=5, failed=True))
     two = session("b", record(provider="stranger", model="nova", output=2))
-    [block] = fold_hours(one, two).blocks
+    [block] = fold_hours(one, two).rows
     assert (block.sessions, block.requests, block.failed_requests) == (2, 3, 1)
     assert block.models == ("large", "nova", "small")
     assert (block.known_nano, block.estimated_nano, block.cost_is_partial) == (5, 14_000, True)
@@ -104,15 +105,15 @@ def test_newest_blocks_come_first(tmp_path):
     """And are the ones that a limit keeps."""
     write_log(tmp_path / "s.jsonl", start("01:00:00"), *[answered(f"{hour:02}:30:00") for hour in (1, 8, 15)])
     report = listed(tmp_path, limit=2)
-    assert [block.start_ns // HOUR % 24 for block in report.blocks] == [15, 8]
-    assert (report.found_blocks, report.hidden_blocks) == (3, 1)
-    assert listed(tmp_path, limit=-1).hidden_blocks == 3
+    assert [block.start_ns // HOUR % 24 for block in report.rows] == [15, 8]
+    assert (report.found_blocks, report.hidden_rows) == (3, 1)
+    assert listed(tmp_path, limit=-1).hidden_rows == 3
 
 
 def test_requests_without_a_time_are_told():
     """They are in no block."""
     report = fold_hours(session("s", record(time_ns=None), record(time_ns=None, requests=0), record()))
-    assert (report.untimed_requests, [block.requests for block in report.blocks]) == (1, [1])
+    assert (report.untimed_requests, [block.requests for block in report.rows]) == (1, [1])
 
 
 # --- which blocks, of whom
@@ -122,7 +123,7 @@ def test_a_window_chooses_whole_blocks():
     """A block is in it when one of its records is; where blocks begin does not depend on it."""
     one = at(0, 4 * HOUR, 5 * HOUR, 20 * HOUR)
     report = fold_hours(one, start_ns=NOON + 3 * HOUR, end_ns=NOON + 6 * HOUR)
-    assert (hours_of(report), [block.requests for block in report.blocks]) == ([(0, 5), (5, 10)], [1, 2])
+    assert (hours_of(report), [block.requests for block in report.rows]) == ([(0, 5), (5, 10)], [1, 2])
     assert hours_of(fold_hours(one, start_ns=NOON + HOUR, end_ns=NOON + 3 * HOUR)) == []
 
 
@@ -130,7 +131,7 @@ def test_a_filter_does_not_move_blocks():
     """A subscription's window begins with the first request of all, also when one project is looked at."""
     mine = session("m", record(time_ns=NOON + 3 * HOUR), record(time_ns=NOON + 6 * HOUR), project="/mine")
     report = fold_hours(at(0, project="/other"), mine, filters={"project": ("/mine",)})
-    assert (hours_of(report), [block.requests for block in report.blocks]) == ([(0, 5), (6, 11)], [1, 1])
+    assert (hours_of(report), [block.requests for block in report.rows]) == ([(0, 5), (6, 11)], [1, 1])
 
 
 def test_blocks_are_of_claude_code_where_it_was_used():
@@ -154,7 +155,7 @@ def test_where_only_others_have_blocks_they_are_of_all():
     project = fold_hours(claude, at(9 * HOUR, source="codex", project="/p"), filters={"project": ("/p",)})
     assert (project.sources, hours_of(project)) == (("codex",), [(9, 14)])
     wish = fold_hours(claude, codex, start_ns=NOON + 8 * HOUR, filters={"source": ("claude-code",)})
-    assert (wish.sources, wish.blocks) == (("claude-code",), ())
+    assert (wish.sources, wish.rows) == (("claude-code",), ())
 
 
 def test_where_nobody_has_blocks_the_usual_source_is_named():
@@ -162,14 +163,14 @@ def test_where_nobody_has_blocks_the_usual_source_is_named():
     claude, codex = at(0, source="claude-code"), at(HOUR, source="codex")
     for options in ({"start_ns": NOON + 8 * HOUR}, {"only_active": True, "now_ns": NOON + 20 * HOUR}):
         report = fold_hours(claude, codex, **options)
-        assert (report.sources, report.blocks, report.active) == (("claude-code",), (), None)
+        assert (report.sources, report.rows, report.active) == (("claude-code",), (), None)
     assert fold_hours(codex, start_ns=NOON + 8 * HOUR).sources == ("codex",)
 
 
 def test_sources_are_those_of_whole_blocks():
     """A record before the window is in a block that the window touches, and so is its source."""
     report = fold_hours(at(0, source="codex"), at(2 * HOUR, source="pi"), start_ns=NOON + HOUR)
-    assert (report.sources, [block.requests for block in report.blocks]) == (("codex", "pi"), [2])
+    assert (report.sources, [block.requests for block in report.rows]) == (("codex", "pi"), [2])
 
 
 # --- the present
@@ -179,7 +180,7 @@ def test_sources_are_those_of_whole_blocks():
 def test_a_block_is_active_while_the_present_is_in_it(now, active):
     """From its start to its end, which is outside."""
     report = fold_hours(at(0), now_ns=NOON + now)
-    assert [block.is_active for block in report.blocks] == [active]
+    assert [block.is_active for block in report.rows] == [active]
     assert (report.active is not None) is active
 
 
@@ -189,7 +190,7 @@ def test_what_is_later_than_the_present_has_not_happened():
     late = session("l", record(time_ns=NOON + 2 * HOUR, model="large"), record(time_ns=NOON + 9 * HOUR), source="pi")
     limits = [("codex", Limit(time_ns=NOON + at * HOUR, name=f"at {at}", used_percent=1)) for at in (1, 2)]
     then, known = fold_hours(early, late, limits=limits, now_ns=NOON + HOUR), fold_hours(early, now_ns=NOON + HOUR)
-    assert (then.blocks, then.active, then.sources) == (known.blocks, known.active, ("codex",))
+    assert (then.rows, then.active, then.sources) == (known.rows, known.active, ("codex",))
     assert [one.limit.name for one in then.limits] == ["at 1"]
     assert fold_hours(late, now_ns=NOON).sources == ()
 
@@ -226,16 +227,16 @@ def test_only_the_active_block(tmp_path):
     write_log(tmp_path / "s.jsonl", start("01:00:00"), answered("01:30:00"), answered("15:30:00"))
     evening = datetime(2026, 11, 20, 18, tzinfo=UTC)
     report = listed(tmp_path, only_active=True, now=evening)
-    assert ([block.is_active for block in report.blocks], report.found_blocks, report.hidden_blocks) == ([True], 2, 0)
+    assert ([block.is_active for block in report.rows], report.found_blocks, report.hidden_rows) == ([True], 2, 0)
     later = listed(tmp_path, only_active=True, now=evening + timedelta(days=1))
-    assert (later.blocks, later.active, later.found_blocks) == ((), None, 2)
+    assert (later.rows, later.active, later.found_blocks) == ((), None, 2)
 
 
 def test_a_limit_does_not_stop_the_present(tmp_path):
     """No row is shown, but there is an active block."""
     write_log(tmp_path / "s.jsonl", start("11:00:00"), answered("11:30:00"))
     report = listed(tmp_path, limit=0, now=datetime(2026, 11, 20, 12, tzinfo=UTC))
-    assert (report.blocks, report.active.block.requests) == ((), 1)
+    assert (report.rows, report.active.block.requests) == ((), 1)
 
 
 # --- wrong questions, damage, nothing
@@ -263,7 +264,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(tmp_path, options, erro
 def test_where_nothing_is_the_report_is_empty(tmp_path):
     """No blocks, and a document all the same."""
     report = listed(tmp_path / "nothing")
-    assert report == BlockReport(window=None, hours=5, priced_from=report.priced_from)
+    assert report == BlockReport(hours=5, priced_from=report.priced_from, provenance=dict.fromkeys(PROVENANCE, 0))
     assert json.loads(json.dumps(report.to_dict()))["active"] is None
 
 
@@ -271,14 +272,14 @@ def test_a_report_says_what_it_skipped(tmp_path):
     """As for usage."""
     write_log(tmp_path / "s.jsonl", start(), b"garbage\n", answered())
     report = listed(tmp_path)
-    assert (report.problem_count, report.to_dict()["problems"]["count"], len(report.blocks)) == (1, 1, 1)
+    assert (report.problem_count, report.to_dict()["problems"]["count"], len(report.rows)) == (1, 1, 1)
 
 
 def test_sums_beyond_64_bits_saturate():
     """A hostile log cannot end a report."""
     one = session("s", *[record(input=2**53, output=2**53, provider="p")] * 1100)
     report = fold_hours(one, now_ns=NOON + HOUR)
-    assert report.blocks[0].input_tokens == 2**63 - 1
+    assert report.rows[0].input_tokens == 2**63 - 1
     json.dumps(report.to_dict(), allow_nan=False)
 
 
@@ -313,7 +314,7 @@ def test_blocks_equal_a_naive_walk_over_the_records(lists, hours):
     """SQL over hours and a loop over records agree on every block."""
     moments = [one.time_ns for records in lists for one in records]
     report = fold_hours(*sessions_of(lists), hours=hours)
-    found = {block.start_ns: (block.requests, block.first_ns, block.last_ns) for block in report.blocks}
+    found = {block.start_ns: (block.requests, block.first_ns, block.last_ns) for block in report.rows}
     assert found == {begin: (len(times), times[0], times[-1]) for begin, times in naive(moments, hours).items()}
 
 
@@ -327,10 +328,10 @@ def test_blocks_hold_every_record_once(lists, random):
     timed = [session(one.session_id, *[r for r in one.records if r.time_ns is not None]) for one in sessions]
     totals, whole = fold(*timed).totals, fold(*sessions).totals
     for name in SUMMED:
-        assert sum(getattr(block, name) for block in report.blocks) == getattr(totals, name)
+        assert sum(getattr(block, name) for block in report.rows) == getattr(totals, name)
     for name in ("known_nano", "estimated_nano"):
-        assert sum(getattr(block, name) or 0 for block in report.blocks) == (getattr(totals, name) or 0)
-    assert sum(block.requests for block in report.blocks) + report.untimed_requests == whole.requests
+        assert sum(getattr(block, name) or 0 for block in report.rows) == (getattr(totals, name) or 0)
+    assert sum(block.requests for block in report.rows) + report.untimed_requests == whole.requests
 
 
 @LAW

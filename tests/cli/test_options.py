@@ -3,13 +3,12 @@
 import inspect
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
 from sessionlog.analytics.blocks import HOURS, MOST_HOURS
 from sessionlog.cli import options
-from sessionlog.cli.app import COMMANDS
+from sessionlog.cli.app import function_of
 from sessionlog.cli.options import settings_of
 from sessionlog.cli.reporting import _FILTERS, Asked
 
@@ -19,8 +18,7 @@ TYPES = {"text": "str | None", "texts": "list[str] | None", "number": "int | Non
 @pytest.mark.parametrize("command", options.COMMANDS)
 def test_a_command_takes_what_its_declaration_names(command):
     """The same settings in the same order, of the declared kind; defaults stand in the declaration alone."""
-    module, name = COMMANDS[command].home.split(":")
-    parameters = inspect.signature(getattr(import_module(f"sessionlog.cli.{module}"), name)).parameters
+    parameters = inspect.signature(function_of(command)).parameters
     types = {name: parameter.annotation for name, parameter in parameters.items()}
     if types == {"settings": "Any"}:
         types = {option.to: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **Asked.__annotations__}[option.to]

@@ -15,7 +15,7 @@ LISTS = ("usage", "sessions")
 
 def names(ran):
     """The sessions that a list shows."""
-    return {session["session"] for session in ran.json["sessions"]}
+    return {session["session"] for session in ran.json["rows"]}
 
 
 def test_now_makes_a_report_reproducible(cli, logs):
@@ -25,7 +25,7 @@ def test_now_makes_a_report_reproducible(cli, logs):
     assert names(cli(*ask, "--now", NOW, "--json")) == {"s-free"}
     assert names(cli(*ask, "--now", "2026-11-20T11:00:00Z", "--json")) == {"s-first", "s-failed"}
     statuses = [
-        cli("sessions", logs / "s-free.jsonl", "--json", "--now", now).json["sessions"][0]["status"]
+        cli("sessions", logs / "s-free.jsonl", "--json", "--now", now).json["rows"][0]["status"]
         for now in (NOW, "2026-11-21T12:30:00+00:00")
     ]
     assert statuses == ["running", "unfinished"]
@@ -66,7 +66,7 @@ def test_nothing_fits_is_said_apart_from_nothing_there(cli, logs, command, narro
 def test_notes_keep_out_of_json(cli, command):
     """An empty report is a document, too."""
     ran = cli(command, "--json")
-    assert ran.json["schema"] == f"sessionlog.{command}/1"
+    assert ran.json["schema"] == f"sessionlog.{command}/{2 if command == 'sessions' else 1}"
     assert "no sessions" in ran.err
 
 

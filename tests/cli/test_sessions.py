@@ -25,7 +25,7 @@ def test_filters_and_limit_reach_the_list(cli, logs):
     ask = ("sessions", logs, "--json", *NOW)
 
     def names(*options):
-        return [session["session"] for session in cli(*ask, *options).json["sessions"]]
+        return [session["session"] for session in cli(*ask, *options).json["rows"]]
 
     assert names() == ["s-free", "s-failed", "s-first"]
     assert names("--status", "error", "--status", "run*") == ["s-free", "s-failed"]
@@ -39,7 +39,7 @@ def test_filters_and_limit_reach_the_list(cli, logs):
 
 def test_all_forms_name_the_same_sessions(cli, logs):
     """JSON, CSV and Markdown, with the same costs."""
-    listed = cli("sessions", logs, "--json").json["sessions"]
+    listed = cli("sessions", logs, "--json").json["rows"]
     rows = list(csv.DictReader(io.StringIO(cli("sessions", logs, "--csv").out)))
     assert [row["session"] for row in rows] == [session["session"] for session in listed]
     assert [row["cost_usd"] for row in rows] == [
@@ -100,7 +100,7 @@ def test_only_the_table_stops_at_fifty(cli, tmp_path, record):
     table = cli("sessions", folder, *NOW).out
     assert "2 more sessions (--limit)" in table
     assert "52 sessions, 50 shown · " in table
-    assert len(cli("sessions", folder, "--json").json["sessions"]) == 52
+    assert len(cli("sessions", folder, "--json").json["rows"]) == 52
     assert len(cli("sessions", folder, "--csv").out.splitlines()) == 1 + 52
     assert len(cli("sessions", folder, "--markdown").out.splitlines()) == 2 + 52
     assert "more session" not in cli("sessions", folder, "--limit", "52").out
@@ -117,8 +117,8 @@ def test_what_a_limit_leaves_out_is_noted_beside_data(cli, logs, command, noun, 
 
 def test_sessions_of_one_source(cli, logs):
     """As for usage."""
-    assert len(cli("sessions", logs, "--json", "--source", "nat*").json["sessions"]) == 3
-    assert cli("sessions", logs, "--json", "--source", "fizeau").json["sessions"] == []
+    assert len(cli("sessions", logs, "--json", "--source", "nat*").json["rows"]) == 3
+    assert cli("sessions", logs, "--json", "--source", "fizeau").json["rows"] == []
 
 
 def test_a_log_without_data_ended_nobody_knows_how(cli, tmp_path):
@@ -152,8 +152,8 @@ def test_forks_stand_below_their_parents_in_a_tree(cli):
 
 def test_programs_always_get_the_parent(cli):
     """JSON and CSV have it, as a tree or not."""
-    listed = cli("sessions", FORKS, "--json").json["sessions"]
+    listed = cli("sessions", FORKS, "--json").json["rows"]
     assert [one["parent"] for one in listed] == [*(one["session"] for one in listed[1:]), ""]
-    assert cli("sessions", FORKS, "--json", "--tree").json["sessions"] == listed
+    assert cli("sessions", FORKS, "--json", "--tree").json["rows"] == listed
     rows = csv.DictReader(io.StringIO(cli("sessions", FORKS, "--csv").out))
     assert [row["parent"] for row in rows] == [one["parent"] for one in listed]

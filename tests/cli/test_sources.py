@@ -88,7 +88,7 @@ def test_a_broken_plug_in_breaks_no_report(cli, scrolls):
     """Every report goes on without it; `sources` names it."""
     with installed(POINT, EntryPoint("quill", "no_such_package_at_all:SOURCE", registry.GROUP)):
         assert cli("usage", "--json").json["totals"]["requests"] == 5
-        assert len(cli("sessions", "--json").json["sessions"]) == 2
+        assert len(cli("sessions", "--json").json["rows"]) == 2
         assert cli("check").code == 0
         ran = cli("sources", *NOW)
         assert ran.code == 0
@@ -110,7 +110,7 @@ def test_usage_and_sessions_count_it(cli, scrolls):
     [one] = cli("usage", "--json", "--by", "source,provider,model").json["rows"]
     assert (one["source"], one["provider"], one["model"]) == ("scribe", "inkwell", "ink-2")
     assert (one["requests"], one["input_tokens"], one["output_tokens"], one["sessions"]) == (5, 50, 25, 2)
-    found = {s["session"]: s for s in cli("sessions", "--json", *NOW).json["sessions"]}
+    found = {s["session"]: s for s in cli("sessions", "--json", *NOW).json["rows"]}
     assert {name: (s["source"], s["status"], s["project"], s["prompt"]) for name, s in found.items()} == {
         "tale-one": ("scribe", "success", "/w/novel", "Write a tale"),
         "tale-two": ("scribe", "unfinished", "/w/novel", "Write a tale"),

@@ -7,7 +7,7 @@ import pytest
 
 def names(ran):
     """The sessions that a list shows."""
-    return {session["session"] for session in ran.json["sessions"]}
+    return {session["session"] for session in ran.json["rows"]}
 
 
 def test_own_logs_are_in_the_state_folder(cli, home, record, monkeypatch, tmp_path):

@@ -6,10 +6,13 @@ import os
 
 import pytest
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.tool_row import COLUMNS
 from sessionlog.analytics.tools import KEYS
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
+
+NAMES = names_of(COLUMNS)
 
 NOW = ("--now", "2026-11-21T12:00:00Z", "--tz", "UTC")
 FORMS = (["--json"], ["--csv"], ["--markdown"])
@@ -67,8 +70,8 @@ def test_all_forms_agree(cli, calls):
     rows = list(csv.DictReader(io.StringIO(cli("tools", calls, "--csv").out)))
     assert [row["server"] for row in rows] == ["built-in", "github", "TOTAL"]
     for row, told in zip(rows, [*report["rows"], report["totals"]], strict=True):
-        assert {name: row[name] for name in COLUMNS} == {
-            name: "" if told[name] is None else repr(told[name]) for name in COLUMNS
+        assert {name: row[name] for name in NAMES} == {
+            name: "" if told[name] is None else repr(told[name]) for name in NAMES
         }
     markdown = cli("tools", calls, "--markdown").out.splitlines()
     assert [line.split(" | ")[0] for line in markdown[2:]] == ["| built-in", "| github", "| **total**"]

@@ -5,8 +5,11 @@ import io
 
 import pytest
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.conditions import KEYS
 from sessionlog.analytics.usage_row import COLUMNS
+
+NAMES = names_of(COLUMNS)
 
 
 def test_the_table_says_the_answer_first(cli, logs):
@@ -45,11 +48,11 @@ def test_all_forms_agree(cli, logs):
     """JSON, CSV and Markdown tell the same numbers, and no group at all is the total alone."""
     report = cli("usage", logs, "--json").json
     rows = list(csv.DictReader(io.StringIO(cli("usage", logs, "--csv").out)))
-    assert list(rows[0]) == ["provider", "model", *COLUMNS]
+    assert list(rows[0]) == ["provider", "model", *NAMES]
     assert [row["provider"] for row in rows] == ["anthropic", "openai", "vllm", "TOTAL"]
     for row, told in zip(rows, [*report["rows"], report["totals"]], strict=True):
-        assert {name: row[name] for name in COLUMNS} == {
-            name: "" if told[name] is None else repr(told[name]) for name in COLUMNS
+        assert {name: row[name] for name in NAMES} == {
+            name: "" if told[name] is None else repr(told[name]) for name in NAMES
         }
     markdown = cli("usage", logs, "--markdown").out.splitlines()
     assert [line.count("|") for line in markdown] == [markdown[0].count("|")] * 6

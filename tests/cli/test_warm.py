@@ -12,7 +12,7 @@ from sessionlog.sources.registry import OURS
 
 LONG_AGO = 1_700_000_000
 ALLOWED = {
-    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
+    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.columns", "sessionlog.analytics.conditions",
     "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
     "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.warm",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",

@@ -3,7 +3,7 @@
 import zlib
 
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.sessions import _list
+from sessionlog.analytics.sessions import fold_sessions
 from sessionlog.analytics.tools import CallSelection, fold_tools
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.window import parse_usage_window
@@ -29,7 +29,7 @@ def everything(book):
     reports = [fold_usage(book, _selected(Selection, by)) for by in GROUPINGS]
     reports.append(fold_usage(book, _selected(Selection, ("source", "model"), WINDOW)))
     reports += [fold_tools(book, _selected(CallSelection, by)) for by in CALLS]
-    reports.append(_list(book, _selected(Selection, ()), None))
+    reports.append(fold_sessions(book, _selected(Selection, ())))
     limits = sorted((key, str(limit)) for key, limit in book.limits.items())
     return {"reports": [report.to_dict() for report in reports], "notes": list(book.notes), "limits": limits}
 

@@ -362,8 +362,8 @@ def without_parser(reports):
     """Reports without the one that shows by which parser something was read: what is gone cannot be read again."""
     kept = [report for report in reports if "route" not in report.get("group_by", ())]
     for report in kept:
-        for one in report.get("sessions", ()):
-            del one["route"]
+        for one in report["rows"] if not report["group_by"] else ():
+            one.pop("route", None)
     return kept
 
 

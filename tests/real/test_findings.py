@@ -233,7 +233,7 @@ def test_d18_sessions_without_a_response_are_listed(read, home, number):
     """A session that was killed or interrupted before its first answer is a session, in the view and in the list."""
     reading = read(home)
     session = named(reading, number)
-    listed = reading.document("sessions")["sessions"]
+    listed = reading.document("sessions")["rows"]
     assert session in reading.sessions
     assert session in {row["session"] for row in listed}
 

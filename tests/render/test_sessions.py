@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sessionlog.analytics.columns import names_of
+from sessionlog.analytics.report import add_up
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.errors import Problem
-from sessionlog.render.sessions import MARKS, render_sessions, render_sessions_csv, render_sessions_markdown
+from sessionlog.render.report import render_csv
+from sessionlog.render.sessions import MARKS
 from sessionlog.sources.find import matching
 from tests.analytics.week import NOW, check_golden, week_sessions
 from tests.ledger.entries import NOON, SECOND
 from tests.profiles import examples
+from tests.render.shown import markdown, show
+
+NAMES = names_of(COLUMNS)
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -37,11 +43,13 @@ def summary(name="s", **fields):
 
 def found(*sessions, **fields):
     known = {"window": None, "problem_count": 0, "problems": ()}
-    return SessionList(sessions=sessions, **(known | fields))
+    return SessionList(
+        rows=sessions, totals=add_up(sessions), hidden_rows=len(fields.get("left_out", ())), **(known | fields)
+    )
 
 
 def lines(sessions, width=160, **options):
-    return [line.plain for line in render_sessions(sessions, **({"width": width, "tz": "UTC", "now": NOW} | options))]
+    return [line.plain for line in show(sessions, **({"width": width, "tz": "UTC", "now": NOW} | options))]
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -54,9 +62,9 @@ def test_the_week_at_a_width(width):
 def test_csv_is_the_document():
     """Every value of the JSON under its name; models are joined, null is empty."""
     sessions = week_sessions()
-    header, *rows = csv.reader(io.StringIO(render_sessions_csv(sessions)))
-    assert header == list(COLUMNS)
-    for row, one in zip(rows, sessions.to_dict()["sessions"], strict=True):
+    header, *rows = csv.reader(io.StringIO(render_csv(sessions)))
+    assert header == list(NAMES)
+    for row, one in zip(rows, sessions.to_dict()["rows"], strict=True):
         texts = {key: value for key, value in one.items() if isinstance(value, str)} | {
             "models": " ".join(one["models"])
         }
@@ -68,15 +76,12 @@ def test_csv_is_the_document():
 
 def test_an_empty_list_has_the_same_csv_columns():
     """A program that reads it finds its columns."""
-    assert render_sessions_csv(found()) == ",".join(COLUMNS) + "\n"
+    assert render_csv(found()) == ",".join(NAMES) + "\n"
 
 
 def test_markdown_is_the_list():
     """One row a session, with its day."""
-    text = render_sessions_markdown(week_sessions(), tz="UTC", now=NOW).splitlines()
-    assert len(text) == 2 + 10
-    assert text[3] == "| 20 Nov 12:00 | unfinished | huge | 0 | 0 | – |  | rejected-pin |"
-    assert text[10].startswith(r"| 19 Nov 09:00 | success | large small | 2 | 102.1k | \~\$0.064 | Rename the module |")
+    check_golden("week-sessions.md", markdown(week_sessions(), tz="UTC", now=NOW))
 
 
 # --- days
@@ -316,7 +321,7 @@ SUMMARIES = st.builds(
 @given(st.lists(SUMMARIES, min_size=1, max_size=4), st.integers(40, 200), st.booleans())
 def test_no_session_takes_more_than_a_line(sessions, width, tree):
     """Every session is one line that fits, whatever it is called; nothing of it acts on the terminal."""
-    table = [t for t in render_sessions(found(*sessions), width=width, tz="UTC", now=NOW, tree=tree) if t.no_wrap]
+    table = [t for t in show(found(*sessions), width=width, tz="UTC", now=NOW, tree=tree) if t.no_wrap]
     assert len(table) == len(sessions)
     assert max(cell_len(line.plain) for line in table) <= width
     assert not CONTROLS.search("".join(line.plain for line in table))
@@ -334,10 +339,10 @@ def test_names_from_a_log_cannot_act():
     evil = summary(EVIL, models=(EVIL,), prompt=EVIL, error=EVIL, status="error", project=EVIL, path=EVIL)
     formula = summary("=1+1", prompt="@SUM(A1)")
     assert not CONTROLS.search("".join(lines(found(evil), wide=True)))
-    rows = list(csv.DictReader(io.StringIO(render_sessions_csv(found(formula, evil)))))
+    rows = list(csv.DictReader(io.StringIO(render_csv(found(formula, evil)))))
     assert (rows[0]["session"], rows[0]["prompt"]) == ("'=1+1", "'@SUM(A1)")
     assert len(rows) == 2
-    text = render_sessions_markdown(found(evil), tz="UTC", now=NOW)
+    text = markdown(found(evil), tz="UTC", now=NOW)
     assert not CONTROLS.search(text)
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines()}) == 1
 

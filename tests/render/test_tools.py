@@ -10,15 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.line import settle
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
-from sessionlog.render.tools import render_tools, render_tools_csv, render_tools_markdown
+from sessionlog.render.report import render_csv
 from tests.analytics.week import check_golden
 from tests.analytics.workday import PRESENT, call, day_of_calls, fold_calls, open_call
 from tests.ledger.entries import session
 from tests.profiles import examples
+from tests.render.shown import markdown, show
+
+NAMES = names_of(COLUMNS)
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -29,14 +33,12 @@ def day(**options):
 
 
 def lines(report, width=160, **options):
-    return [line.plain for line in render_tools(report, width=width, tz="UTC", now=PRESENT, **options)]
+    return [line.plain for line in show(report, width=width, tz="UTC", now=PRESENT, **options)]
 
 
 def shown(report, width):
     """What a terminal of this width gets to see."""
-    return "".join(
-        f"{line.plain}\n" for line in settle(render_tools(report, width=width, tz="UTC", now=PRESENT), width)
-    )
+    return "".join(f"{line.plain}\n" for line in settle(show(report, width=width, tz="UTC", now=PRESENT), width))
 
 
 def table_of(report, **options):
@@ -57,13 +59,13 @@ def test_the_day_at_a_width(width):
 
 def test_the_day_as_csv():
     """Exact numbers, a TOTAL row last."""
-    text = re.sub(r"\d+\.\d{9,}", lambda match: f"{float(match[0]):.9g}", render_tools_csv(day()))
+    text = re.sub(r"\d+\.\d{9,}", lambda match: f"{float(match[0]):.9g}", render_csv(day()))
     check_golden("tools.csv", text)
 
 
 def test_the_day_as_markdown():
     """Every column, for an issue or a chat."""
-    check_golden("tools.md", render_tools_markdown(day()))
+    check_golden("tools.md", markdown(day()))
 
 
 # --- one truth in four forms
@@ -72,8 +74,8 @@ def test_the_day_as_markdown():
 def test_csv_is_the_document():
     """Header, rows and totals hold the JSON's values under the JSON's names, to the last digit."""
     document = day().to_dict()
-    header, *rows = csv.reader(io.StringIO(render_tools_csv(day())))
-    assert header == list(document["rows"][0]) == ["server", "tool", *COLUMNS]
+    header, *rows = csv.reader(io.StringIO(render_csv(day())))
+    assert header == list(document["rows"][0]) == ["server", "tool", *NAMES]
     expected = [list(row.values()) for row in document["rows"]] + [["TOTAL", "", *document["totals"].values()]]
     assert [[*row[:2], *(json.loads(cell or "null") for cell in row[2:])] for row in rows] == expected
 
@@ -102,28 +104,28 @@ def short(values):
 def test_markdown_is_the_table():
     """The same cells, totals included."""
     heading, rule, *rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in render_tools_markdown(day()).splitlines()
+        [cell.strip() for cell in line.strip("|").split("|")] for line in markdown(day()).splitlines()
     ]
     titles, *table = table_of(day(), wide=True)
     assert heading == ["server", "tool", *titles[2:]]
     assert rule == ["---", "---", *["---:"] * 10]
-    assert rows[:-1] == [[cell.replace("<", "&lt;").replace("_", r"\_") for cell in row] for row in table[:-1]]
+    assert rows[:-1] == [[cell.replace("_", r"\_") for cell in row] for row in table[:-1]]
     assert rows[-1] == ["**total**", "", *table[-1][1:]]
 
 
 def test_short_forms_agree_on_an_empty_report():
     """A heading and zeros; rates are dashes or nothing."""
     empty = ToolReport(window=None, group_by=("tool",))
-    assert render_tools_csv(empty).splitlines()[1] == "TOTAL,0,0,0,,,,,0,,"
-    assert render_tools_markdown(empty).splitlines()[2].startswith("| **total** | 0 | 0 | 0 | – |")
+    assert render_csv(empty).splitlines()[1] == "TOTAL,0,0,0,,,,,0,,"
+    assert markdown(empty).splitlines()[2].startswith("| **total** | 0 | 0 | 0 | – |")
     assert lines(empty) == ["Tools · all time · 0 calls"]
 
 
 def test_a_report_without_groups_is_its_totals():
     """There is no key to name the total by."""
     report = day(by=())
-    assert render_tools_csv(report).splitlines()[0] == ",".join(COLUMNS)
-    assert render_tools_markdown(report).count("\n") == 4
+    assert render_csv(report).splitlines()[0] == ",".join(NAMES)
+    assert markdown(report).count("\n") == 4
     assert lines(report)[2].split()[0] == "CALLS"
 
 
@@ -154,7 +156,7 @@ def test_frequent_errors_are_red():
     report = fold_calls(session("s", tools=(*often, *seldom, open_call("o", "open"))), by=("tool",))
     styles = {
         line.plain.split()[0]: {style for _, style in line.parts if style}
-        for line in render_tools(report, width=160, tz="UTC", now=PRESENT)
+        for line in show(report, width=160, tz="UTC", now=PRESENT)
         if line.plain.startswith(("often", "seldom", "open"))
     }
     assert styles == {"often": {"failed"}, "seldom": set(), "open": {"unfinished"}}
@@ -174,8 +176,8 @@ def test_folders_of_the_reader_are_short():
     """`~` in tables only: exact forms keep the path."""
     report = day(by=("project",))
     assert lines(report, home="/home/ada")[3].startswith("~/shop")
-    assert "/home/ada/shop" in render_tools_csv(report)
-    assert "/home/ada/shop" in render_tools_markdown(report)
+    assert "/home/ada/shop" in render_csv(report)
+    assert "/home/ada/shop" in markdown(report)
 
 
 # --- widths and hostile names
@@ -199,7 +201,7 @@ ROWS = st.builds(
 def test_no_line_of_the_table_is_longer_than_the_terminal(rows, width):
     """Whatever the names and numbers are."""
     report = ToolReport(window=None, group_by=("server", "tool"), rows=tuple(rows), totals=rows[0])
-    table = [line for line in render_tools(report, width=width, tz="UTC", now=PRESENT) if line.no_wrap]
+    table = [line for line in show(report, width=width, tz="UTC", now=PRESENT) if line.no_wrap]
     assert len(table) == len(rows) + 2
     assert max(cell_len(line.plain) for line in table) <= width
     assert "SHARE" in table[0].plain
@@ -215,9 +217,9 @@ def test_names_from_a_log_cannot_act(width):
 def test_csv_and_markdown_cells_are_harmless():
     """No formula, no link, no cell that ends a row."""
     report = fold_calls(session("s", tools=(call(1, "=1+1", server=EVIL),)), by=("tool", "server"))
-    rows = list(csv.reader(io.StringIO(render_tools_csv(report))))
+    rows = list(csv.reader(io.StringIO(render_csv(report))))
     assert [row[0] for row in rows] == ["tool", "'=1+1", "TOTAL"]
-    text = render_tools_markdown(report)
+    text = markdown(report)
     assert not CONTROLS.search(text)
     assert "[x](y)" not in text
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines()}) == 1

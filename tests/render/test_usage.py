@@ -11,28 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.line import settle
 from sessionlog.render.numbers import duration, human_count, percent, rate, usd
-from sessionlog.render.usage import render_usage, render_usage_csv, render_usage_markdown
+from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden, week_report
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
+from tests.render.shown import markdown, show
+
+NAMES = names_of(COLUMNS)
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
 def lines(report, width=160, **options):
-    return [line.plain for line in render_usage(report, **({"width": width, "tz": "UTC", "now": NOW} | options))]
+    return [line.plain for line in show(report, **({"width": width, "tz": "UTC", "now": NOW} | options))]
 
 
 def shown(report, width):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(render_usage(report, width=width, tz="UTC", now=NOW), width))
+    return "".join(f"{line.plain}\n" for line in settle(show(report, width=width, tz="UTC", now=NOW), width))
 
 
 def of(*sessions, by=("provider", "model"), **fields):
@@ -91,7 +95,7 @@ def test_the_week_at_a_width(width):
 
 def test_the_week_as_csv():
     """Exact numbers, a TOTAL row last."""
-    check_golden("week.csv", rounded_csv(render_usage_csv(week_report())))
+    check_golden("week.csv", rounded_csv(render_csv(week_report())))
 
 
 def rounded_csv(text):
@@ -100,7 +104,7 @@ def rounded_csv(text):
 
 def test_the_week_as_markdown():
     """The short columns, for an issue or a chat."""
-    check_golden("week.md", render_usage_markdown(week_report()))
+    check_golden("week.md", markdown(week_report()))
 
 
 # --- one truth in four forms
@@ -110,8 +114,8 @@ def test_csv_is_the_document():
     """Header, rows and totals hold the JSON's values under the JSON's names, to the last digit."""
     report = week_report(by=("day", "model"))
     document = report.to_dict()
-    header, *rows = csv.reader(io.StringIO(render_usage_csv(report)))
-    assert header == list(document["rows"][0]) == ["day", "model", *COLUMNS]
+    header, *rows = csv.reader(io.StringIO(render_csv(report)))
+    assert header == list(document["rows"][0]) == ["day", "model", *NAMES]
     expected = [list(row.values()) for row in document["rows"]] + [["TOTAL", "", *document["totals"].values()]]
     assert [[*row[:2], *(json.loads(cell or "null") for cell in row[2:])] for row in rows] == expected
 
@@ -151,7 +155,7 @@ def test_markdown_is_the_table():
     """The same cells in fewer columns, totals included."""
     report = week_report()
     heading, rule, *rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in render_usage_markdown(report).splitlines()
+        [cell.strip() for cell in line.strip("|").split("|")] for line in markdown(report).splitlines()
     ]
     assert heading[:2] == ["provider", "model"]
     assert rule == ["---", "---", *["---:"] * (len(heading) - 2)]
@@ -165,16 +169,16 @@ def test_markdown_is_the_table():
 def test_short_forms_agree_on_an_empty_report():
     """A heading and zeros; money and rates are dashes or nothing."""
     empty = UsageReport(window=None, group_by=("model",))
-    assert render_usage_csv(empty).splitlines()[1].startswith("TOTAL,0,0,0,")
-    assert render_usage_markdown(empty).splitlines()[2].startswith("| **total** | 0 | – | 0 |")
+    assert render_csv(empty).splitlines()[1].startswith("TOTAL,0,0,0,")
+    assert markdown(empty).splitlines()[2].startswith("| **total** | 0 | – | 0 |")
     assert lines(empty) == ["Usage · all time · 0 sessions"]
 
 
 def test_a_report_without_groups_is_its_totals():
     """There is no key to name the total by."""
     report = week_report(by=())
-    assert render_usage_csv(report).splitlines()[0] == ",".join(COLUMNS)
-    assert render_usage_markdown(report).count("\n") == 4
+    assert render_csv(report).splitlines()[0] == ",".join(NAMES)
+    assert markdown(report).count("\n") == 4
     assert lines(report)[2].split()[0] == "SESSIONS"
 
 
@@ -291,7 +295,7 @@ ROWS = st.builds(
 def test_no_line_of_the_table_is_longer_than_the_terminal(rows, width):
     """Whatever the names and numbers are; a row keeps its cost at any width."""
     report = UsageReport(window=None, group_by=("provider", "model"), rows=tuple(rows), totals=rows[0])
-    table = [line for line in render_usage(report, width=width, tz="UTC", now=NOW) if line.no_wrap]
+    table = [line for line in show(report, width=width, tz="UTC", now=NOW) if line.no_wrap]
     assert len(table) == len(rows) + 2
     assert max(cell_len(line.plain) for line in table) <= width
     assert "COST" in table[0].plain
@@ -321,8 +325,8 @@ def test_folders_of_the_reader_are_short():
     """`~` in tables only: exact forms keep the path."""
     report = of(session("s", record(), project="/home/ada/shop"), by=("project",))
     assert lines(report, home="/home/ada")[3].startswith("~/shop")
-    assert "/home/ada/shop" in render_usage_csv(report)
-    assert "/home/ada/shop" in render_usage_markdown(report)
+    assert "/home/ada/shop" in render_csv(report)
+    assert "/home/ada/shop" in markdown(report)
 
 
 # --- hostile names
@@ -343,10 +347,10 @@ def test_csv_and_markdown_cells_are_harmless():
         session("s", record(model="=1+1", provider=EVIL), metadata={EVIL: "x"}),
         by=("model", "provider", f"meta.{EVIL}"),
     )
-    rows = list(csv.reader(io.StringIO(render_usage_csv(report))))
+    rows = list(csv.reader(io.StringIO(render_csv(report))))
     assert [row[0] for row in rows] == ["model", "'=1+1", "TOTAL"]
     assert len({len(row) for row in rows}) == 1
-    text = render_usage_markdown(report)
+    text = markdown(report)
     assert not CONTROLS.search(text)
     assert "[x](y)" not in text
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines()}) == 1

@@ -216,7 +216,7 @@ def test_the_id_of_a_session_names_its_main_log(tmp_path):
     for number, case in enumerate(all_cases()):
         env = environment(case, build_home(case, tmp_path / str(number)))
         parts = {log.path for log in discover(env, all_sources()) if isinstance(log, Log) and has_parts(log)}
-        for session in list_sessions(None, env=env).sessions if parts else ():
+        for session in list_sessions(None, env=env).rows if parts else ():
             log, named = resolve_log(session.session, None, env)
             assert log.path == session.path or (named == session.session and log.path not in parts), (case, log.path)
             tried.add(log.source.id)
@@ -227,7 +227,7 @@ def test_sessions_of_all_agents_are_named_where_several_are_meant(tmp_path, fold
     """Also where those of our own are several already."""
     ours = tmp_path / "mine"
     ours.mkdir()
-    others = sorted(found.session for found in list_sessions(None, env=world).sessions if found.source != "native")
+    others = sorted(found.session for found in list_sessions(None, env=world).rows if found.source != "native")
     letter = others[0][0]
     for name in ("one", "two"):
         (ours / f"{letter}-{name}.jsonl").write_bytes(b"")

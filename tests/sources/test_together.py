@@ -44,7 +44,7 @@ def test_agents_that_ask_each_other_are_counted_once(case, tmp_path):
     """The log of the one that asked yields to the log of the one that answered, where that is known."""
     env = environment(case, build_home(case, tmp_path))
     assert told(env=env) == expected(case)
-    found = {f"{one.source}:{one.session}": one.to_dict() for one in list_sessions(None, env=env, now=NOW).sessions}
+    found = {f"{one.source}:{one.session}": one.to_dict() for one in list_sessions(None, env=env, now=NOW).rows}
     truth = truth_of(case)["sessions"]
     assert {name: {key: found[name][key] for key in truth.get(name, {})} for name in found} == truth
 

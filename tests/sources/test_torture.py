@@ -69,7 +69,7 @@ def test_provenance_and_agents_equal_the_truth(case, place):
 
 def test_sessions_equal_the_truth(case, place):
     """Which sessions there are, how they ended, where, and what they were asked."""
-    found = {one.session: one.to_dict() for one in list_sessions(None, **place).sessions}
+    found = {one.session: one.to_dict() for one in list_sessions(None, **place).rows}
     truth = truth_of(case)["sessions"]
     assert {name: {key: found[name].get(key) for key in truth.get(name, {})} for name in found} == truth
 

@@ -112,10 +112,10 @@ def read_side(
     listed = partial(list_sessions, prices=prices, now=now, progress=progress)
     summary = None
     if ledger is not None and os.path.exists(ledger):
-        known = listed(env=env, ledger=ledger, filters={"source": [log.source.id]}).sessions
+        known = listed(env=env, ledger=ledger, filters={"source": [log.source.id]}).rows
         summary = next((one for one in known if one.session == name and _is_same_file(one.path, log.path)), None)
     if summary is None:
-        alone = listed([log.path, *log.source.subagent_logs(log.path)]).sessions
+        alone = listed([log.path, *log.source.subagent_logs(log.path)]).rows
         summary = next((one for one in alone if one.session == name), next(iter(alone), None))
     summary = summary and replace(summary, path=log.path)
     return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)

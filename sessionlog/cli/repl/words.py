@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from sessionlog.cli.context import context
 from sessionlog.cli.options import settings_of
 from sessionlog.cli.repl.chat import Chat
+from sessionlog.cli.reports import command_of
 from sessionlog.cli.status import status
-from sessionlog.cli.usage import usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,8 @@ def _status(chat: Chat, _: str) -> None:
 
 
 def _usage(chat: Chat, _: str) -> None:
-    chat.report("usage", usage, **settings_of("usage", {"paths": [chat.path], "as_json": chat.face.wants_json}))
+    settings = settings_of("usage", {"paths": [chat.path], "as_json": chat.face.wants_json})
+    chat.report("usage", command_of("usage"), **settings)
 
 
 def _context(chat: Chat, _: str) -> None:

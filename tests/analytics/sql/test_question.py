@@ -98,7 +98,7 @@ def test_the_views_say_what_reports_say(case, tmp_path):
     [(_, *counts, known, estimated)] = values(path, sums)
     assert counts == [told.requests, told.failed_requests, told.total_tokens]
     assert (known, estimated) == (pytest.approx(told.known_cost_usd), pytest.approx(told.estimated_cost_usd))
-    listed = list_sessions(None, env=env, now=NOW, prices=PRICES).sessions
+    listed = list_sessions(None, env=env, now=NOW, prices=PRICES).rows
     sql = "SELECT source, session, status, requests, total_tokens, duration_ms, archived FROM sessions ORDER BY 1, 2"
     assert values(path, sql) == sorted(
         (one.source, one.session, one.status, one.requests, one.total_tokens, one.duration_ms, 0) for one in listed

@@ -1,0 +1,144 @@
+"""Columns: what a report says of each row, written once for all formats; and the JSON document made of them.
+
+Plain classes and no imports: the cached path builds its document with these, too (`cli.warm`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Literal
+
+    Unit = Literal["count", "bytes", "usd", "price", "ms", "ratio", "rate", "text", "texts", "time", "flag"]
+    """What values are: `usd` has the marks of its row's cost, `price` has none; `ms` is a time span, `ratio` of 1,
+    `rate` per second, `time` in UTC nanoseconds."""
+
+
+class Column:
+    """One column of a report.
+
+    Attributes:
+        name: Its key in JSON, its heading in CSV, and what `--sort` takes.
+        unit: What its values are, which decides how each format writes them.
+        title: Its heading in tables and Markdown; None where only JSON and CSV have it.
+        rank: How soon a narrow table hides it: the highest first, 0 never. Markdown has those up to 8.
+        label: What a table calls it where it is hidden.
+        least: A text may be cut down to this width; None for columns that must not be cut.
+    """
+
+    __slots__ = ("_get", "_shown", "_style", "label", "least", "name", "rank", "title", "unit")
+
+    def __init__(
+        self,
+        name: str,
+        unit: Unit = "count",
+        title: str | None = None,
+        rank: int = 0,
+        *,
+        get: Callable[[Any], Any] | None = None,
+        shown: Callable[[Any], Any] | None = None,
+        style: Callable[[Any], str] | str = "",
+        label: str = "",
+        least: int | None = None,
+    ) -> None:
+        """Describe a column.
+
+        Args:
+            name: See the attributes; also the attribute of a row that it shows, unless `get` is given.
+            unit: See the attributes.
+            title: See the attributes.
+            rank: See the attributes.
+            get: Row → value.
+            shown: Row → value in tables, where those show something else: None is a dash.
+            style: The style of its cells, or value → style.
+            label: See the attributes.
+            least: See the attributes.
+        """
+        self.name = name
+        self.unit = unit
+        self.title = title
+        self.rank = rank
+        self.label = label or name.replace("_", " ")
+        self.least = least
+        self._get = get
+        self._shown = shown
+        self._style = style
+
+    def value(self, row: Any) -> Any:
+        """Return its value in a row."""
+        return getattr(row, self.name) if self._get is None else self._get(row)
+
+    def shown(self, row: Any) -> Any:
+        """Return its value as tables show it; None is unknown."""
+        return self.value(row) if self._shown is None else self._shown(row)
+
+    def style(self, value: Any) -> str:
+        """Return the style of a value in a table."""
+        if isinstance(self._style, str):
+            return self._style if value else ""
+        return self._style(value) if value is not None else ""
+
+    def data(self, row: Any) -> Any:
+        """Return its value as JSON has it."""
+        value = self.value(row)
+        if self.unit == "time" and value is not None:
+            from sessionlog.events.times import format_time  # noqa: PLC0415 - 5 ms, and few reports have times
+
+            return format_time(value)
+        return list(value) if self.unit == "texts" else value
+
+
+def names_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the names of columns, in their order."""
+    return tuple(column.name for column in columns)
+
+
+def row_data(columns: Iterable[Column], row: Any) -> dict[str, Any]:
+    """Return a row's JSON object, without group keys."""
+    return {column.name: column.data(row) for column in columns}
+
+
+def document(
+    schema: str,
+    columns: Sequence[Column],
+    *,
+    window: Mapping[str, str | None] | None,
+    group_by: Sequence[str],
+    rows: Iterable[Any],
+    totals: Any,
+    provenance: Mapping[str, int] | None,
+    hidden_rows: int,
+    archived_sessions: int,
+    problem_count: int,
+    problems: Iterable[str],
+    extra: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the JSON document of a report, its rows as an iterator, to be written one by one.
+
+    Args:
+        schema: Its name and version.
+        columns: What it says of each row.
+        window: The time asked for; None for all.
+        group_by: The group keys.
+        rows: The rows; those of a grouped report have `keys`.
+        totals: What all rows together are, as far as it has the columns' attributes; None where nothing adds up.
+        provenance: Requests by how well they are known; None where a report is not about requests.
+        hidden_rows: Rows that a limit left out.
+        archived_sessions: Sessions that only the ledger remembers.
+        problem_count: Findings about the logs.
+        problems: The first of them, a sentence each.
+        extra: What only this report has.
+    """
+    return {
+        "schema": schema,
+        "window": window,
+        "group_by": list(group_by),
+        **(extra or {}),
+        "rows": (dict(getattr(row, "keys", ())) | row_data(columns, row) for row in rows),
+        "totals": None if totals is None else row_data([c for c in columns if hasattr(totals, c.name)], totals),
+        "provenance": None if provenance is None else dict(provenance),
+        "hidden_rows": hidden_rows,
+        "archived_sessions": archived_sessions,
+        "problems": {"count": problem_count, "first": list(problems)},
+    }

@@ -1,0 +1,120 @@
+"""Models: what each was used for, what its list price is, and what share of all cost it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from sessionlog.analytics.columns import Column
+from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.report import counted
+from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage import fold_usage
+from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
+from sessionlog.analytics.usage_row import UsageReport, UsageRow
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sessionlog.analytics.question import Options, Paths
+    from sessionlog.pricing.book import PriceInfo
+
+_BY = ("provider", "model")
+_OF_USAGE = {column.name: column for column in USAGE_COLUMNS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow(UsageRow):
+    """A model's usage beside its price.
+
+    Attributes:
+        price: What it costs now; None where no price is known.
+        selected_nano: The cost of all models in the selection; None where none is known.
+    """
+
+    price: PriceInfo | None = None
+    selected_nano: int | None = None
+
+    @property
+    def input_usd_per_mtok(self) -> float | None:
+        """US dollars per million input tokens that touch no cache."""
+        return None if self.price is None else self.price.pricing.input_per_mtok
+
+    @property
+    def output_usd_per_mtok(self) -> float | None:
+        """US dollars per million output tokens."""
+        return None if self.price is None else self.price.pricing.output_per_mtok
+
+    @property
+    def price_source(self) -> str:
+        """Who says so; empty where no price is known."""
+        return "" if self.price is None else self.price.source
+
+    @property
+    def cost_share(self) -> float | None:
+        """Known cost here ÷ known cost of all models in the selection."""
+        return None if self.cost_nano is None or not self.selected_nano else self.cost_nano / self.selected_nano
+
+
+COLUMNS = (
+    *(_OF_USAGE[name] for name in (
+        "sessions", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
+        "total_tokens",
+    )),
+    Column("input_usd_per_mtok", "price", "IN/M", 3, label="input price"),
+    Column("output_usd_per_mtok", "price", "OUT/M", 2, label="output price"),
+    Column("price_source", "text"),
+    *(_OF_USAGE[name] for name in ("known_cost_usd", "estimated_cost_usd", "cost_usd")),
+    Column("cost_share", "ratio", "SHARE", 1, label="share of cost"),
+    *(_OF_USAGE[name] for name in ("cache_hit_rate", "generation_tokens_per_second", "latency_p50_ms")),
+)  # fmt: skip
+"""What follows provider and model, in the order of JSON, CSV and tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport(UsageReport):
+    """Models, the costliest first; `UsageReport` says what the other fields are."""
+
+    schema = "sessionlog.models/1"
+    title = "Models"
+    thing = "model"
+    columns = COLUMNS
+    table = ()
+
+    group_by: tuple[str, ...] = _BY
+    rows: tuple[ModelRow, ...] = ()
+    totals: ModelRow = field(default_factory=lambda: ModelRow(keys={}))
+
+    @property
+    def summary(self) -> str:
+        """How many models, in how many sessions."""
+        models = counted(len(self.rows) + self.hidden_rows, self.thing)
+        return f"{models} in {counted(self.totals.sessions, 'session')}"
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield what prices are per, and the notes of usage."""
+        if any(row.price is not None for row in self.rows):
+            yield "IN/M, OUT/M: US dollars per million tokens now, without tiers; `sessionlog pricing MODEL` has all"
+        yield from UsageReport.footnotes(self)
+
+
+def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
+    """List the models that were used, the costliest first; options and errors as for `aggregate_usage`, but `by`."""
+    question = Question(paths=paths, **options)
+    sort = question.sort or "cost_usd"
+    ModelReport().sorted_by(sort)  # a wrong column is named before anything is read
+    selection = replace(question, by=None).selection(Selection, _BY)
+    usage = answer(question, lambda book: fold_usage(book, selection))
+    prices = question.price_book()
+
+    def priced(row: UsageRow) -> ModelRow:
+        price = prices.explain(row.provider, row.model) if row.keys else None
+        return ModelRow(**_values(row), price=price, selected_nano=usage.totals.cost_nano)
+
+    priced_rows = {"rows": tuple(map(priced, usage.rows)), "totals": priced(usage.totals)}
+    return ModelReport(**_values(usage) | priced_rows).sorted_by(sort).limited(question.limit)
+
+
+def _values(value: UsageRow | UsageReport) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}

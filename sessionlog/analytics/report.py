@@ -1,0 +1,171 @@
+"""Report: rows, their totals, and what must be said beside them. Every report is one; a writer per format reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from sessionlog.analytics.columns import Column, document
+from sessionlog.analytics.row_order import by_column
+from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.errors import Problem
+from sessionlog.ledger.reading import ReadBook
+
+_NAMED_PROBLEMS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What every report has. Its columns and words are the class's, its rows the value's.
+
+    Attributes:
+        schema: Name and version of its JSON.
+        title: What tables call it.
+        thing: What one row is.
+        columns: What it says of a row, in the order of JSON and CSV.
+        table: Names of the columns that tables show first, in their order; other columns with a title follow.
+        total_row: Whether tables and CSV end with a row of totals: not where rows are things, like sessions.
+        least_key: Width to which a table may cut a group key before it hides columns.
+        window: Which time was asked for; None for all.
+        group_by: The group keys; rows of a grouped report have `keys`.
+        rows: In the order asked for.
+        totals: Over all rows, also those that a limit left out; None where nothing adds up.
+        provenance: How many requests are exact, partial, estimated, or known by their session's totals only; None in
+            reports that are not about requests.
+        hidden_rows: Rows that a limit left out.
+        archived_sessions: Sessions here that are only remembered: their logs are gone.
+        priced_from: Which prices the estimates come from.
+        problem_count: Findings about the logs.
+        problems: The first of them.
+        unrecognised: Files under the paths that are no log of a known agent.
+        notes: What could not be done as it should be, a sentence each.
+    """
+
+    schema: ClassVar[str]
+    title: ClassVar[str]
+    thing: ClassVar[str] = "row"
+    columns: ClassVar[Sequence[Column]]
+    table: ClassVar[Sequence[str]] = ()
+    total_row: ClassVar[bool] = True
+    least_key: ClassVar[int] = 20
+
+    window: UsageWindow | None = None
+    group_by: tuple[str, ...] = ()
+    rows: tuple[Any, ...] = ()
+    totals: Any = None
+    provenance: Mapping[str, int] | None = None
+    hidden_rows: int = 0
+    archived_sessions: int = 0
+    priced_from: str = ""
+    problem_count: int = 0
+    problems: tuple[Problem, ...] = ()
+    unrecognised: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing fits the question, limits aside."""
+        return not self.rows and not self.hidden_rows
+
+    @property
+    def summary(self) -> str:
+        """What stands behind the title of a table."""
+        return counted(len(self.rows) + self.hidden_rows, self.thing)
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """What the JSON document has beside what every report has."""
+        return {}
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield the sentences that explain a table's marks, as far as they occur."""
+        yield from cost_footnotes(self.priced_from, self.rows)
+
+    def sorted_by(self, sort: str | None) -> Self:
+        """Return the report with its rows sorted by a column or group key; `-NAME` turns the order round.
+
+        Raises:
+            InvalidQuery: There is no such column or group key.
+        """
+        if not sort:
+            return self
+        key, turned = by_column(sort, self.group_by, [column.name for column in self.columns])
+        return replace(self, rows=tuple(sorted(self.rows, key=key, reverse=turned)))
+
+    def limited(self, limit: int | None) -> Self:
+        """Return the report with the first rows only; totals stay those of all."""
+        kept = self.rows if limit is None else self.rows[: max(0, limit)]
+        return replace(self, rows=kept, hidden_rows=len(self.rows) - len(kept))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        lazy = self.lazy_dict()
+        return lazy | {"rows": list(lazy["rows"])}
+
+    def lazy_dict(self) -> dict[str, Any]:
+        """The same with its rows as an iterator, to be written one by one."""
+        return document(
+            self.schema,
+            self.columns,
+            window=None if self.window is None else self.window.to_dict(),
+            group_by=self.group_by,
+            rows=self.rows,
+            totals=self.totals,
+            provenance=self.provenance,
+            hidden_rows=self.hidden_rows,
+            archived_sessions=self.archived_sessions,
+            problem_count=self.problem_count,
+            problems=[str(problem) for problem in self.problems[:_NAMED_PROBLEMS]],
+            extra=self.extra,
+        )
+
+
+def findings_of(book: ReadBook) -> dict[str, Any]:
+    """Return the fields of a report that say what is wrong with a book's logs, and where its prices are from."""
+    return {
+        "problem_count": book.problem_count, "problems": tuple(book.problems), "unrecognised": book.unrecognised,
+        "notes": tuple(book.notes), "priced_from": book.priced_from,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummedRows(Sums):
+    """What rows with tokens and cost are together; what they do not add up to is not there."""
+
+    requests: int = 0
+    failed_requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    known_nano: int | None = None
+    estimated_nano: int | None = None
+    cost_is_partial: bool = False
+
+
+def add_up(rows: Iterable[Any]) -> SummedRows:
+    """Return the sums of rows that have them; costs that none of them knows stay unknown."""
+    sums: dict[str, Any] = {}
+    for row in rows:
+        for name in SummedRows.__slots__:
+            value = getattr(row, name)
+            if value is not None:
+                sums[name] = sums.get(name, 0) + value
+    return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
+
+
+def cost_footnotes(priced_from: str, rows: Iterable[Any]) -> Iterator[str]:
+    """Yield what the marks beside costs mean: `~` for an estimate, `+` for a sum of which a part has no price."""
+    rows = list(rows)
+    if any(row.estimated_nano for row in rows):
+        yield f"~ estimated from {priced_from}"
+    if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
+        yield "+ a part of it has no price: `sessionlog pricing MODEL` says why"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number and its noun, `1 log` or `2 logs`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
