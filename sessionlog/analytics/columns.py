@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    Unit = Literal["count", "bytes", "usd", "price", "ms", "ratio", "rate", "text", "texts", "time", "flag"]
+    Unit = Literal[
+        "count", "bytes", "usd", "price", "ms", "ratio", "rate", "text", "texts", "time", "day", "days", "flag"
+    ]
     """What values are: `usd` has the marks of its row's cost, `price` has none; `ms` is a time span, `ratio` of 1,
-    `rate` per second, `time` in UTC nanoseconds."""
+    `rate` per second, `time` and `day` are in UTC nanoseconds."""
 
 
 class Column:
@@ -82,7 +84,7 @@ class Column:
     def data(self, row: Any) -> Any:
         """Return its value as JSON has it."""
         value = self.value(row)
-        if self.unit == "time" and value is not None:
+        if self.unit in ("time", "day") and value is not None:
             from sessionlog.events.times import format_time  # noqa: PLC0415 - 5 ms, and few reports have times
 
             return format_time(value)

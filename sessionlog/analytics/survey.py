@@ -7,26 +7,32 @@ The ledger answers: only logs that have changed are read, and only logs that are
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar
 
 from sessionlog import files
+from sessionlog.analytics.columns import Column
+from sessionlog.analytics.question import Question
+from sessionlog.analytics.report import Report
 from sessionlog.engine.scanner import scanner
-from sessionlog.errors import Problem, problems_dict
-from sessionlog.events.times import SECOND, format_time
+from sessionlog.errors import Problem
+from sessionlog.events.times import SECOND
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.reading import MOST_NAMED, problems_of
 from sessionlog.ledger.schema import HERE, UNREADABLE
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Source
 from sessionlog.sources.registry import choose_sources, registry
 
-SCHEMA = "sessionlog.sources/1"
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from sessionlog.analytics.question import Options, Paths
+
 DUE_DAYS = 7
 """Logs that an agent deletes within so many days are warned about."""
 
@@ -55,8 +61,8 @@ class FoundSource:
         oldest_ns: The earliest of those.
         newest_ns: The latest.
         kept_days: After how many days the agent deletes its logs; None = it keeps them, or nothing is known.
-        kept_by: The setting that says so.
-        caveat: What its logs do not hold.
+        kept_by: The setting that decides it; None where there is none.
+        caveat: What its logs do not hold; None where nothing is missing.
         due: Logs that it will delete within a week.
         problem_count: Findings about its logs.
         problems: The first of them.
@@ -72,81 +78,104 @@ class FoundSource:
     oldest_ns: int | None = None
     newest_ns: int | None = None
     kept_days: int | None = None
-    kept_by: str = ""
-    caveat: str = ""
+    kept_by: str | None = None
+    caveat: str | None = None
     due: int = 0
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The source's object in `sessionlog.sources/1`."""
-        return {
-            "source": self.source,
-            "title": self.title,
-            "places": [{"path": path, "exists": exists} for path, exists in self.places],
-            "files": self.files,
-            "bytes": self.bytes,
-            "sessions": self.sessions,
-            "requests": self.requests,
-            "oldest": None if self.oldest_ns is None else format_time(self.oldest_ns),
-            "newest": None if self.newest_ns is None else format_time(self.newest_ns),
-            "kept_days": self.kept_days,
-            "kept_by": self.kept_by or None,
-            "caveat": self.caveat or None,
-            "due_within_7_days": self.due,
-            "problems": problems_dict(self.problem_count, self.problems),
-        }
+    @property
+    def found_places(self) -> tuple[str, ...]:
+        """The places that are there."""
+        return tuple(path for path, exists in self.places if exists)
+
+
+COLUMNS = (
+    Column("source", "text", "AGENT", label="agent"),
+    Column("title", "text"),
+    Column("places", "texts", get=lambda source: tuple(path for path, _ in source.places)),
+    Column("found_places", "texts"),
+    Column("files", "count", "FILES"),
+    Column("bytes", "bytes", "SIZE", 3, label="size"),
+    Column("sessions", "count", "SESSIONS", 2),
+    Column("requests", "count", "REQUESTS"),
+    Column("oldest", "day", "OLDEST", get=attrgetter("oldest_ns"), style="secondary"),
+    Column("newest", "day", "NEWEST", 1, get=attrgetter("newest_ns"), style="secondary"),
+    Column("kept_days", "days", "KEPT", label="kept", style="secondary"),
+    Column("kept_by", "text"),
+    Column("caveat", "text"),
+    Column("due_within_7_days", get=attrgetter("due")),
+    Column("problem_count"),
+    Column("problems", "texts", get=lambda source: [str(problem) for problem in source.problems[:10]]),
+)
+"""What is said of an agent, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceReport:
-    """All agents that are known, those with logs first.
+class SurveyTotals:
+    """What all agents have together.
 
     Attributes:
-        sources: The agents.
-        problems: Sources of other packages that cannot be used.
+        files: Logs.
+        bytes: Their size on disk.
+        sessions: Sessions in them.
+        requests: LLM calls in them.
     """
 
-    sources: tuple[FoundSource, ...]
-    problems: tuple[Problem, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.sources/1`."""
-        return {
-            "schema": SCHEMA,
-            "sources": [source.to_dict() for source in self.sources],
-            "problems": problems_dict(len(self.problems), self.problems),
-        }
+    files: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    requests: int = 0
 
 
-def survey_sources(
-    *,
-    env: Mapping[str, str] | None = None,
-    sources: Sequence[str] = (),
-    ledger: str | None = None,
-    now: datetime | None = None,
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> SourceReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport(Report):
+    """All agents that are known, those with logs first; problems are sources of other packages that cannot be used."""
+
+    schema = "sessionlog.sources/2"
+    title = "Sources"
+    thing = "agent"
+    total_row = False
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+
+    rows: tuple[FoundSource, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How many agents have logs."""
+        return f"{sum(1 for source in self.rows if source.files)} of {len(self.rows)} agents have logs here"
+
+    def footnotes(self) -> Iterator[str]:
+        """Yield nothing: the table has no marks."""
+        return iter(())
+
+
+def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceReport:
     """Report which agents have logs, and what is in those that are there.
 
     Args:
-        env: Says where agents write; the process's environment when None.
-        sources: Glob patterns of source ids; all when empty.
-        ledger: The file that remembers what was read, so that only what has changed is read; None scans everything.
-        now: The present moment.
-        jobs: How many processes scan.
-        progress: Called with (files done, files in all).
+        paths: Nothing else than None: agents' own places are looked at.
+        options: See `Question`; of these `filters` (by `source`), `env`, `ledger`, `now`, `executor`, `jobs` and
+            `progress` count.
 
     Raises:
         InvalidQuery: A pattern fits no source.
     """
-    env = os.environ if env is None else env
-    now_ns = int((now or datetime.now(UTC)).timestamp()) * SECOND
-    chosen = choose_sources(sources)
-    where = Where(ledger=ledger, env=env, scanner=scanner(jobs=jobs), progress=progress)
-    found = ask(where, PriceBook.load(), lambda book: [_found(source, env, book, now_ns) for source in chosen])
-    return SourceReport(sources=tuple(sorted(found, key=lambda one: not one.files)), problems=registry().problems)
+    question = Question(paths=paths, **options)
+    env = os.environ if question.env is None else question.env
+    now_ns = int((question.now or datetime.now(UTC)).timestamp()) * SECOND
+    chosen = choose_sources((question.filters or {}).get("source", ()))
+    where = Where(
+        ledger=None if question.ledger is None else os.fspath(question.ledger), env=env,
+        scanner=scanner(question.executor, question.jobs), progress=question.progress,
+    )  # fmt: skip
+    found = ask(where, question.price_book(), lambda book: [_found(source, env, book, now_ns) for source in chosen])
+    sums = {name: sum(getattr(one, name) for one in found) for name in SurveyTotals.__slots__}
+    problems = registry().problems
+    return SourceReport(
+        rows=tuple(sorted(found, key=lambda one: not one.files)), totals=SurveyTotals(**sums),
+        problem_count=len(problems), problems=problems,
+    )  # fmt: skip
 
 
 def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> FoundSource:
@@ -172,8 +201,8 @@ def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> F
         oldest_ns=oldest_ns,
         newest_ns=newest_ns,
         kept_days=None if kept is None else kept.days,
-        kept_by="" if kept is None else kept.setting,
-        caveat=source.caveat,
+        kept_by=None if kept is None else kept.setting or None,
+        caveat=source.caveat or None,
         due=due,
         problem_count=count_of_problems,
         problems=tuple(problems[:MOST_NAMED]),

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Word] = {
     "tools": Word("reports", "Report tool calls: errors, durations, output."),
     "blocks": Word("reports", "List five-hour blocks, their pace, and rate limits."),
     "budget": Word("budget", "Show what is left to spend, and check it."),
-    "sources": Word("sources", "List the agents whose logs are found here."),
+    "sources": Word("reports", "List the agents whose logs are found here."),
     "replay": Word("replay", "Show a session as a conversation."),
     "diff": Word("diff", "Compare two sessions, from where they part."),
     "context": Word("context", "Show what fills the context window, and what repeats."),

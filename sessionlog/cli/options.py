@@ -143,6 +143,8 @@ TOOLS = (
     _LIMIT, _WORKTREES, *FORMATS, WIDE, TZ, NOW, *_BOOK, STRICT,
 )  # fmt: skip
 
+SOURCES = (SOURCE, *FORMATS, WIDE, TZ, NOW, LEDGER, NO_LEDGER, JOBS)
+
 BLOCKS = (
     PATHS, *_TIME,
     Option("--recent", "recent", "flag", "The last three days."),
@@ -210,6 +212,7 @@ DIFF = (
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
+    "sources": SOURCES,
     "replay": REPLAY, "context": CONTEXT, "diff": DIFF,
 }  # fmt: skip
 """The commands that are declared, with their options in the order of the help text."""

@@ -39,33 +39,33 @@ _FILTERS = ("provider", "model", "tool", "server", "project", "status")
 
 
 class Asked:
-    """What was asked of a report: the settings that its command declares in `options`, and no others."""
+    """What was asked of a report: the settings that its command declares in `options`; others have their defaults."""
 
-    paths: list[str] | None
-    since: str | None
-    until: str | None
-    by: str
-    source: list[str] | None
-    sort: str | None
-    limit: int | None
-    merge_worktrees: bool
-    tree: bool
-    recent: bool
-    active: bool
-    hours: int
-    gaps: bool
-    as_json: bool
-    as_csv: bool
-    as_markdown: bool
-    wide: bool
-    tz: str | None
-    now: str | None
-    prices: str | None
-    ledger: str | None
-    no_ledger: bool
-    live: bool
-    jobs: int | None
-    strict: bool
+    paths: list[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    by: str = ""
+    source: list[str] | None = None
+    sort: str | None = None
+    limit: int | None = None
+    merge_worktrees: bool = False
+    tree: bool = False
+    recent: bool = False
+    active: bool = False
+    hours: int = 0
+    gaps: bool = False
+    as_json: bool = False
+    as_csv: bool = False
+    as_markdown: bool = False
+    wide: bool = False
+    tz: str | None = None
+    now: str | None = None
+    prices: str | None = None
+    ledger: str | None = None
+    no_ledger: bool = False
+    live: bool = False
+    jobs: int | None = None
+    strict: bool = False
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.__dict__.update(settings)
@@ -75,13 +75,11 @@ class Asked:
 
     def options(self, where: Reporting, progress: Progress | None, *, shown: int | None = None) -> Options:
         """Return what every report on logs is asked, by name; a table shows `shown` rows unless a limit is given."""
-        asked = self.__dict__
         return {
             "window": self.since, "until": self.until, "filters": self.filters, "tz": where.zone, "now": where.now,
-            "by": split_list([self.by]) if "by" in asked else None, "sort": asked.get("sort"),
+            "by": split_list([self.by]) if "by" in self.__dict__ else None, "sort": self.sort,
             "limit": shown if self.limit is None and self.form == "table" else self.limit,
-            "merge_worktrees": asked.get("merge_worktrees", False),
-            "prices": own_prices(where.settings, asked.get("prices")),
+            "merge_worktrees": self.merge_worktrees, "prices": own_prices(where.settings, self.prices),
             "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "progress": progress,
         }  # fmt: skip
 

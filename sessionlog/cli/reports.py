@@ -76,6 +76,12 @@ REPORTS: Mapping[str, ReportCommand] = {
         "Example: sessionlog sessions --since today --status error",
         "sessions", shown=50, layout="sessions:render_sessions", laid_out=("tree",),
     ),
+    "sources": ReportCommand(
+        "survey:survey_sources",
+        "List the agents whose logs can be read: files, size, oldest and newest request, how long they are kept.\n\n"
+        "Example: sessionlog sources --source claude-code,codex",
+        "agents", layout="sources:render_sources",
+    ),
     "tools": ReportCommand(
         "tools:aggregate_tools",
         "Report tool calls: errors, durations, size of output, and each tool's share of all output.\n\n"

@@ -10,10 +10,10 @@ import csv
 import io
 
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import resolve_zone
+from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import damage_note, limit_note
+from sessionlog.render.notes import counted, damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, rate, size, usd
 from sessionlog.render.table import Cell, Column, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
@@ -34,7 +34,7 @@ _NOTE = 1000
 _MARKDOWN_RANK = 8
 """Columns that a narrower table would hide first are left out of Markdown."""
 
-_TEXTS = ("text", "texts", "time", "flag")
+_TEXTS = ("text", "texts", "time", "day", "days", "flag")
 
 
 class View:
@@ -157,6 +157,8 @@ _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
     "texts": lambda value, _: first_model(value),
     "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
+    "day": lambda value, view: day_key(value, resolve_zone(view.tz)),
+    "days": lambda value, _: counted(value, "day"),
     "flag": lambda value, _: "yes" if value else "",
 }
 """Unit → how a value that is known is written in a table."""

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
-from sessionlog.analytics.survey import SCHEMA, survey_sources
+from sessionlog.analytics.survey import survey_sources
 from sessionlog.errors import InvalidQuery, LogNotReadable
 from sessionlog.events.times import parse_time
 from sessionlog.sources import registry
@@ -33,12 +33,12 @@ def home(tmp_path):
 
 def survey(home, *sources, **options):
     return survey_sources(
-        env={"HOME": str(home), "SESSIONLOG_DIR": str(home / "ours")}, sources=sources, now=NOW, **options
+        env={"HOME": str(home), "SESSIONLOG_DIR": str(home / "ours")}, filters={"source": sources}, now=NOW, **options
     )
 
 
 def of(home, source="scribe"):
-    [found] = survey(home, source).sources
+    [found] = survey(home, source).rows
     return found
 
 
@@ -153,8 +153,8 @@ def test_logs_that_go_within_a_week_are_counted(home, days, ages, due):
 def test_nothing_is_warned_of_where_nothing_is_known(home):
     """Of our own logs nobody deletes any."""
     write_log(home / "ours" / "s.jsonl", start(), answered())
-    [native, _] = survey(home, "native").sources
-    assert (native.files, native.due, native.kept_days, native.kept_by) == (1, 0, None, "")
+    [native, _] = survey(home, "native").rows
+    assert (native.files, native.due, native.kept_days, native.kept_by) == (1, 0, None, None)
 
 
 # --- all agents
@@ -162,7 +162,7 @@ def test_nothing_is_warned_of_where_nothing_is_known(home):
 
 def test_those_with_logs_come_first(home):
     """The others in the order of the registry, so that each can be found."""
-    ids = [found.source for found in survey(home).sources]
+    ids = [found.source for found in survey(home).rows]
     assert ids[0] == "scribe"
     assert ids[1:] == list(registry.OURS)
 
@@ -177,7 +177,7 @@ def test_a_broken_plug_in_is_named_and_breaks_nothing(home):
     """The sources of others are there."""
     with installed(POINT, EntryPoint("bad", "no_such_package_at_all:SOURCE", registry.GROUP)):
         report = survey(home)
-    assert report.sources[0].requests == 5
+    assert report.rows[0].requests == 5
     [problem] = report.to_dict()["problems"]["first"]
     assert problem.startswith("plug-in bad (no_such_package_at_all:SOURCE) unreadable ModuleNotFoundError")
 
@@ -196,15 +196,15 @@ def test_the_document(home):
         aged(path, 1)
     write_scroll(home / ".scribe" / "two.scroll", row("answer", "10:00:00", id="r", **{"in": -1}))
     document = survey(home, "scribe").to_dict()
-    assert document["schema"] == SCHEMA == "sessionlog.sources/1"
+    assert document["schema"] == "sessionlog.sources/2"
     assert document["problems"] == {"count": 0, "first": []}
-    [found] = document["sources"]
+    [found] = document["rows"]
     size = sum(path.stat().st_size for path in Path(home / ".scribe").iterdir())
     assert found == {
-        "source": "scribe", "title": "Scribe", "places": [{"path": f"{home}/.scribe", "exists": True}], "files": 2,
-        "bytes": size, "sessions": 2, "requests": 3, "oldest": "2026-11-20T10:00:00.000000Z",
+        "source": "scribe", "title": "Scribe", "places": [f"{home}/.scribe"], "found_places": [f"{home}/.scribe"],
+        "files": 2, "bytes": size, "sessions": 2, "requests": 3, "oldest": "2026-11-20T10:00:00.000000Z",
         "newest": "2026-11-20T10:01:02.000000Z", "kept_days": 10, "kept_by": "burn_after in ~/.scribe/ink.ini",
         "caveat": None, "due_within_7_days": 1,
-        "problems": {"count": 1, "first": [found["problems"]["first"][0]]},
+        "problem_count": 1, "problems": [found["problems"][0]],
     }  # fmt: skip
-    assert "bad_number input: a negative count" in found["problems"]["first"][0]
+    assert "bad_number input: a negative count" in found["problems"][0]

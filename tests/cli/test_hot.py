@@ -126,7 +126,7 @@ def test_what_is_unusual_is_declined(words):
     assert hot.parse(["usage", *words]) is None
 
 
-@pytest.mark.parametrize("argv", [[], [""], ["sources"], ["usag"], ["--version"], ["--json", "usage"]], ids=str)
+@pytest.mark.parametrize("argv", [[], [""], ["ledger"], ["usag"], ["--version"], ["--json", "usage"]], ids=str)
 def test_other_commands_are_declined(argv):
     """Only what is asked often has a short way."""
     assert hot.parse(argv) is None

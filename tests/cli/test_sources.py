@@ -59,8 +59,8 @@ def test_agents_with_logs_are_listed(cli, scrolls):
 def test_every_form_has_every_agent(cli, scrolls):
     """JSON, CSV and Markdown."""
     document = cli("sources", *NOW, "--json").json
-    ids = [one["source"] for one in document["sources"]]
-    assert (document["schema"], ids[0], len(ids)) == ("sessionlog.sources/1", "scribe", len(registry.OURS) + 1)
+    ids = [one["source"] for one in document["rows"]]
+    assert (document["schema"], ids[0], len(ids)) == ("sessionlog.sources/2", "scribe", len(registry.OURS) + 1)
     assert [line.split(",")[0] for line in cli("sources", *NOW, "--csv").out.splitlines()[1:]] == ids
     assert [line.split(" | ")[0] for line in cli("sources", *NOW, "--markdown").out.splitlines()[2:]] == [
         f"| {one}" for one in ids
@@ -71,7 +71,7 @@ def test_every_form_has_every_agent(cli, scrolls):
 def test_agents_are_chosen_by_commas_and_patterns(cli, scrolls, patterns):
     """In one option or in several."""
     options = [word for pattern in patterns for word in ("--source", pattern)]
-    found = cli("sources", "--json", *options).json["sources"]
+    found = cli("sources", "--json", *options).json["rows"]
     assert sorted(one["source"] for one in found) == ["claude-code", "scribe"]
 
 

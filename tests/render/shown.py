@@ -4,13 +4,15 @@ from functools import partial
 
 from sessionlog.analytics.block import BlockReport
 from sessionlog.analytics.sessions import SessionList
+from sessionlog.analytics.survey import SourceReport
 from sessionlog.render import report as writers
 from sessionlog.render.blocks import render_blocks
 from sessionlog.render.sessions import render_sessions
+from sessionlog.render.sources import render_sources
 from tests.analytics.week import NOW
 
 DEFAULTS = {"tz": "UTC", "now": NOW, "width": 160}
-LAYOUTS = {BlockReport: render_blocks, SessionList: render_sessions}
+LAYOUTS = {BlockReport: render_blocks, SessionList: render_sessions, SourceReport: render_sources}
 
 
 def view_of(options):

@@ -10,6 +10,7 @@ import pytest
 from sessionlog.analytics.blocks import list_blocks
 from sessionlog.analytics.models import list_models
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.survey import survey_sources
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli.output import json_text
@@ -18,9 +19,16 @@ from sessionlog.render.report import View, cell, heading, render_csv, render_mar
 from tests.analytics.week import DATA, NOW
 from tests.ledger.entries import PRICES
 
+
+def survey(folder, **options):
+    """Sources are asked of agents' own places."""
+    options.pop("prices")
+    return survey_sources(env={"HOME": str(folder), "SESSIONLOG_DIR": str(folder)}, **options)
+
+
 ASKED = {
     "usage": aggregate_usage, "models": list_models, "sessions": list_sessions, "tools": aggregate_tools,
-    "blocks": list_blocks,
+    "blocks": list_blocks, "sources": survey,
 }  # fmt: skip
 FOLDERS = ["week"]
 VIEW = View(tz="UTC", now=NOW, width=2000, wide=True)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sessionlog.analytics.survey import FoundSource, SourceReport
+from sessionlog.analytics.columns import names_of
+from sessionlog.analytics.survey import COLUMNS, FoundSource, SourceReport
 from sessionlog.errors import Problem
 from sessionlog.render.line import settle
-from sessionlog.render.sources import COLUMNS, render_sources, render_sources_csv, render_sources_markdown
+from sessionlog.render.report import render_csv
 from tests.ledger.entries import NOON, SECOND
+from tests.render.shown import markdown, show
 
 DATA = Path(__file__).parents[2] / "testdata" / "survey"
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
@@ -36,7 +38,7 @@ FULL = found(
     problems=tuple(problem(f"/home/ann/.claude/projects/-a/{n}.jsonl") for n in range(5)),
 )  # fmt: skip
 REPORT = SourceReport(
-    sources=(
+    rows=(
         FULL,
         found("native", files=1, bytes=800, sessions=1, requests=1, oldest_ns=NOON, newest_ns=NOON),
         found("empty"),
@@ -50,7 +52,7 @@ REPORT = SourceReport(
 
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
-    found = render_sources(report, width=width, **({"tz": "UTC", "home": "/home/ann"} | options))
+    found = show(report, width=width, **({"home": "/home/ann"} | options))
     return "".join(f"{line.plain}\n" for line in settle(found, width))
 
 
@@ -77,18 +79,17 @@ def test_the_list_at_a_width(width):
 
 def test_csv_and_markdown_have_every_agent():
     """Exact, and with those that have nothing."""
-    check_golden("sources.csv", render_sources_csv(REPORT))
-    check_golden("sources.md", render_sources_markdown(REPORT, tz="UTC"))
+    check_golden("sources.csv", render_csv(REPORT))
+    check_golden("sources.md", markdown(REPORT, tz="UTC"))
 
 
 def test_csv_is_the_json():
     """Column by column; what is unknown is empty."""
-    rows = list(csv.DictReader(io.StringIO(render_sources_csv(REPORT))))
-    assert list(rows[0]) == list(COLUMNS)
-    for row, one in zip(rows, REPORT.to_dict()["sources"], strict=True):
-        places = " ".join(place["path"] for place in one["places"] if place["exists"])
-        expected = {**one, "places": places, "problems": one["problems"]["count"]}
-        assert row == {name: "" if expected[name] is None else str(expected[name]) for name in COLUMNS}
+    rows = list(csv.DictReader(io.StringIO(render_csv(REPORT))))
+    assert list(rows[0]) == list(names_of(COLUMNS))
+    for row, one in zip(rows, REPORT.to_dict()["rows"], strict=True):
+        texts = {name: " ".join(value) if isinstance(value, list) else value for name, value in one.items()}
+        assert row == {name: "" if value is None else str(value) for name, value in texts.items()}
 
 
 def test_no_logs_and_no_place_and_unreadable_look_different():
@@ -114,12 +115,12 @@ def test_logs_that_go_soon_are_warned_of_with_the_setting():
         "! claude-code deletes 12 logs within 7 days: it keeps them for 30 days (cleanupPeriodDays in ~/.claude/settings.json)"
         in lines(REPORT)
     )
-    assert not any(line.startswith("!") for line in lines(SourceReport(sources=(found(files=1, kept_days=30),))))
+    assert not any(line.startswith("!") for line in lines(SourceReport(rows=(found(files=1, kept_days=30),))))
 
 
 def test_what_an_agent_does_not_log_is_said_once_its_logs_are_there():
     """A caveat below the table; none for an agent that has nothing here."""
-    report = SourceReport(sources=(found(files=1, caveat="tokens are not kept"), found("quill", caveat="no costs")))
+    report = SourceReport(rows=(found(files=1, caveat="tokens are not kept"), found("quill", caveat="no costs")))
     assert [line for line in lines(report) if line.startswith("!")] == ["! scribe: tokens are not kept"]
 
 
@@ -133,14 +134,14 @@ def test_the_first_findings_are_named_and_the_rest_counted():
 
 def test_broken_plug_ins_are_named():
     """Also where nobody has logs."""
-    text = lines(SourceReport(sources=(found(),), problems=REPORT.problems))
+    text = lines(SourceReport(rows=(found(),), problems=REPORT.problems))
     assert text[0] == "Sources · 0 of 1 agents have logs here"
     assert text[-1] == "✘ plug-in quill (quill:SOURCE) unreadable ImportError: no ink"
 
 
 def test_days_are_those_of_the_zone():
     """The last request of an evening is tomorrow's elsewhere."""
-    one = SourceReport(sources=(found(files=1, oldest_ns=NOON, newest_ns=NOON + 11 * 3600 * SECOND),))
+    one = SourceReport(rows=(found(files=1, oldest_ns=NOON, newest_ns=NOON + 11 * 3600 * SECOND),))
     assert "2026-11-20  2026-11-20" in "\n".join(lines(one))
     assert "2026-11-20  2026-11-21" in "\n".join(lines(one, tz="Europe/Berlin"))
 
@@ -151,8 +152,8 @@ def test_nothing_hostile_reaches_the_terminal():
         EVIL, places=((EVIL, True),), files=1, due=1, kept_days=3, kept_by=EVIL, problem_count=1,
         problems=(problem(EVIL, detail=EVIL),),
     )  # fmt: skip
-    report = SourceReport(sources=(evil,), problems=(problem(EVIL, detail=EVIL),))
+    report = SourceReport(rows=(evil,), problems=(problem(EVIL, detail=EVIL),))
     assert not CONTROLS.search(shown(report, 200).replace("\n", ""))
-    assert not CONTROLS.search(render_sources_markdown(report, tz="UTC").replace("\n", ""))
-    cells = next(csv.reader(render_sources_csv(report).splitlines()[1:]))
+    assert not CONTROLS.search(markdown(report, tz="UTC").replace("\n", ""))
+    cells = next(csv.reader(render_csv(report).splitlines()[1:]))
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
