@@ -239,7 +239,7 @@ def test_what_a_limit_left_out_is_said(home):
 def test_one_budget_can_be_asked_for(home):
     """By its name."""
     found = ask("budget", {"name": "mine"}).structured_content
-    assert {name: entry["used"] for name, entry in found["budgets"].items()} == {"mine": 1000}
+    assert {one["name"]: one["used"] for one in found["rows"]} == {"mine": 1000}
 
 
 @pytest.mark.parametrize("tool", ["session_status", "context"])

@@ -16,7 +16,7 @@ from sessionlog.logger.session_logger import SessionLogger
 SCHEMAS = {
     "session_status": "sessionlog.status/1",
     "usage": "sessionlog.usage/1",
-    "budget": "sessionlog.budget/1",
+    "budget": "sessionlog.budget/2",
     "recent_sessions": "sessionlog.sessions/2",
     "context": "sessionlog.context/1",
 }

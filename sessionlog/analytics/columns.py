@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Unit = Literal[
-        "count", "bytes", "usd", "price", "ms", "ratio", "rate", "text", "texts", "time", "day", "days", "flag"
-    ]
-    """What values are: `usd` has the marks of its row's cost, `price` has none; `ms` is a time span, `ratio` of 1,
-    `rate` per second, `time` and `day` are in UTC nanoseconds."""
+        "count", "bytes", "usd", "price", "amount", "percent", "ms", "days", "ratio", "rate", "text", "texts",
+        "sentences", "time", "day", "flag",
+    ]  # fmt: skip
+    """What values are: `usd` has the marks of its row's cost, `price` has none, `amount` is in its row's `unit`; `ms`
+    is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC nanoseconds."""
 
 
 class Column:
@@ -88,7 +89,7 @@ class Column:
             from sessionlog.events.times import format_time  # noqa: PLC0415 - 5 ms, and few reports have times
 
             return format_time(value)
-        return list(value) if self.unit == "texts" else value
+        return list(value) if self.unit in ("texts", "sentences") else value
 
 
 def names_of(columns: Iterable[Column]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ COLUMNS = (
     Column("caveat", "text"),
     Column("due_within_7_days", get=attrgetter("due")),
     Column("problem_count"),
-    Column("problems", "texts", get=lambda source: [str(problem) for problem in source.problems[:10]]),
+    Column("problems", "sentences", get=lambda source: [str(problem) for problem in source.problems[:10]]),
 )
 """What is said of an agent, in the order of JSON, CSV and tables."""
 

@@ -7,7 +7,6 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,7 +17,7 @@ from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, Jobs, Ledger, Now, Zone
+from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Jobs, Ledger, Now, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
@@ -28,7 +27,6 @@ from sessionlog.render.budget import (
     gap_notes,
     no_budgets,
     render_budgets,
-    render_budgets_csv,
     render_confirmed,
     render_sentences,
 )
@@ -42,6 +40,7 @@ def budget(
     jobs: Jobs = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
     tz: Zone = None,
     now: Now = None,
 ) -> None:
@@ -50,19 +49,15 @@ def budget(
     Example: sessionlog budget
     """
     if ctx.invoked_subcommand is not None:
-        if as_json or as_csv or any(value is not None for value in (ledger, jobs, tz, now)):
+        if as_json or as_csv or as_markdown or any(value is not None for value in (ledger, jobs, tz, now)):
             fail(f"options stand behind the command: sessionlog budget {ctx.invoked_subcommand} --ledger FILE")
         return
-    form = r.choose_one(json=as_json, csv=as_csv)
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
     rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
     report = _report(where, rules)
-    if form == "json":
-        print_json(report.to_dict())
-    elif form == "csv":
-        print_text(render_budgets_csv(report))
-    elif report.budgets:
-        r.print_lines(partial(render_budgets, report, tz=where.zone, now=where.now))
+    if report.rows or form != "table":
+        r.print_report(report, form, where, table=render_budgets)
     if not where.settings.budgets:
         _say(no_budgets(where.settings.config_path))
     elif form != "table":
@@ -98,9 +93,9 @@ def check(
     if as_json:
         print_json(report.to_dict())
     found = report.names("exceeded", "warn") if warn else report.names("exceeded")
-    _say(finding(one, tz=where.zone, now=where.now) for one in report.budgets if one.state.name in found)
+    _say(finding(one, tz=where.zone, now=where.now) for one in report.rows if one.state.name in found)
     _say(gap_notes(report))
-    _say(f"{one.state.name}: {IDLE}" for one in report.budgets if one.state.is_idle)
+    _say(f"{one.state.name}: {IDLE}" for one in report.rows if one.state.is_idle)
     _leave_for(flaws, FOUND if found else USAGE)
     if found:
         raise Leave(FOUND)
@@ -136,7 +131,7 @@ PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
 
 def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
     if not rules:
-        return BudgetReport(budgets=())
+        return BudgetReport()
     path = str(where.ledger)
     prices = r.price_book(where.settings)
     with _usable(path), r.scan_progress() as progress:

@@ -246,7 +246,7 @@ def show_report(
     asked: Asked,
     where: Reporting,
     *,
-    table: Callable[[Report, View], Iterable[Line]] | None = None,
+    table: Callable[[Any, View], Iterable[Line]] | None = None,
     what: str = "sessions",
 ) -> None:
     """Print a report in the form that was asked for, and on stderr what a table has in lines of its own.
@@ -257,21 +257,7 @@ def show_report(
     Raises:
         Leave: With exit code 3 for damage where that is asked for.
     """
-    if asked.form == "json":
-        print_json(report.lazy_dict())  # many rows are made one by one
-    else:
-        from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms, which JSON saves
-
-        def view(width: int = 0) -> View:
-            return View(width=width, tz=where.zone, now=where.now, wide=asked.wide, home=where.home)
-
-        match asked.form:
-            case "csv":
-                print_text(render_csv(report))
-            case "markdown":
-                print_text(render_markdown(report, view()))
-            case _:
-                print_lines(lambda width: (table or render_table)(report, view(width)))
+    print_report(report, asked.form, where, table=table, wide=asked.wide)
     if asked.form != "table":
         if report.problem_count:
             note(damage_note(report.problem_count, report.problems))
@@ -286,6 +272,32 @@ def show_report(
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
     if asked.strict and report.problem_count:
         raise Leave(UNREADABLE)
+
+
+def print_report(
+    report: Report,
+    form: str,
+    where: Reporting,
+    *,
+    table: Callable[[Any, View], Iterable[Line]] | None = None,
+    wide: bool = False,
+) -> None:
+    """Print a report in one form; `table` lays out one that is more than a table."""
+    if form == "json":
+        print_json(report.lazy_dict())  # many rows are made one by one
+        return
+    from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms, which JSON saves
+
+    def view(width: int = 0) -> View:
+        return View(width=width, tz=where.zone, now=where.now, wide=wide, home=where.home)
+
+    match form:
+        case "csv":
+            print_text(render_csv(report))
+        case "markdown":
+            print_text(render_markdown(report, view()))
+        case _:
+            print_lines(lambda width: (table or render_table)(report, view(width)))
 
 
 def note_archived(entry: Entry) -> None:

@@ -67,18 +67,23 @@ class UsageSums(Sums):
     generation_tokens_per_second: Number
 
 
-class UsageDocument(TypedDict):
-    """`sessionlog.usage/1`."""
+class Report(TypedDict):
+    """What every report has. `provenance` counts requests by how well they are known."""
 
     schema: str
     window: Span | None
     group_by: list[str]
-    rows: list[UsageSums]
-    totals: UsageSums
-    provenance: dict[str, int]
+    provenance: dict[str, int] | None
     hidden_rows: int
     archived_sessions: int
     problems: Problems
+
+
+class UsageDocument(Report):
+    """`sessionlog.usage/1`."""
+
+    rows: list[UsageSums]
+    totals: UsageSums
 
 
 class SessionRow(Sums):
@@ -103,18 +108,11 @@ class SessionRow(Sums):
     parent: str
 
 
-class SessionsDocument(TypedDict):
+class SessionsDocument(Report):
     """`sessionlog.sessions/2`, newest first."""
 
-    schema: str
-    window: Span | None
-    group_by: list[str]
     rows: list[SessionRow]
     totals: Sums
-    provenance: dict[str, int]
-    hidden_rows: int
-    archived_sessions: int
-    problems: Problems
 
 
 class BudgetEntry(TypedDict):
@@ -129,22 +127,30 @@ class BudgetEntry(TypedDict):
     source: str
 
 
-class BudgetState(BudgetEntry):
+class BudgetRow(TypedDict):
     """A budget of the user's own; `unknown` says why not all of its use may be known."""
 
+    name: str
+    used: Number
+    limit: float
+    percent: Number
+    unit: str
+    window_seconds: Number
+    resets_at: Text
+    source: str
     reserved: float
     level: Literal["ok", "warn", "exceeded"]
-    burnPerHour: float
-    runsOutAt: Text
-    unpricedRequests: int
+    burn_per_hour: float
+    runs_out_at: Text
+    unpriced_requests: int
     session: Text
     unknown: list[str]
 
 
-class BudgetDocument(TypedDict):
-    """`sessionlog.budget/1`: budgets by name, and the names of those at or near their end."""
+class BudgetDocument(Report):
+    """`sessionlog.budget/2`: budgets, and the names of those at or near their end."""
 
-    schema: str
     exceeded: list[str]
     warned: list[str]
-    budgets: dict[str, BudgetState]
+    rows: list[BudgetRow]
+    totals: None

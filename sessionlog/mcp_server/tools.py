@@ -88,7 +88,7 @@ def budget(asked: a.BudgetArguments, where: Surroundings) -> Found:
             raise InvalidQuery(f"no budget {asked.name!r} in {where.settings.config_path}; there are: {names}")
     if not rules:
         none = f"no budgets are set; they are tables [budgets.NAME] in {where.settings.config_path}"
-        return BudgetReport(budgets=()).to_dict(), [none]
+        return BudgetReport().to_dict(), [none]
     path, prices = where.settings.ledger_path, where.own_prices() or PriceBook.load()
     try:
         report = report_budgets(path, rules, prices, env=where.env, zone=where.zone, now=where.now)

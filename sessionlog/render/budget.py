@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sessionlog.analytics.budgets.report import COLUMNS, IDLE, BudgetReport, ReportedBudget
+from sessionlog.analytics.budgets.report import IDLE, BudgetReport, ReportedBudget
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
@@ -17,7 +17,7 @@ from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line, settle
 from sessionlog.render.numbers import UNKNOWN, human_count, percent, usd
-from sessionlog.render.report import csv_text
+from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -46,18 +46,20 @@ _COLUMNS = (
 )
 
 
-def render_budgets(report: BudgetReport, *, width: int, tz: str, now: datetime) -> Iterator[Line]:
+def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
+    tz, now, width = view.tz, view.now, view.width
     zone = resolve_zone(tz)
     at = stamp(int(now.timestamp()) * 1_000_000_000, zone, now=now)
     yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(zone)})")
     yield Line()
-    table = fit_table(_COLUMNS, [_row(one, tz, now, width) for one in report.budgets], width=width)
+    rows = [_row(one, tz, now, width) for one in report.rows]
+    table = fit_table(_COLUMNS, rows, width=width, wide=view.wide)
     yield from table.lines
     yield Line()
-    if any(one.state.estimated for one in report.budgets):
+    if any(one.state.estimated for one in report.rows):
         yield Line("~ estimated from list prices", "note")
-    if any(one.state.unpriced for one in report.budgets):
+    if any(one.state.unpriced for one in report.rows):
         yield Line("+ at least: a part of it has no price", "note")
     for sentence in gap_notes(report):
         yield Line(sentence, "unfinished")
@@ -171,10 +173,10 @@ def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
 def gap_notes(report: BudgetReport) -> list[str]:
     """Say of which budgets not all is known, and why; one reason for several budgets is said once."""
     whose: dict[str, list[str]] = {}
-    for one in report.budgets:
+    for one in report.rows:
         for gap in one.gaps:
             whose.setdefault(gap, []).append(one_line(one.state.name, _NAME))
-    everyone = len(report.budgets)
+    everyone = len(report.rows)
     return [
         f"not all is known{'' if len(names) == everyone else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
         for gap, names in whose.items()
@@ -190,16 +192,6 @@ def render_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
     """Yield sentences in lines that end between words; what is untrusted in them is made harmless first."""
     for sentence in sentences:
         yield from (line.plain for line in settle([Line(terminal(sentence))], width)) if sentence else [""]
-
-
-def render_budgets_csv(report: BudgetReport) -> str:
-    """Return the budgets as CSV with exact numbers; reasons are joined by a semicolon."""
-    rows = []
-    for one in report.budgets:
-        values = one.to_dict()
-        values |= {"name": one.state.name, "unknown": "; ".join(values["unknown"])}
-        rows.append([values[name] for name in COLUMNS])
-    return csv_text(COLUMNS, rows)
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:

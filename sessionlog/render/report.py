@@ -34,7 +34,7 @@ _NOTE = 1000
 _MARKDOWN_RANK = 8
 """Columns that a narrower table would hide first are left out of Markdown."""
 
-_TEXTS = ("text", "texts", "time", "day", "days", "flag")
+_TEXTS = ("text", "texts", "sentences", "time", "day", "days", "flag")
 
 
 class View:
@@ -83,9 +83,9 @@ def render_table(report: Report, view: View) -> Iterator[Line]:
 
 def render_csv(report: Report) -> str:
     """Return a report as CSV: group keys and columns, exact numbers, a TOTAL row last where rows add up."""
-    rows = [[*_key_values(report, row), *(column.data(row) for column in report.columns)] for row in report.rows]
+    rows = [[*_key_values(report, row), *(_exact(column, row) for column in report.columns)] for row in report.rows]
     if report.total_row:
-        rows.append([*_total_keys(report, "TOTAL"), *(column.data(report.totals) for column in report.columns)])
+        rows.append([*_total_keys(report, "TOTAL"), *(_exact(column, report.totals) for column in report.columns)])
     return csv_text([*report.group_by, *(column.name for column in report.columns)], rows)
 
 
@@ -143,6 +143,8 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
         return cost_cell(value, estimated=bool(row.estimated_nano), partial=row.cost_is_partial)
     if column.name == "project" and value:
         value = home_path(value, view.home)
+    if column.unit == "amount" and value is not None:
+        return Cell(text=usd(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
     text = UNKNOWN if value is None else _WRITTEN[column.unit](value, view)
     return Cell(text=text, style=column.style(value))
 
@@ -153,9 +155,11 @@ _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "price": lambda value, _: usd(value),
     "ms": lambda value, _: duration(value),
     "ratio": lambda value, _: percent(value),
+    "percent": lambda value, _: percent(value / 100),
     "rate": lambda value, _: rate(value),
     "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
     "texts": lambda value, _: first_model(value),
+    "sentences": lambda value, _: one_line("; ".join(value), _NOTE),
     "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
     "day": lambda value, view: day_key(value, resolve_zone(view.tz)),
     "days": lambda value, _: counted(value, "day"),
@@ -177,6 +181,12 @@ def _key_values(report: Report, row: Any) -> list[str]:
 
 def _total_keys(report: Report, word: str) -> list[str]:
     return [word, *[""] * (len(report.group_by) - 1)] if report.group_by else []
+
+
+def _exact(column: data.Column, row: Any) -> object:
+    """A value of CSV: lists are joined."""
+    value = column.data(row)
+    return ("; " if column.unit == "sentences" else " ").join(value) if isinstance(value, list) else value
 
 
 def _markdown(column: data.Column, row: Any, view: View) -> str:
@@ -209,14 +219,8 @@ def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in ([*header], *rows):
-        writer.writerow([_csv(value) for value in row])
+        writer.writerow([csv_cell(value) if isinstance(value, str) else exact(value) for value in row])
     return out.getvalue()
-
-
-def _csv(value: object) -> str:
-    if isinstance(value, list):
-        value = " ".join(value)
-    return csv_cell(value) if isinstance(value, str) else exact(value)
 
 
 def markdown_text(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> str:

@@ -83,10 +83,16 @@ def test_no_budgets(cli, home, words, code):
     ]
 
 
+EMPTY = {
+    "window": None, "group_by": [], "rows": [], "totals": None, "provenance": None, "hidden_rows": 0,
+    "archived_sessions": 0, "problems": {"count": 0, "first": []},
+}  # fmt: skip
+
+
 def test_no_budgets_for_a_program(cli):
     """It gets its document."""
     ran = cli("budget", "--json")
-    assert ran.json == {"schema": "sessionlog.budget/1", "exceeded": [], "warned": [], "budgets": {}}
+    assert ran.json == {"schema": "sessionlog.budget/2", "exceeded": [], "warned": [], **EMPTY}
 
 
 @pytest.mark.parametrize("words", [(), ("check",)])
@@ -133,11 +139,11 @@ def test_the_document(cli, config):
     ran = cli("budget", "--json", *WHEN)
     assert (ran.code, ran.err) == (0, "")
     assert (ran.json["exceeded"], ran.json["warned"]) == (["small"], ["block"])
-    assert list(ran.json["budgets"]) == ["daily", "block", "small"]
-    assert ran.json["budgets"]["daily"] == {
-        "used": 0.75, "limit": 1.0, "percent": 75.0, "unit": "usd", "windowSeconds": 86_400,
-        "resetsAt": "2026-11-21T00:00:00.000000Z", "source": "config", "reserved": 0.0, "level": "ok",
-        "burnPerHour": 0.0, "runsOutAt": None, "unpricedRequests": 0, "session": None, "unknown": [],
+    assert [one["name"] for one in ran.json["rows"]] == ["daily", "block", "small"]
+    assert ran.json["rows"][0] == {
+        "name": "daily", "used": 0.75, "limit": 1.0, "percent": 75.0, "unit": "usd", "window_seconds": 86_400,
+        "resets_at": "2026-11-21T00:00:00.000000Z", "source": "config", "reserved": 0.0, "level": "ok",
+        "burn_per_hour": 0.0, "runs_out_at": None, "unpriced_requests": 0, "session": None, "unknown": [],
     }  # fmt: skip
 
 
@@ -146,9 +152,9 @@ def test_csv_is_the_document(cli, config):
     """Every value under its name."""
     config(BUDGETS)
     header, *rows = csv.reader(io.StringIO(cli("budget", "--csv", *WHEN).out))
-    document = cli("budget", "--json", *WHEN).json["budgets"]
-    assert [row[0] for row in rows] == list(document)
-    assert header == ["name", *next(iter(document.values()))]
+    document = cli("budget", "--json", *WHEN).json["rows"]
+    assert [row[0] for row in rows] == [one["name"] for one in document]
+    assert header == list(document[0])
     assert rows[0][1:5] == ["0.75", "1.0", "75.0", "usd"]
 
 
@@ -157,7 +163,7 @@ def test_what_is_reserved_is_shown(cli, config, home):
     """As an agent has asked for it."""
     config(BUDGETS)
     assert Budget.named("daily", env={"HOME": str(home)}).allows(0.125)
-    assert cli("budget", "--json").json["budgets"]["daily"]["reserved"] == 0.125
+    assert cli("budget", "--json").json["rows"][0]["reserved"] == 0.125
 
 
 def test_formats_exclude_each_other(cli):
@@ -191,7 +197,7 @@ def test_check_for_a_program(cli, config):
     config(BUDGETS)
     ran = cli("budget", "check", "--json", *WHEN)
     assert (ran.code, ran.json["exceeded"]) == (1, ["small"])
-    assert list(ran.json["budgets"]) == ["daily", "block", "small"]
+    assert [one["name"] for one in ran.json["rows"]] == ["daily", "block", "small"]
 
 
 def test_check_of_a_budget_that_every_session_has(cli, config, record, home):
@@ -202,7 +208,7 @@ def test_check_of_a_budget_that_every_session_has(cli, config, record, home):
     assert (ran.code, ran.err) == (1, "each: exceeded: 1 req of 1 per session (100 %) in session s-between\n")
     ran = cli("budget", "check", *WHEN)
     assert (ran.code, ran.err) == (0, "each: no session had an event in the last ten minutes\n")
-    found = cli("budget", "--json", *WHEN).json["budgets"]["each"]
+    [found] = cli("budget", "--json", *WHEN).json["rows"]
     assert (found["used"], found["percent"], found["unknown"]) == (
         None, None, ["no session had an event in the last ten minutes"],
     )  # fmt: skip

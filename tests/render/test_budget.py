@@ -11,19 +11,21 @@ from rich.cells import cell_len
 from sessionlog.analytics.budgets.report import COLUMNS, BudgetReport, ReportedBudget
 from sessionlog.analytics.budgets.rules import parse_budget
 from sessionlog.analytics.budgets.states import BudgetState, level_of
+from sessionlog.analytics.columns import names_of
 from sessionlog.render.budget import (
     confirmed_document,
     finding,
     gap_notes,
     no_budgets,
     render_budgets,
-    render_budgets_csv,
     render_confirmed,
     render_sentences,
 )
 from sessionlog.render.line import settle
+from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden
 from tests.ledger.entries import SECOND
+from tests.render.shown import view_of
 
 EVIL = "\x1b[31mred\x1b[0m\r\n=cmd()|[x](y)\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -45,7 +47,7 @@ def budget(name="daily", *, used=0.0, gaps=(), session="", table=None, **fields)
 
 
 def report(*budgets):
-    return BudgetReport(budgets=budgets)
+    return BudgetReport(rows=budgets)
 
 
 UNPRICED = (
@@ -74,7 +76,7 @@ FULL = report(
 
 
 def shown(budgets, width=160):
-    found = render_budgets(budgets, width=width, tz="UTC", now=NOW)
+    found = render_budgets(budgets, view_of({"width": width}))
     return [line.plain for line in settle(found, width)]
 
 
@@ -88,7 +90,7 @@ def test_budgets_at_a_width(width):
 
 def styles(one):
     """Text → style of the line of one budget."""
-    lines = list(render_budgets(report(one), width=160, tz="UTC", now=NOW))
+    lines = list(render_budgets(report(one), view_of({"width": 160})))
     return {text.strip(): style for text, style in lines[3].parts if text.strip()}
 
 
@@ -150,7 +152,7 @@ def test_sentences_end_between_words():
 
 def test_findings_are_sentences():
     """What, how much, and when it is better."""
-    said = [finding(one, tz="UTC", now=NOW) for one in FULL.budgets[1:4]]
+    said = [finding(one, tz="UTC", now=NOW) for one in FULL.rows[1:4]]
     assert said == [
         "five-hours: nearly used: 1.8M tok of 2.0M per 5h (92 %), begins to reset 14:00",
         "opus: exceeded: 512 req of 500 per month (102 %), resets 1 Dec 00:00",
@@ -167,10 +169,10 @@ def test_one_reason_is_said_once():
 
 def test_csv_is_the_document():
     """Every value of the JSON under its name; reasons are joined, null is empty."""
-    header, *rows = csv.reader(io.StringIO(render_budgets_csv(FULL)))
-    assert header == list(COLUMNS)
-    for row, (name, one) in zip(rows, FULL.to_dict()["budgets"].items(), strict=True):
-        expected = {"name": name, **one, "unknown": "; ".join(one["unknown"])}
+    header, *rows = csv.reader(io.StringIO(render_csv(FULL)))
+    assert header == list(names_of(COLUMNS))
+    for row, one in zip(rows, FULL.to_dict()["rows"], strict=True):
+        expected = {**one, "unknown": "; ".join(one["unknown"])}
         texts = {key for key, value in expected.items() if isinstance(value, str)}
         read = {
             key: cell if key in texts else json.loads(cell or "null") for key, cell in zip(header, row, strict=True)
@@ -190,7 +192,7 @@ def test_nothing_from_outside_reaches_a_terminal_as_it_is():
     text = "\n".join([*shown(report(evil)), finding(evil, tz="UTC", now=NOW), *gap_notes(report(evil))])
     assert not CONTROLS.search(text.replace("\n", ""))
     assert not CONTROLS.search(render_confirmed([EVIL]).replace("\n", ""))
-    assert "\n=" not in render_budgets_csv(report(budget("=1+1")))
+    assert "\n=" not in render_csv(report(budget("=1+1")))
 
 
 def test_what_was_confirmed():

@@ -89,6 +89,7 @@ def test_csv_is_the_json():
     assert list(rows[0]) == list(names_of(COLUMNS))
     for row, one in zip(rows, REPORT.to_dict()["rows"], strict=True):
         texts = {name: " ".join(value) if isinstance(value, list) else value for name, value in one.items()}
+        texts["problems"] = "; ".join(one["problems"])
         assert row == {name: "" if value is None else str(value) for name, value in texts.items()}
 
 

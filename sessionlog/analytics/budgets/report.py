@@ -6,10 +6,11 @@ what is reserved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.clock import read_clock
@@ -17,6 +18,8 @@ from sessionlog.analytics.budgets.gaps import find_gaps
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState, budget_states
 from sessionlog.analytics.budgets.sums import Use
+from sessionlog.analytics.columns import Column
+from sessionlog.analytics.report import Report
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
@@ -24,13 +27,6 @@ from sessionlog.ledger.sync import Progress, Scanner, scan_here
 if TYPE_CHECKING:
     from sessionlog.analytics.budgets.clock import Clock
     from sessionlog.pricing.book import PriceBook
-
-SCHEMA = "sessionlog.budget/1"
-COLUMNS = (
-    "name", "used", "limit", "percent", "unit", "windowSeconds", "resetsAt", "source", "reserved", "level",
-    "burnPerHour", "runsOutAt", "unpricedRequests", "session", "unknown",
-)  # fmt: skip
-"""The columns of CSV: a budget's name, and all that the document says of it."""
 
 IDLE = "no session had an event in the last ten minutes"
 """Why nothing is known of a budget that every session has for itself; nobody is about to exceed it then."""
@@ -50,39 +46,67 @@ class ReportedBudget:
     session: str
     gaps: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON object, without the name."""
-        idle = [IDLE] if self.state.is_idle else []
-        return {**self.state.to_dict(), "session": self.session or None, "unknown": [*idle, *self.gaps]}
+    @property
+    def unit(self) -> str:
+        """What its amounts are: `usd`, `tokens` or `requests`."""
+        return self.state.unit
+
+    @property
+    def unknown(self) -> list[str]:
+        """Why not all of its use may be known, a sentence each."""
+        return [*([IDLE] if self.state.is_idle else []), *self.gaps]
+
+
+def _known(name: str) -> Callable[[ReportedBudget], Any]:
+    """What is unknown of a budget that every session has for itself while there is no session."""
+    return lambda one: None if one.state.is_idle else getattr(one.state, name)
+
+
+COLUMNS = (
+    Column("name", "text", "BUDGET", get=attrgetter("state.name"), label="budget"),
+    Column("used", "amount", "USED", get=_known("used")),
+    Column("limit", "amount", "OF", get=attrgetter("state.limit")),
+    Column("percent", "percent", "%", get=_known("percent")),
+    Column("unit", "text"),
+    Column("window_seconds", get=attrgetter("state.window_seconds")),
+    Column("resets_at", "time", "RESETS", 3, get=attrgetter("state.resets_ns"), label="resets"),
+    Column("source", "text", get=attrgetter("state.source")),
+    Column("reserved", "amount", "RESERVED", 5, get=attrgetter("state.reserved")),
+    Column("level", "text", "LEVEL", get=attrgetter("state.level")),
+    Column("burn_per_hour", "amount", "AN HOUR", 4, get=attrgetter("state.burn_per_hour"), label="burn rate"),
+    Column("runs_out_at", "time", "RUNS OUT", 2, get=attrgetter("state.runs_out_ns"), label="runs out"),
+    Column("unpriced_requests", get=attrgetter("state.unpriced")),
+    Column("session", "text", get=lambda one: one.session or None),
+    Column("unknown", "sentences"),
+)
+"""What is said of a budget, in the order of JSON and CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetReport:
-    """All budgets that were asked for, in the order in which they are written.
+class BudgetReport(Report):
+    """All budgets that were asked for, in the order in which they are written."""
 
-    Attributes:
-        budgets: Each of them.
-    """
+    schema = "sessionlog.budget/2"
+    title = "Budgets"
+    thing = "budget"
+    total_row = False
+    columns: ClassVar[Sequence[Column]] = COLUMNS
 
-    budgets: tuple[ReportedBudget, ...]
+    rows: tuple[ReportedBudget, ...] = ()
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """The names of the budgets at or near their end."""
+        return {"exceeded": self.names("exceeded"), "warned": self.names("warn")}
 
     def names(self, *levels: str) -> list[str]:
         """The names of the budgets at these levels."""
-        return [one.state.name for one in self.budgets if one.state.level in levels]
+        return [one.state.name for one in self.rows if one.state.level in levels]
 
     @property
     def unknown(self) -> list[str]:
         """The names of the budgets of which not all is known."""
-        return [one.state.name for one in self.budgets if one.gaps]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.budget/1`."""
-        return {
-            "schema": SCHEMA,
-            "exceeded": self.names("exceeded"),
-            "warned": self.names("warn"),
-            "budgets": {one.state.name: one.to_dict() for one in self.budgets},
-        }
+        return [one.state.name for one in self.rows if one.gaps]
 
 
 def report_budgets(
@@ -123,7 +147,7 @@ def report_budgets(
             behind = place.bring_up_to_date(book, scanner=scanner, progress=progress)
             with book.reading():
                 states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
-                return BudgetReport(budgets=tuple(_reported(place, book, state, behind, clock) for state in states))
+                return BudgetReport(rows=tuple(_reported(place, book, state, behind, clock) for state in states))
     finally:
         place.close()
 
