@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Unit = Literal[
         "count", "bytes", "usd", "price", "amount", "percent", "ms", "days", "ratio", "rate", "text", "texts",
-        "sentences", "time", "day", "flag",
+        "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
     """What values are: `usd` has the marks of its row's cost, `price` has none, `amount` is in its row's `unit`; `ms`
     is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC nanoseconds."""

@@ -26,6 +26,7 @@ class Report:
         thing: What one row is.
         columns: What it says of a row, in the order of JSON and CSV.
         table: Names of the columns that tables show first, in their order; other columns with a title follow.
+        is_timed: Whether a window of time chooses its rows.
         total_row: Whether tables and CSV end with a row of totals: not where rows are things, like sessions.
         least_key: Width to which a table may cut a group key before it hides columns.
         window: Which time was asked for; None for all.
@@ -48,6 +49,7 @@ class Report:
     thing: ClassVar[str] = "row"
     columns: ClassVar[Sequence[Column]]
     table: ClassVar[Sequence[str]] = ()
+    is_timed: ClassVar[bool] = True
     total_row: ClassVar[bool] = True
     least_key: ClassVar[int] = 20
 

@@ -16,9 +16,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from sessionlog import files
+from sessionlog.analytics.columns import Column
+from sessionlog.analytics.report import Report
 from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
@@ -190,6 +192,45 @@ class RoutingQualityScan:
             "served_changes": list(self.served_changes),
             "problems": self.problems,
         }
+
+
+COLUMNS = (
+    Column("prompt_feature_bucket", "text", "PROMPTS"),
+    Column("axis", "text", "AXIS"),
+    Column("match", "flag", "AGREES"),
+    Column("count", "count", "PINS"),
+    *(Column(f"{outcome}_outcomes", "count", outcome.upper()) for outcome in OUTCOMES),
+)
+"""What is said of pins of one axis on one kind of prompt, in the order of JSON and CSV."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingReport(Report):
+    """The breakdown of a scan as rows; its JSON is the scan's, `sessionlog.routing/1`.
+
+    Attributes:
+        scan: The scan.
+    """
+
+    schema = SCHEMA
+    title = "Routing quality"
+    total_row = False
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+
+    scan: RoutingQualityScan
+
+    @classmethod
+    def of(cls, scan: RoutingQualityScan) -> Self:
+        """Return the report on a scan."""
+        return cls(window=scan.window, rows=scan.override_class_breakdown, scan=scan)
+
+    def lazy_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return self.scan.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return self.scan.to_dict()
 
 
 def scan_routing_quality(

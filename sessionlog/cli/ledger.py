@@ -6,15 +6,15 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from sessionlog import files
+from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Jobs, Ledger, Now, Source, Zone
+from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Jobs, Ledger, Now, Source, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable
@@ -40,7 +40,14 @@ from sessionlog.render.numbers import size
 
 
 def ledger(
-    ctx: typer.Context, *, ledger: Ledger = None, as_json: AsJson = False, tz: Zone = None, now: Now = None
+    ctx: typer.Context,
+    *,
+    ledger: Ledger = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
+    tz: Zone = None,
+    now: Now = None,
 ) -> None:
     """Show where the ledger is, what is in it, and what it alone remembers. It reads no log.
 
@@ -49,16 +56,14 @@ def ledger(
     Example: sessionlog ledger
     """
     if ctx.invoked_subcommand is not None:
-        if ledger is not None or as_json or tz is not None or now is not None:
+        if as_json or as_csv or as_markdown or any(value is not None for value in (ledger, tz, now)):
             fail(f"options stand behind the command: sessionlog ledger {ctx.invoked_subcommand} --ledger FILE")
         return
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where, path = _where(ledger, tz=tz, now=now)
     with _usable(path):
-        summary = summarise_ledger(path)
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        r.print_lines(partial(render_summary, summary, tz=where.zone, now=where.now, home=where.home))
+        report = LedgerReport.of(summarise_ledger(path))
+    r.print_report(report, form, where, table=render_summary)
 
 
 def sync(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
 
+from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Prices
-from sessionlog.cli.output import FOUND, Leave, fail, note, print_json, print_text
+from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Prices
+from sessionlog.cli.output import FOUND, Leave, fail, note, print_text
 from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
-from sessionlog.render.pricing import (
-    SCHEMA,
-    price_document,
-    price_object,
-    render_no_price,
-    render_price,
-    render_price_list,
-)
-from sessionlog.settings import load_settings
+from sessionlog.render.notes import counted
+from sessionlog.render.pricing import render_no_price, render_price
 
 
 def pricing(
@@ -31,6 +26,8 @@ def pricing(
     at: Annotated[str | None, typer.Option(metavar="TIME", help="The prices of this RFC 3339 time.")] = None,
     prices: Prices = None,
     as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
 ) -> None:
     """Show what a model costs per million tokens, and who says so.
 
@@ -38,45 +35,41 @@ def pricing(
 
     Example: sessionlog pricing claude-opus-4-5
     """
-    settings = load_settings()
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
+    where = r.reporting(None, no_ledger=True)
     at_ns = parse_time(at)
     if at is not None and at_ns is None:
         fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
     if model is None and not listing:
         fail("name a MODEL, or ask for all with --list")
-    book = r.price_book(settings, prices)
-    if listing:
-        found = _list(book, model, provider, at_ns, as_json=as_json)
-    else:
-        found = _explain(book, model or "", provider, at_ns, settings.config_path, as_json=as_json)
+    book = r.price_book(where.settings, prices)
+    found = _listed(book, model, provider, at_ns) if listing else _price_of(book, model or "", provider, at_ns)
+    if form != "table" or (listing and found):
+        r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, where)
+    elif found:
+        print_text(render_price(found[0]))
+    elif not listing:
+        print_text(render_no_price(provider or "", model or "", where.settings.config_path))
+    if listing and not (found and form == "table"):
+        note(f"{counted(len(found), 'model')} · {book.version}")
+    elif not found:
+        _note_near(len(_listed(book, model, provider, at_ns)))
     if not found:
         raise Leave(FOUND)
 
 
-def _explain(
-    book: PriceBook, model: str, provider: str | None, at_ns: int | None, config_path: str, *, as_json: bool
-) -> bool:
-    """Show one price, or say why there is none; return whether there is one."""
+def _price_of(book: PriceBook, model: str, provider: str | None, at_ns: int | None) -> Sequence[PriceInfo]:
     info = book.explain(provider, model, at_ns)
-    if as_json:
-        print_json(price_document(info))
-    else:
-        print_text(render_no_price(provider or "", model, config_path) if info is None else render_price(info))
-    near = 0 if info is not None else sum(_matches(listed, model, provider) for listed in book.models(at_ns))
-    if near:
-        note(f"{near} listed {'name contains' if near == 1 else 'names contain'} it: try --list")
-    return info is not None
+    return [] if info is None else [info]
 
 
-def _list(book: PriceBook, model: str | None, provider: str | None, at_ns: int | None, *, as_json: bool) -> int:
-    """Show what is listed, and return how many that are."""
-    found = [info for info in book.models(at_ns) if _matches(info, model, provider)]
-    if as_json:
-        print_json({"schema": SCHEMA, "source": book.version, "prices": [price_object(info) for info in found]})
-    elif found:
-        print_text("".join(render_price_list(found)))
-    note(f"{len(found)} {'model' if len(found) == 1 else 'models'} · {book.version}")
-    return len(found)
+def _listed(book: PriceBook, model: str | None, provider: str | None, at_ns: int | None) -> Sequence[PriceInfo]:
+    return [info for info in book.models(at_ns) if _matches(info, model, provider)]
+
+
+def _note_near(count: int) -> None:
+    if count:
+        note(f"{count} listed {'name contains' if count == 1 else 'names contain'} it: try --list")
 
 
 def _matches(info: PriceInfo, model: str | None, provider: str | None) -> bool:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
+from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.declared import AsJson, Now, Paths, Since, Until, Zone
-from sessionlog.cli.output import note, print_json, print_text
+from sessionlog.cli.output import note
 from sessionlog.render.notes import damage_note
 
 
@@ -24,6 +24,7 @@ def routing_quality(
     ] = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="The breakdown as CSV.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="The breakdown as a Markdown table.")] = False,
     tz: Zone = None,
     now: Now = None,
     width: Annotated[int | None, typer.Option(metavar="COLUMNS", min=40, help="Columns of the view.")] = None,
@@ -32,29 +33,21 @@ def routing_quality(
 
     Example: sessionlog routing-quality --since 7d --axis model
     """
-    r.choose_one(json=as_json, csv=as_csv)
+    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(paths, tz=tz, now=now)
     window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
     folders = where.paths or where.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
-    if as_json:
-        print_json(scan.to_dict())
-    elif as_csv:
-        print_text(_csv(scan))
-    else:
+    if form == "table":
         _print(scan, where, width)
+    else:
+        r.print_report(RoutingReport.of(scan), form, where)
     _notes(scan, where)
 
 
-def _csv(scan: RoutingQualityScan) -> str:
-    from sessionlog.render.routing import render_routing_csv  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
-
-    return render_routing_csv(scan)
-
-
 def _print(scan: RoutingQualityScan, where: r.Reporting, width: int | None) -> None:
-    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - see above
-    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - see above
+    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
+    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
 
     console = make_console(width=width)
     print_trimmed(console, render_routing_quality(scan, width=console.width, tz=where.zone, now=where.now))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sessionlog import files
-from sessionlog.events.times import format_time
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 from sessionlog.ledger.store import checked, open_to_ask
-
-SCHEMA = "sessionlog.ledger/1"
 
 _BESIDE = ("", "-wal")
 
@@ -75,29 +71,6 @@ class Summary:
         """All agents together."""
         names = [name for name in KeptSource.__slots__ if name != "source"]
         return KeptSource(source="*", **{name: sum(getattr(one, name) for one in self.sources) for name in names})
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document `sessionlog.ledger/1`."""
-        total = asdict(self.total)
-        del total["source"]
-        return {
-            "schema": SCHEMA,
-            "path": self.path,
-            "exists": self.exists,
-            "version": self.version,
-            "bytes": self.bytes,
-            **total,
-            "tool_calls": self.tool_calls,
-            "oldest": _time(self.oldest_ns),
-            "newest": _time(self.newest_ns),
-            "synced": _time(self.synced_ns),
-            "priced_from": self.priced_from,
-            "sources": [asdict(one) for one in self.sources],
-        }
-
-
-def _time(time_ns: int | None) -> str | None:
-    return None if time_ns is None else format_time(time_ns)
 
 
 def summarise_ledger(path: str) -> Summary:

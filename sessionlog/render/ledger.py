@@ -4,73 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
+from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.compare import Difference
-from sessionlog.ledger.summary import KeptSource, Summary
 from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
 from sessionlog.ledger.verify import Verified
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted
-from sessionlog.render.numbers import human_count, size
-from sessionlog.render.table import Cell, Column, fit_table
+from sessionlog.render.numbers import size
+from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
+from sessionlog.render.table import fit_table
 from sessionlog.render.times import home_path, stamp
 
-_TABLE = (
-    Column(title="AGENT", name="agent", right=False),
-    Column(title="LOGS", name="logs"),
-    Column(title="SESSIONS", name="sessions", rank=2),
-    Column(title="RECORDS", name="records"),
-    Column(title="GONE LOGS", name="gone logs", rank=1),
-    Column(title="ARCHIVED SESSIONS", name="archived sessions", rank=4),
-    Column(title="ARCHIVED RECORDS", name="archived records", rank=3),
-    Column(title="ELSEWHERE", name="elsewhere", rank=5),
-)
 
-
-def render_summary(summary: Summary, *, width: int, tz: str, now: datetime, home: str = "") -> Iterator[Line]:
+def render_summary(report: LedgerReport, view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
-    path = one_line(home_path(summary.path, home), 400)
-    yield Line.of(("Ledger", "title"), f" · {path}")
+    summary = report.file
+    path = one_line(home_path(summary.path, view.home), 400)
+    yield Line.of((report.title, "title"), f" · {path}")
     if not summary.exists:
         yield Line("there is none yet: the first report makes it, and so does `sessionlog ledger sync`", "note")
         return
-    zone = resolve_zone(tz)
+    zone, now = resolve_zone(view.tz), view.now
     facts = [size(summary.bytes), f"schema version {summary.version}", f"{counted(summary.tool_calls, 'tool call')}"]
     if summary.oldest_ns is not None:
         facts.append(f"oldest record {stamp(summary.oldest_ns, zone, now=now)}")
     facts.append("not synced yet" if summary.synced_ns is None else f"synced {stamp(summary.synced_ns, zone, now=now)}")
     yield Line(" · ".join(facts))
     yield Line()
-    total = _row(summary.total, "TOTAL")
-    table = fit_table(_TABLE, [_row(one, one.source) for one in summary.sources], width=width, total=total)
+    columns = table_columns(report)
+    rows = [[cell(column, one, view) for column in columns] for one in (*report.rows, report.totals)]
+    rows[-1][0].text = "TOTAL"
+    table = fit_table([heading(column) for column in columns], rows[:-1], width=view.width, total=rows[-1])
     yield from table.lines
-    if table.hidden:
-        yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json)", "note")
-    yield from _memory(summary.total)
-
-
-def _row(kept: KeptSource, name: str) -> list[Cell]:
-    numbers = (
-        kept.files, kept.sessions, kept.records, kept.archived_files, kept.archived_sessions, kept.archived_records,
-        kept.elsewhere_files,
-    )  # fmt: skip
-    return [Cell(text=one_line(name, 30)), *(Cell(text=human_count(number)) for number in numbers)]
-
-
-def _memory(total: KeptSource) -> Iterator[Line]:
-    if total.archived_records or total.archived_files:
-        records, logs = counted(total.archived_records, "record"), counted(total.archived_files, "log")
-        verb = "is" if total.archived_files == 1 else "are"
-        yield Line(
-            f"{records} of {logs} that {verb} gone: only the ledger remembers (`sessionlog ledger backup FILE`)", "note"
-        )
-    if total.elsewhere_files:
-        yield Line(f"{counted(total.elsewhere_files, 'log')} not where logs are looked for now: left out", "note")
+    yield from closing_notes(report, table.hidden)
 
 
 def render_synced(synced: Synced) -> str:

@@ -54,6 +54,12 @@ def usd(amount: float | None, *, estimated: bool = False) -> str:
     return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
+def price_text(price: float) -> str:
+    """A price, with all its digits up to the sixth decimal: `$1.25`, `$0.125`."""
+    whole, _, fraction = f"{price:.6f}".rstrip("0").partition(".")
+    return f"${whole}.{fraction:0<2}"
+
+
 def percent(rate: float | None) -> str:
     """A rate as whole percent, `97 %`; `0 %` and `100 %` only when they are exact, else `<1 %`, `>99 %`, `>100 %`."""
     if rate is None or not math.isfinite(rate * 100):

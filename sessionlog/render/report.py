@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import counted, damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, rate, size, usd
+from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, price_text, rate, size, usd
 from sessionlog.render.table import Cell, Column, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
 
@@ -103,8 +104,8 @@ def render_markdown(report: Report, view: View) -> str:
 
 def title_line(report: Report, view: View) -> Line:
     """Return a report's first line: its title, the time, and how much there is."""
-    span = describe_window(report.window, view.tz, now=view.now)
-    return Line.of((report.title, "title"), f" · {span} · {report.summary}")
+    span = f" · {describe_window(report.window, view.tz, now=view.now)}" if report.is_timed else ""
+    return Line.of((report.title, "title"), f"{span} · {report.summary}")
 
 
 def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:
@@ -152,7 +153,7 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
 _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "count": lambda value, _: human_count(value),
     "bytes": lambda value, _: size(round(value)),
-    "price": lambda value, _: usd(value),
+    "price": lambda value, _: price_text(value),
     "ms": lambda value, _: duration(value),
     "ratio": lambda value, _: percent(value),
     "percent": lambda value, _: percent(value / 100),
@@ -186,6 +187,8 @@ def _total_keys(report: Report, word: str) -> list[str]:
 def _exact(column: data.Column, row: Any) -> object:
     """A value of CSV: lists are joined."""
     value = column.data(row)
+    if column.unit == "objects":
+        return json.dumps(value)
     return ("; " if column.unit == "sentences" else " ").join(value) if isinstance(value, list) else value
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
 from datetime import datetime, tzinfo
 
 from rich.console import Group, RenderableType
@@ -23,7 +22,6 @@ from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.notes import counted
 from sessionlog.render.numbers import percent
-from sessionlog.render.report import csv_text
 
 LISTED = 10
 """Lines of a section; what is beyond them is only counted."""
@@ -52,11 +50,6 @@ def render_routing_quality(
     for section in _sections(scan, width - _INDENT):
         parts += [Text(), _indented(section, _INDENT)]
     return Group(*parts)
-
-
-def render_routing_csv(scan: RoutingQualityScan) -> str:
-    """Return the breakdown as CSV: a header and one row per bucket, axis and agreement."""
-    return csv_text((item.name for item in fields(OverrideClassBucket)), map(astuple, scan.override_class_breakdown))
 
 
 def bucket_words(bucket: str) -> str:

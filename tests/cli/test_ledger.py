@@ -121,7 +121,11 @@ def test_what_is_kept_and_what_is_remembered_alone(cli, kept):
     assert re.search(r"^native +3 +3 +3 +1 +1 +1$", ran.out, re.MULTILINE)
     assert "1 record of 1 log that is gone: only the ledger remembers" in ran.out
     document = cli("ledger", "--json").json
-    assert (document["schema"], document["files"], document["archived_sessions"]) == ("sessionlog.ledger/1", 3, 1)
+    assert (document["schema"], document["totals"]["files"], document["archived_sessions"]) == (
+        "sessionlog.ledger/2",
+        3,
+        1,
+    )
 
 
 def test_another_file(cli, kept, tmp_path, monkeypatch, config):
@@ -240,7 +244,7 @@ def test_a_backup_is_a_private_copy(cli, kept, tmp_path):
     assert (ran.code, ran.out) == (0, "")
     assert re.fullmatch(rf"{re.escape(str(tmp_path))}/copy: \d.* kB\n", ran.err)
     assert stat.S_IMODE(os.stat(tmp_path / "copy").st_mode) == 0o600
-    assert cli("ledger", "--json", "--ledger", tmp_path / "copy").json["sessions"] == 3
+    assert cli("ledger", "--json", "--ledger", tmp_path / "copy").json["totals"]["sessions"] == 3
     ran = cli("ledger", "backup", "--json", tmp_path / "copy2")
     assert (ran.json["schema"], ran.json["bytes"]) == (
         "sessionlog.ledger.backup/1",

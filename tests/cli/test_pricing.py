@@ -13,7 +13,7 @@ def test_a_listed_model_has_a_price_and_a_source(cli):
 
 def test_json_has_numbers(cli):
     """The same as one document."""
-    price = cli("pricing", "claude-opus-4-5", "--json").json["price"]
+    price = cli("pricing", "claude-opus-4-5", "--json").json["rows"][0]
     assert (price["provider"], price["model"]) == ("anthropic", "claude-opus-4-5")
     assert 0 < price["cache_read_per_mtok"] < price["input_per_mtok"] < price["output_per_mtok"]
 
@@ -24,7 +24,7 @@ def test_a_model_without_a_price_exits_1_and_says_how_to_set_one(cli, home):
     assert ran.code == 1
     assert f"{home}/.config/sessionlog/config.toml" in ran.out
     assert '[prices."vllm/qwen3.6-27b"]\ninput = 0\noutput = 0\n' in ran.out
-    assert cli("pricing", "vllm/qwen3.6-27b", "--json").json["price"] is None
+    assert cli("pricing", "vllm/qwen3.6-27b", "--json").json["rows"][0] is None
 
 
 def test_what_it_says_to_write_works(cli, home):
@@ -46,15 +46,19 @@ def test_a_part_of_a_name_leads_to_the_list(cli):
 
 
 def test_the_list_narrows_by_model_and_provider(cli):
-    """A part of a name or a glob; the number of models is a note."""
+    """A part of a name or a glob; the number of models stands in the title."""
     everything = cli("pricing", "--list")
     opus = cli("pricing", "--list", "opus", "--provider", "anthropic")
     assert (everything.code, opus.code) == (0, 0)
-    assert 2 < len(opus.out.splitlines()) < len(everything.out.splitlines())
-    assert all(line.startswith("anthropic ") and "opus" in line for line in opus.out.splitlines()[1:])
-    assert opus.err.startswith(f"{len(opus.out.splitlines()) - 1} models · genai-prices ")
-    glob = cli("pricing", "--list", "claude-opus-4-?", "--json").json["prices"]
-    assert {price["model"][:-1] for price in glob} == {"claude-opus-4-"}
+    title, _, heading, *lines, _, unit = opus.out.splitlines()
+    assert title == f"Prices · {len(lines)} models"
+    assert heading.split() == ["PROVIDER", "MODEL", "INPUT", "OUTPUT", "CACHED", "WRITTEN"]
+    assert unit.startswith("US dollars per million tokens, below all tiers · genai-prices ")
+    assert 2 < len(lines) < len(everything.out.splitlines())
+    assert all(line.startswith("anthropic ") and "opus" in line for line in lines)
+    glob = cli("pricing", "--list", "claude-opus-4-?", "--json")
+    assert {price["model"][:-1] for price in glob.json["rows"]} == {"claude-opus-4-"}
+    assert glob.err.startswith(f"{len(glob.json['rows'])} models · genai-prices ")
 
 
 def test_a_list_of_nothing_exits_1(cli):
@@ -67,7 +71,7 @@ def test_a_list_of_nothing_exits_1(cli):
 def test_the_price_of_another_day(cli):
     """A list price has a history, and the day since when it holds is said."""
     before, after = (
-        cli("pricing", "openai/o3", "--at", at, "--json").json["price"]
+        cli("pricing", "openai/o3", "--at", at, "--json").json["rows"][0]
         for at in ("2025-06-01T00:00:00Z", "2025-07-01T00:00:00Z")
     )
     assert before["input_per_mtok"] > after["input_per_mtok"]

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.summary import summarise_ledger
@@ -44,18 +45,17 @@ def test_the_last_sync_has_a_time(home):
 
 
 def test_the_document_is_json(home):
-    """`sessionlog.ledger/1`."""
-    document = json.loads(json.dumps(summarise_ledger(home.ledger).to_dict()))
-    assert (document["schema"], document["version"], document["path"]) == ("sessionlog.ledger/1", VERSION, home.ledger)
-    assert document["files"] == sum(one["files"] for one in document["sources"])
+    """`sessionlog.ledger/2`."""
+    document = json.loads(json.dumps(LedgerReport.of(summarise_ledger(home.ledger)).to_dict()))
+    assert (document["schema"], document["version"], document["path"]) == ("sessionlog.ledger/2", VERSION, home.ledger)
+    assert document["totals"]["files"] == sum(one["files"] for one in document["rows"])
     assert document["oldest"].endswith("Z")
-    assert "source" not in document
 
 
 def test_none_is_none(tmp_path):
     """Looking makes nothing."""
     found = summarise_ledger(str(tmp_path / "ledger.sqlite"))
-    assert (found.exists, found.total.files, found.to_dict()["oldest"]) == (False, 0, None)
+    assert (found.exists, found.total.files, LedgerReport.of(found).to_dict()["oldest"]) == (False, 0, None)
     assert os.listdir(tmp_path) == []
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.ledger.compare import Difference
 from sessionlog.ledger.salvage import Salvaged
 from sessionlog.ledger.schema import VERSION
@@ -22,6 +23,7 @@ from sessionlog.render.ledger import (
 from sessionlog.render.line import settle
 from tests.ledger.entries import NOON, SECOND
 from tests.ledger.little_logs import NOW
+from tests.render.shown import view_of
 
 EVIL = "\x1b[31mred\x1b[0m\r\n\u202e"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -40,7 +42,7 @@ FULL = Summary(
 
 
 def shown(summary, width=200):
-    found = render_summary(summary, width=width, tz="UTC", now=NOW, home="/home/ann")
+    found = render_summary(LedgerReport.of(summary), view_of({"width": width, "home": "/home/ann", "now": NOW}))
     return "".join(f"{line.plain}\n" for line in settle(found, width))
 
 

@@ -6,10 +6,12 @@ import tomllib
 
 import pytest
 
+from sessionlog.analytics.price_report import PriceReport
 from sessionlog.pricing.book import PriceInfo, PriceTier
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.own_prices import parse_own_prices
-from sessionlog.render.pricing import price_document, render_no_price, render_price, render_price_list
+from sessionlog.render.pricing import render_no_price, render_price
+from tests.render.shown import show
 
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
@@ -70,27 +72,29 @@ def test_a_missing_price_comes_with_the_lines_to_write(provider, model):
 def test_the_list_is_one_aligned_line_a_model():
     """A price that is not listed is a dash."""
     bare = info(model="small", pricing=ModelPricing(input_per_mtok=0.5, output_per_mtok=2))
-    heading, first, second = render_price_list([info(), bare])
-    assert heading.split() == ["PROVIDER", "MODEL", "INPUT", "OUTPUT", "CACHED"]
-    assert first.split() == ["acme", "large", "$1.25", "$10.00", "$0.125"]
-    assert second.split() == ["acme", "small", "$0.50", "$2.00", "–"]
+    lines = [line.plain for line in show(PriceReport(rows=(info(), bare)))]
+    heading, first, second = lines[2:5]
+    assert heading.split() == ["PROVIDER", "MODEL", "INPUT", "OUTPUT", "CACHED", "WRITTEN"]
+    assert first.split() == ["acme", "large", "$1.25", "$10.00", "$0.125", "–"]
+    assert second.split() == ["acme", "small", "$0.50", "$2.00", "–", "–"]
     assert len({len(line) for line in (heading, first, second)}) == 1
 
 
 def test_names_of_a_list_cannot_act():
     """A user's own key is shown, not obeyed."""
     evil = info(model="\x1b[2J\r\n", provider="\u202e", source="\x07", variants=("\x9b",))
-    assert not CONTROLS.search(render_price(evil) + "".join(render_price_list([evil])))
+    assert not CONTROLS.search(render_price(evil) + "".join(line.plain for line in show(PriceReport(rows=(evil,)))))
 
 
 def test_the_document_has_every_price():
-    """`sessionlog.pricing/1`: null where the list knows none."""
+    """`sessionlog.pricing/2`: null where the list knows none."""
     tier = PriceTier(above_prompt_tokens=200_000, pricing=ModelPricing(input_per_mtok=2.5, output_per_mtok=15.0))
-    document = price_document(info(tiers=(tier,), variants=("batch",), valid_from="2026-05-01"))
+    one = info(tiers=(tier,), variants=("batch",), valid_from="2026-05-01")
+    document = PriceReport(rows=(one,), priced_from="a list").to_dict()
     rates = {"cache_write_per_mtok": None, "cache_write_1h_per_mtok": None}
-    assert document == {
-        "schema": "sessionlog.pricing/1",
-        "price": {
+    assert (document["schema"], document["priced_from"]) == ("sessionlog.pricing/2", "a list")
+    assert document["rows"] == [
+        {
             "provider": "acme",
             "model": "large",
             "source": "list price, a list of 2026-11-01",
@@ -109,10 +113,10 @@ def test_the_document_has_every_price():
                 }
             ],
             "variants": ["batch"],
-        },
-    }
+        }
+    ]
     assert json.loads(json.dumps(document)) == document
-    assert price_document(None) == {"schema": "sessionlog.pricing/1", "price": None}
+    assert PriceReport().to_dict()["rows"] == []
 
 
 @pytest.mark.parametrize(

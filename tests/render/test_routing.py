@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
+from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.console import make_console
-from sessionlog.render.routing import LISTED, bucket_words, render_routing_csv, render_routing_quality
+from sessionlog.render.report import render_csv
+from sessionlog.render.routing import LISTED, bucket_words, render_routing_quality
 from tests.profiles import examples
 
 DATA = Path(__file__).parents[2] / "testdata" / "routing"
@@ -208,14 +209,14 @@ def test_buckets_are_words(bucket, words):
 def test_csv_is_the_breakdown():
     """A header and the rows of the JSON breakdown, in its order."""
     scan = scanned("basic", "three-of-four-pinned")
-    rows = csv.DictReader(io.StringIO(render_routing_csv(scan)))
+    rows = csv.DictReader(io.StringIO(render_csv(RoutingReport.of(scan))))
     texts = {"prompt_feature_bucket", "axis"}
     values = [{key: text if key in texts else json.loads(text) for key, text in row.items()} for row in rows]
     assert values == scan.to_dict()["override_class_breakdown"]
-    assert render_routing_csv(RoutingQualityScan()).count("\n") == 1
+    assert render_csv(RoutingReport.of(RoutingQualityScan())).count("\n") == 1
 
 
 def test_csv_cells_are_harmless():
     """A logged axis cannot become a formula."""
-    text = render_routing_csv(tallied(cells={("b", "=1+1", False, "success"): 1}))
+    text = render_csv(RoutingReport.of(tallied(cells={("b", "=1+1", False, "success"): 1})))
     assert next(csv.DictReader(io.StringIO(text)))["axis"] == "'=1+1"
