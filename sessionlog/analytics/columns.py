@@ -92,6 +92,12 @@ class Column:
         return list(value) if self.unit in ("texts", "sentences") else value
 
 
+def words_of(columns: Sequence[Column]) -> dict[str, str]:
+    """Return what columns may be called, as in a table's heading or in full → their names."""
+    words = {word.lower(): column.name for column in columns if column.title for word in (column.title, column.label)}
+    return words | {column.name: column.name for column in columns}
+
+
 def names_of(columns: Iterable[Column]) -> tuple[str, ...]:
     """Return the names of columns, in their order."""
     return tuple(column.name for column in columns)

@@ -102,8 +102,7 @@ class ModelReport(UsageReport):
 def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     """List the models that were used, the costliest first; options and errors as for `aggregate_usage`, but `by`."""
     question = Question(paths=paths, **options)
-    sort = question.sort or "cost_usd"
-    ModelReport().sorted_by(sort)  # a wrong column is named before anything is read
+    ModelReport().sorted_by(question.sort)  # a wrong column is named before anything is read
     selection = replace(question, by=None).selection(Selection, _BY)
     usage = answer(question, lambda book: fold_usage(book, selection))
     prices = question.price_book()
@@ -113,7 +112,7 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
         return ModelRow(**_values(row), price=price, selected_nano=usage.totals.cost_nano)
 
     priced_rows = {"rows": tuple(map(priced, usage.rows)), "totals": priced(usage.totals)}
-    return ModelReport(**_values(usage) | priced_rows).sorted_by(sort).limited(question.limit)
+    return ModelReport(**_values(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)
 
 
 def _values(value: UsageRow | UsageReport) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from sessionlog.analytics.columns import Column, document
-from sessionlog.analytics.row_order import by_column
+from sessionlog.analytics.columns import Column, document, words_of
+from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import Problem
@@ -88,13 +88,16 @@ class Report:
     def sorted_by(self, sort: str | None) -> Self:
         """Return the report with its rows sorted by a column or group key; `-NAME` turns the order round.
 
+        A column may be called what a table's heading calls it. Equal rows keep the order of their keys.
+
         Raises:
             InvalidQuery: There is no such column or group key.
         """
         if not sort:
             return self
-        key, turned = by_column(sort, self.group_by, [column.name for column in self.columns])
-        return replace(self, rows=tuple(sorted(self.rows, key=key, reverse=turned)))
+        key, turned = by_column(sort, self.group_by, words_of(self.columns))
+        rows = sorted(self.rows, key=by_keys) if self.group_by else self.rows
+        return replace(self, rows=tuple(sorted(rows, key=key, reverse=turned)))
 
     def limited(self, limit: int | None) -> Self:
         """Return the report with the first rows only; totals stay those of all."""

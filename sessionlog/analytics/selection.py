@@ -7,7 +7,7 @@ too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache
@@ -70,7 +70,7 @@ class Selection:
         moment = now or datetime.now(UTC)
         return cls(
             window=parse_usage_window(window, until=until, now=moment, tz=tz),
-            by=tuple(by),
+            by=tuple(_known_key(key, cls.expressions) for key in by),
             filters=filters or {},
             zone=resolve_zone(tz),
             now_ns=int(moment.timestamp() * 1_000_000_000),
@@ -149,6 +149,13 @@ class Selection:
             conditions.append("r.time_ns < :end_ns")
             parameters["end_ns"] = within_64_bits(self.window.end_ns)
         return " AND ".join(conditions), parameters
+
+
+def _known_key(key: str, known: Container[str]) -> str:
+    """A group key as people say it: `days` is `day`, and so is `date`."""
+    word = key.strip().lower()
+    word = {"date": "day", "dates": "day"}.get(word, word)
+    return next((one for one in (key, word, word.removesuffix("s")) if one in known), key)
 
 
 def _meta_function(index: int) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sessionlog.analytics import conditions
 from sessionlog.analytics.question import Question, answer
@@ -77,7 +78,7 @@ class CallSelection(Selection):
 
 
 def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolReport:
-    """Report the tool calls recorded in logs, most calls first.
+    """Report the tool calls recorded in logs, most calls first, time keys oldest first.
 
     Args:
         paths: Files or folders; our own sessions and every agent found when None.
@@ -90,13 +91,13 @@ def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolRepo
     """
     question = Question(paths=paths, **options)
     selection = question.selection(CallSelection, DEFAULT_BY)
-    sort = question.sort or "calls"
-    ToolReport(group_by=selection.by).sorted_by(sort)  # a wrong column is named before anything is read
-    return answer(question, lambda book: fold_tools(book, selection)).sorted_by(sort).limited(question.limit)
+    ToolReport(group_by=selection.by).sorted_by(question.sort)  # a wrong column is named before anything is read
+    report = answer(question, lambda book: fold_tools(book, selection))
+    return report.sorted_by(question.sort).limited(question.limit)
 
 
 def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
-    """Ask one book for one report, rows in the order of their keys."""
+    """Ask one book for one report, rows in their usual order."""
     selection.prepare(book)
     [totals] = _rows(book, selection, ())
     whole = totals.output_bytes
@@ -104,11 +105,17 @@ def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
     return ToolReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=by_keys)),
+        rows=tuple(sorted(rows, key=partial(_usual_order, selection.by))),
         totals=replace(totals, selected_bytes=whole),
         **findings_of(book),
         archived_sessions=_archived(book, selection),
     )
+
+
+def _usual_order(by: Sequence[str], row: ToolRow) -> tuple[Any, ...]:
+    """Time keys oldest first, then the most calls."""
+    keys = by_keys(row)
+    return [keys[index] for index, key in enumerate(by) if key in conditions.TIME_KEYS], -row.calls, keys
 
 
 def _archived(book: ReadBook, selection: CallSelection) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
-from sessionlog.analytics.row_order import by_keys
+from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
@@ -40,7 +41,7 @@ def aggregate_usage(paths: Paths = None, **options: Unpack[Options]) -> UsageRep
 
 
 def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
-    """Ask one book for one report, rows in the order of their keys."""
+    """Ask one book for one report, rows in their usual order: time keys oldest first, then the costliest."""
     selection.prepare(book)
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts()
@@ -51,7 +52,7 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
     return UsageReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=by_keys)),
+        rows=tuple(sorted(rows, key=by_cost(selection.by, TIME_KEYS))),
         totals=totals,
         provenance=provenance(book.query),
         **findings_of(book),

@@ -4,9 +4,10 @@ The grammar is the same wherever a time can be given:
 
     N + h|d|w|mo                      the time up to now; d is 24 hours, mo a calendar month
     today yesterday this-week …       whole periods; a week begins on Monday
+    YYYY-MM                           that month in the zone
     YYYY-MM-DD                        that day in the zone, to the next local midnight (23 to 25 hours)
     2026-11-21T09:00:00Z              RFC 3339 with seconds and zone: the 24 hours from that instant
-    A..B                              dates or instants, either end open; a date as the end is that whole day
+    A..B                              months, dates or instants, either end open; a date as the end is that whole day
 
 Anything else is refused by name. Days, weeks and months belong to a zone; the interval itself never does, and it keeps
 nanoseconds. A record at the end of one window is at the start of the next, so neighbouring windows tile.
@@ -32,10 +33,11 @@ _ONE_WEEK = timedelta(days=7)
 
 _FORMS = (
     "A window is N + h, d, w or mo (24h, 7d, 2w, 3mo); today, yesterday, this-week, last-week, this-month, last-month; "
-    "YYYY-MM-DD; RFC 3339 with seconds and zone (2026-11-21T09:00:00Z); "
-    "or A..B of two such dates or instants, either end open"
+    "YYYY-MM; YYYY-MM-DD; RFC 3339 with seconds and zone (2026-11-21T09:00:00Z); "
+    "or A..B of two such months, dates or instants, either end open"
 )
 _RELATIVE = re.compile(r"([1-9][0-9]{0,17})(h|d|w|mo)")
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # 24:00:00 and second 60 are refused, as the origin of the grammar does; newer Pythons would take the first.
 _INSTANT = re.compile(
@@ -167,6 +169,10 @@ def _span(text: str, now: datetime, zone: tzinfo) -> _Span:
 
 def _absolute(text: str, zone: tzinfo) -> _Span:
     try:
+        if _MONTH.fullmatch(text):
+            first = date.fromisoformat(f"{text}-01")
+            end = _midnight(_next_month(first), zone)
+            return _Span(_midnight(first, zone), end, until=end)
         if _DATE.fullmatch(text):
             day = date.fromisoformat(text)
             end = _midnight(day + _ONE_DAY, zone)

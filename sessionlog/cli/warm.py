@@ -81,8 +81,8 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
     if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
         return None
-    names = columns.names_of(usage_columns.COLUMNS)
-    if sort and sort.removeprefix("-") not in (*by, *names):
+    words = columns.words_of(usage_columns.COLUMNS)
+    if sort and sort.removeprefix("-") not in (*by, *words):
         return None
 
     def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -96,12 +96,13 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
     if query("SELECT COUNT(*) FROM shares", {})[0][0] > _MOST_ROWS:
         return None
-    rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_keys)
+    rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_cost(by, ()))
     [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
     if not rows and not totals.sessions:
         return None
     if sort:
-        key, turned = row_order.by_column(sort, by, names)
+        key, turned = row_order.by_column(sort, by, words)
+        rows.sort(key=row_order.by_keys)
         rows.sort(key=key, reverse=turned)
     hidden = 0 if limit is None else max(0, len(rows) - limit)
     archived = usage_sums.archived_sessions(query)

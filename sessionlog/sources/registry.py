@@ -129,7 +129,12 @@ def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
     for pattern in patterns:
         fitting = {source.id for source in known if fnmatchcase(source.id, pattern.lower())}
         if not fitting:
-            raise InvalidQuery(f"there is no source {pattern!r}; there are {', '.join(s.id for s in known)}")
+            from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, for a mistake
+
+            ids = [source.id for source in known]
+            near = [one for one in ids if pattern and pattern.lower() in one] or get_close_matches(pattern, ids)
+            meant = f": did you mean {' or '.join(map(repr, near[:3]))}? There" if near else "; there"
+            raise InvalidQuery(f"there is no source {pattern!r}{meant} are {', '.join(ids)}")
         chosen |= fitting
     if chosen & NATIVE:
         chosen |= NATIVE

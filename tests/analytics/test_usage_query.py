@@ -55,7 +55,9 @@ BY_KEY = ["acme/large", "acme/small", "codex/house-model", "llama-box/qwen-9b", 
 @pytest.mark.parametrize(
     ("sort", "order"),
     [
-        (None, [0, 1, 2, 3, 4]),
+        (None, [0, 1, 4, 3, 2]),
+        ("cost", [0, 1, 4, 3, 2]),
+        ("-OK", "-success_rate"),
         ("provider", [0, 1, 2, 3, 4]),
         ("-provider", [4, 3, 2, 0, 1]),
         ("model", [2, 0, 4, 3, 1]),
@@ -69,7 +71,7 @@ BY_KEY = ["acme/large", "acme/small", "codex/house-model", "llama-box/qwen-9b", 
 )
 def test_rows_are_sorted_by_a_column_or_a_key(sort, order):
     """Columns largest first, keys smallest first, `-` turns it round; equal rows keep the order of their keys."""
-    assert ordered(sort) == [BY_KEY[index] for index in order]
+    assert ordered(sort) == (ordered(order) if isinstance(order, str) else [BY_KEY[index] for index in order])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,3 +145,20 @@ def test_paths_may_be_given_in_any_way(tmp_path, monkeypatch):
     monkeypatch.setenv("SESSIONLOG_DIR", str(tmp_path))
     for paths in (path, Path(path), [path, Path(path)], [tmp_path, path, "/nonexistent"], None):
         assert usage(paths).totals.input_tokens == 5
+
+
+def test_group_keys_may_be_said_as_people_do():
+    """In the plural, in capitals, `date` for a day; a key of metadata is taken as it is."""
+    assert week_report(by=["days", "Model"]) == week_report(by=["day", "model"])
+    assert week_report(by=["date"]) == week_report(by=["day"])
+    assert week_report(by=["meta.Keys"]).group_by == ("meta.Keys",)
+
+
+def test_days_come_oldest_first_and_the_costliest_of_a_day_before_the_others():
+    """The usual order of time keys and of all others."""
+    rows = week_report(by=["day", "model"]).rows
+    days = [row.keys["day"] for row in rows]
+    assert days == sorted(days)
+    for day in set(days):
+        costs = [-(row.cost_usd or 0) for row in rows if row.keys["day"] == day]
+        assert costs == sorted(costs)

@@ -204,7 +204,7 @@ soon | now | d | 7 | 0d | 7d7d | 1.5d | ٧d | x..y | 2026-04-01...2026-04-02 | 2
 def test_anything_else_is_refused_with_the_forms(spec):
     """A refusal lists the whole grammar, so that the next try succeeds."""
     with pytest.raises(
-        InvalidWindow, match=r"A window is N \+ h, d, w or mo .* this-month, last-month; YYYY-MM-DD; RFC 3339"
+        InvalidWindow, match=r"A window is N \+ h, d, w or mo .* this-month, last-month; YYYY-MM; YYYY-MM-DD; RFC 3339"
     ):
         parse_usage_window(spec, now=NOW)
 
@@ -393,3 +393,26 @@ def test_a_window_is_taken_as_it_is():
     assert parse_usage_window(window) is window
     with pytest.raises(InvalidWindow, match="both ends"):
         parse_usage_window(window, until="today")
+
+
+@pytest.mark.parametrize(
+    ("spec", "start", "end"),
+    [
+        ("2026-11", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+        ("2024-02", "2024-02-01T00:00:00Z", "2024-03-01T00:00:00Z"),
+        ("2026-10..", "2026-10-01T00:00:00Z", None),
+        ("2026-09..2026-10", "2026-09-01T00:00:00Z", "2026-11-01T00:00:00Z"),
+        ("..2026-12", None, "2027-01-01T00:00:00Z"),
+    ],
+)
+def test_a_month_is_from_its_first_day_to_the_next_ones(spec, start, end):
+    """Alone, and as an end, which is inside."""
+    window = parse_usage_window(spec)
+    assert (window.start, window.end) == (start, end)
+
+
+@pytest.mark.parametrize("spec", ["2026-13", "2026-00", "0000-01", "2026-1"])
+def test_what_is_no_month_is_refused(spec):
+    """By name."""
+    with pytest.raises(InvalidWindow, match=spec):
+        parse_usage_window(spec)

@@ -66,8 +66,8 @@ def test_tokens_that_the_log_does_not_have_are_unknown():
     head, *rows, _ = table_of(report, wide=True)
     shown = [dict(zip(head, row, strict=True)) for row in rows]
     assert [[row[name] for name in ("MODEL", "INPUT", "OUTPUT", "COST")] for row in shown] == [
-        ["f", "–", "–", "–"],
         ["m", "7", "0", "–"],
+        ["f", "–", "–", "–"],
     ]
     assert (
         lines(report)[-1]
