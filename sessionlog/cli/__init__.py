@@ -50,6 +50,7 @@ def _main(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    argv = _meant(argv)
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"sessionlog {__version__}\n")
         return 0
@@ -59,6 +60,25 @@ def _run(argv: list[str]) -> int:
     from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, which the short ways save
 
     return run(argv)
+
+
+_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
+
+
+def _meant(argv: list[str]) -> list[str]:
+    """What words that people try mean: `help [COMMAND]`, `version`, `daily -b model` for `usage --by day,model`."""
+    word, rest = (argv[0], argv[1:]) if argv else ("", [])
+    if word == "help":
+        return [*rest, "--help"]
+    if word == "version" and not rest:
+        return ["--version"]
+    if word not in _PERIODS:
+        return argv
+    by = [_PERIODS[word]]
+    while (place := next((n for n, one in enumerate(rest[:-1]) if one in ("--by", "-b")), None)) is not None:
+        by.append(rest[place + 1])
+        rest = rest[:place] + rest[place + 2 :]
+    return ["usage", "--by", ",".join(by), *rest]
 
 
 def _prepare_streams() -> None:

@@ -25,31 +25,41 @@ class Word(NamedTuple):
     summary: str
 
 
-COMMANDS: Mapping[str, Word] = {
-    "usage": Word("reports", "Report tokens, cache hits, success, speed and cost."),
-    "models": Word("reports", "List models: requests, tokens, list price, cost, share."),
-    "status": Word("status", "Tell what a session used and what is left."),
-    "sessions": Word("reports", "List sessions: how they ended, what they cost."),
-    "tools": Word("reports", "Report tool calls: errors, durations, output."),
-    "blocks": Word("reports", "List five-hour blocks, their pace, and rate limits."),
-    "budget": Word("budget", "Show what is left to spend, and check it."),
-    "sources": Word("reports", "List the agents whose logs are found here."),
-    "replay": Word("replay", "Show a session as a conversation."),
-    "diff": Word("diff", "Compare two sessions, from where they part."),
-    "context": Word("context", "Show what fills the context window, and what repeats."),
-    "watch": Word("watch", "Watch running sessions, their pace and what is left."),
-    "routing-quality": Word("routing_quality", "Judge the router: how often its choice was kept."),
-    "check": Word("check", "Name every damaged byte by file and line; mend logs."),
-    "scrub": Word("scrub", "Find keys and passwords in logs; write clean copies."),
-    "sql": Word("sql", "Ask the ledger a question of your own, in SQL."),
-    "ledger": Word("ledger", "Show, prove, rebuild and back up what is remembered."),
-    "archive": Word("archive", "Keep closed logs, so that they can be replayed later."),
-    "pricing": Word("pricing", "Show what a model costs, and who says so."),
-    "chat": Word("chat", "Talk with an agent, and record it."),
-    "mcp": Word("mcp", "Answer agents' questions over MCP, on stdio."),
-    "demo": Word("demo", "Record a scripted run, and show every report on it."),
+GROUPS: Mapping[str, Mapping[str, Word]] = {
+    "Reports": {
+        "usage": Word("reports", "Report tokens, cache hits, success, speed and cost."),
+        "models": Word("reports", "List models: requests, tokens, list price, cost, share."),
+        "sessions": Word("reports", "List sessions: how they ended, what they cost."),
+        "tools": Word("reports", "Report tool calls: errors, durations, output."),
+        "blocks": Word("reports", "List five-hour blocks, their pace, and rate limits."),
+        "budget": Word("budget", "Show what is left to spend, and check it."),
+        "routing-quality": Word("routing_quality", "Judge the router: how often its choice was kept."),
+        "watch": Word("watch", "Watch running sessions, their pace and what is left."),
+    },
+    "One session": {
+        "status": Word("status", "Tell what a session used and what is left."),
+        "replay": Word("replay", "Show a session as a conversation."),
+        "diff": Word("diff", "Compare two sessions, from where they part."),
+        "context": Word("context", "Show what fills the context window, and what repeats."),
+    },
+    "Logs and what is kept": {
+        "sources": Word("reports", "List the agents whose logs are found here."),
+        "check": Word("check", "Name every damaged byte by file and line; mend logs."),
+        "scrub": Word("scrub", "Find keys and passwords in logs; write clean copies."),
+        "sql": Word("sql", "Ask the ledger a question of your own, in SQL."),
+        "ledger": Word("ledger", "Show, prove, rebuild and back up what is remembered."),
+        "archive": Word("archive", "Keep closed logs, so that they can be replayed later."),
+        "pricing": Word("pricing", "Show what a model costs, and who says so."),
+    },
+    "Agents": {
+        "chat": Word("chat", "Talk with an agent, and record it."),
+        "mcp": Word("mcp", "Answer agents' questions over MCP, on stdio."),
+        "demo": Word("demo", "Record a scripted run, and show every report on it."),
+    },
 }
-"""In the order of the help text."""
+"""The commands by what they are for, in the order of the help text."""
+
+COMMANDS: Mapping[str, Word] = {name: word for group in GROUPS.values() for name, word in group.items()}
 
 _TYPE = re.compile(r" <[^>]*>$")
 
@@ -69,6 +79,14 @@ class _Overview(TyperGroup):
         """Return their names; typer alone would put those that have commands of their own at the end."""
         return [name for name in COMMANDS if name in super(_Overview, self).list_commands(ctx)]
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
+        """Write a list for each group, their summaries below each other."""
+        width = max(map(len, COMMANDS))
+        for heading, group in GROUPS.items():
+            if lines := [(name.ljust(width), word.summary) for name, word in group.items() if name in self.commands]:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
+
 
 class _Group(TyperGroup):
     """The same for a command that has commands of its own."""
@@ -80,10 +98,14 @@ class _Group(TyperGroup):
 
 
 def _write_options(params: Sequence[Any], ctx: Any, formatter: Any) -> None:
-    records = [(param, param.get_help_record(ctx)) for param in params]
-    for heading, kind in (("Arguments", "argument"), ("Options", "option")):
-        lines = [(_TYPE.sub(_value(param), record[0]), record[1])
-                 for param, record in records if record and param.param_type_name == kind]  # fmt: skip
+    sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *options.GROUPS, "Options")}
+    for param in params:
+        record = param.get_help_record(ctx)
+        if record is not None:
+            named = {name: heading for heading, names in options.GROUPS.items() for name in names}
+            heading = "Arguments" if param.param_type_name == "argument" else named.get(param.opts[0], "Options")
+            sections[heading].append((_TYPE.sub(_value(param), record[0]), record[1]))
+    for heading, lines in sections.items():
         if lines:
             with formatter.section(heading):
                 formatter.write_dl(lines)

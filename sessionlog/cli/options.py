@@ -66,7 +66,9 @@ BLOCKS_SHOWN = 30
 """The same of blocks."""
 
 PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", shown="every agent's logs found")
-SINCE = Option("--since", "since", "text", "7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, A..B.", "WHEN")
+SINCE = Option(
+    "--since", "since", "text", "7d, 24h, 2w, 1mo, today, last-week, 2026-11, 2026-11-21, A..B.", "WHEN", short="-s"
+)
 UNTIL = Option("--until", "until", "text", "The end of the time; a date includes that day.", "WHEN")
 PROVIDER = Option("--provider", "provider", "texts", "Only this provider; may be repeated.", "GLOB")
 MODEL = Option("--model", "model", "texts", "Only this model; may be repeated.", "GLOB")
@@ -81,7 +83,7 @@ SOURCE = Option(
 TZ = Option("--tz", "tz", "text", "Whose days and hours: an IANA name, UTC, or local (the default).", "ZONE")
 NOW = Option("--now", "now", "text", "Take this RFC 3339 time as the present.", "TIME")
 PRICES = Option("--prices", "prices", "text", "Prices of your own, TOML or JSON.", "FILE")
-AS_JSON = Option("--json", "as_json", "flag", "One JSON document.")
+AS_JSON = Option("--json", "as_json", "flag", "One JSON document.", short="-j")
 AS_CSV = Option("--csv", "as_csv", "flag", "CSV with exact numbers.")
 AS_LINE = Option("--line", "as_line", "flag", "One line, for the bottom of an agent's screen.")
 AS_MARKDOWN = Option("--markdown", "as_markdown", "flag", "A Markdown table.")
@@ -93,11 +95,11 @@ LIVE = Option("--live", "live", "flag", "Leave out what is only remembered: logs
 ALLOW_PATHS = Option("--allow-paths", "allow_paths", "flag", "Read logs at any path, not only where agents write.")
 JOBS = Option("--jobs", "jobs", "number", "Processes that scan.", "N", least=1)
 
-_LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0)
+_LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0, short="-n")
 _WORKTREES = Option(
     "--merge-worktrees", "merge_worktrees", "flag", "Count git worktrees as the project they belong to."
 )
-_SORT = "A column of the JSON or a group key; -NAME turns it round."
+_SORT = "A column, as the table or the JSON calls it, or a group key; -NAME turns it round."
 
 FORMATS = (AS_JSON, AS_CSV, AS_MARKDOWN)
 _TIME = (SINCE, UNTIL)
@@ -109,7 +111,7 @@ USAGE = (
     Option(
         "--by", "by", "text",
         "Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, day, week, "
-        "month, status, route, harness, meta.KEY.", "KEYS", default="provider,model",
+        "month, status, route, harness, meta.KEY.", "KEYS", default="provider,model", short="-b",
     ),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
@@ -123,7 +125,7 @@ MODELS = (
 SESSIONS = (
     PATHS, *_TIME, *_FILTERS,
     Option(
-        "--limit", "limit", "number", "At most so many sessions, the newest.", "N", least=0,
+        "--limit", "limit", "number", "At most so many sessions, the newest.", "N", least=0, short="-n",
         shown=f"{SESSIONS_SHOWN} in the table",
     ),
     Option("--tree", "tree", "flag", "Forks below the session that they were forked from, in the table."),
@@ -135,7 +137,7 @@ TOOLS = (
     Option(
         "--by", "by", "text",
         "Group by: server, tool, agent, project, source, session, hour, day, week, month, status.", "KEYS",
-        default="server,tool",
+        default="server,tool", short="-b",
     ),
     Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),
     Option("--server", "server", "texts", "Only this MCP server, or `built-in`; may be repeated.", "GLOB"),
@@ -157,7 +159,7 @@ BLOCKS = (
         shown="claude-code if it has such blocks, else all",
     ),
     Option(
-        "--limit", "limit", "number", "At most so many blocks, the newest.", "N", least=0,
+        "--limit", "limit", "number", "At most so many blocks, the newest.", "N", least=0, short="-n",
         shown=f"{BLOCKS_SHOWN} in the table",
     ),
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
@@ -189,7 +191,7 @@ REPLAY = (
         "--subagents", "subagents", "text", "What sub-agents did: inline behind a bar, none of it, or only that.",
         "inline|none|only", default="inline",
     ),
-    Option("--json", "as_json", "flag", "Normalised events, one a line."),
+    Option("--json", "as_json", "flag", "Normalised events, one a line.", short="-j"),
     Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
     Option("--tz", "tz", "text", "Zone of times.", "ZONE", shown="local; UTC when plain"),
     Option("--no-pager", "no_pager", "flag", "Print straight to the terminal."),
@@ -209,6 +211,19 @@ DIFF = (
     Option("--full", "full", "flag", "Every message and text whole, and every tool."),
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "What": (
+        "--by", "--provider", "--model", "--tool", "--server", "--project", "--status", "--source", "--merge-worktrees",
+        "--live", "--active", "--hours",
+    ),
+    "When": ("--since", "--until", "--recent", "--tz", "--now"),
+    "How it is shown": (
+        "--sort", "--limit", "--tree", "--gaps", "--json", "--csv", "--markdown", "--line", "--wide",
+        "--full", "--plain",
+    ),
+}  # fmt: skip
+"""Help lists options by these; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,

@@ -270,6 +270,8 @@ def show_report(
     if report.is_empty:
         narrowed = report.window is not None or bool(asked.filters)
         note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
+        for sentence in _nearest_values(asked, where):
+            note(sentence)
     if asked.strict and report.problem_count:
         raise Leave(UNREADABLE)
 
@@ -303,6 +305,26 @@ def print_report(
 def note_archived(entry: Entry) -> None:
     """Say that a session was read from the archive."""
     note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
+
+
+def _nearest_values(asked: Asked, where: Reporting) -> Iterator[str]:
+    """Yield what filters without a wildcard may have meant, of the values that there are."""
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, where nothing was found
+
+    from sessionlog.analytics.usage import aggregate_usage  # noqa: PLC0415 - as above
+
+    for key in ("provider", "model", "project", "status"):
+        plain = [pattern for pattern in asked.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
+        if not plain:
+            continue
+        usage = aggregate_usage(where.paths, by=[key], env=where.env, ledger=where.ledger, now=where.now)
+        values = {row.keys[key].lower(): row.keys[key] for row in usage.rows}
+        for pattern in (one for one in plain if one.lower() not in values):
+            if holding := [values[value] for value in values if pattern.lower() in value]:
+                names = ", ".join(holding[:3])
+                yield f"no {key} is {pattern!r}; there is {names}: --{key} '*{pattern}*' takes all of them"
+            elif near := [values[value] for value in get_close_matches(pattern.lower(), values)]:
+                yield f"no {key} is {pattern!r}; there is {', '.join(near)}"
 
 
 def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:

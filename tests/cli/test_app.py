@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 from sessionlog import __version__
-from sessionlog.cli.app import COMMANDS
+from sessionlog.cli.app import COMMANDS, GROUPS
 from sessionlog.cli.reports import REPORTS
 
 BODY = 25
@@ -42,7 +42,7 @@ def test_help_fits_the_terminal(cli, monkeypatch, command, columns):
 def test_every_option_says_what_it_does(cli, command):
     """No option stands in the help without words."""
     text = cli(command, "--help").out
-    options = text.partition("Options:\n")[2]
+    options = text[re.search("^(What|When|How it is shown|Options):\n", text, re.MULTILINE).start() :]
     assert re.findall(r"^  (-[^ ]+(?:, --[^ ]+)?(?: [A-Z]+)?) *$", options, re.MULTILINE) == []
     assert options.count("\n  -") >= 1
 
@@ -61,8 +61,10 @@ def test_command_bodies_are_words(command):
 
 def test_the_overview_names_every_command_in_order(cli):
     """With a summary that is not cut."""
-    commands = cli("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert [line.split(maxsplit=1) for line in commands] == [[name, word.summary] for name, word in COMMANDS.items()]
+    text = cli("--help").out
+    for heading, group in GROUPS.items():
+        commands = text.partition(f"{heading}:\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.split(maxsplit=1) for line in commands] == [[name, word.summary] for name, word in group.items()]
 
 
 def test_no_arguments_is_a_call_for_help(cli):

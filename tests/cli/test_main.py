@@ -134,3 +134,28 @@ def test_python_dash_m_is_the_same_command(process):
     """`python -m sessionlog` ends with the code of the command."""
     assert process("--version") == (0, f"sessionlog {__version__}\n", "")
     assert process("usage", "--by", "nonsense").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["help"], ["--help"]),
+        (["help", "usage"], ["usage", "--help"]),
+        (["version"], ["--version"]),
+        (["daily"], ["usage", "--by", "day"]),
+        (["weekly", "--json"], ["usage", "--by", "week", "--json"]),
+        (["monthly", "-n", "3"], ["usage", "--by", "month", "-n", "3"]),
+        (["daily", "-b", "model", "-j"], ["usage", "--by", "day,model", "-j"]),
+    ],
+    ids=" ".join,
+)
+def test_words_that_people_try(process, words, meant):
+    """They are other words for what there is."""
+    ran = process(*words)
+    assert ran == process(*meant)
+    assert ran.code == 0
+
+
+def test_daily_is_no_path(process):
+    """Only as the first word."""
+    assert process("usage", "daily").code == 3

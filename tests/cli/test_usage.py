@@ -16,7 +16,7 @@ def test_the_table_says_the_answer_first(cli, logs):
     """A title, one row a provider and model, the total, and what the marks mean."""
     lines = cli("usage", logs, "--now", "2026-11-21T12:00:00Z").out.splitlines()
     assert lines[0] == "Usage · all time · 3 sessions, 1 running"
-    assert [line.split()[0] for line in lines[2:6]] == ["PROVIDER", "anthropic", "openai", "vllm"]
+    assert [line.split()[0] for line in lines[2:6]] == ["PROVIDER", "openai", "anthropic", "vllm"]
     assert lines[7].split()[:2] == ["total", "3"]
     assert "~ estimated from" in lines[9]
     assert "vllm/qwen3.6-27b" in lines[10]
@@ -49,7 +49,7 @@ def test_all_forms_agree(cli, logs):
     report = cli("usage", logs, "--json").json
     rows = list(csv.DictReader(io.StringIO(cli("usage", logs, "--csv").out)))
     assert list(rows[0]) == ["provider", "model", *NAMES]
-    assert [row["provider"] for row in rows] == ["anthropic", "openai", "vllm", "TOTAL"]
+    assert [row["provider"] for row in rows] == ["openai", "anthropic", "vllm", "TOTAL"]
     for row, told in zip(rows, [*report["rows"], report["totals"]], strict=True):
         assert {name: row[name] for name in NAMES} == {
             name: "" if told[name] is None else repr(told[name]) for name in NAMES
@@ -134,3 +134,28 @@ def test_damage_is_noted_beside_data(cli, damaged, command, form):
     ran = cli(command, damaged, form)
     assert ran.code == 0
     assert ran.err == "1 damaged piece skipped (s-failed.jsonl:2): `sessionlog check` shows it\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (("--model", "opus"), "no model is 'opus'; there is claude-opus-4-5: --model '*opus*' takes all of them"),
+        (
+            ("--provider", "antropic"),
+            "no provider is 'antropic'; there is anthropic",
+        ),
+        (("--status", "eror"), "no status is 'eror'; there is error"),
+    ],
+    ids=str,
+)
+def test_a_filter_that_fits_nothing_names_the_nearest_values(cli, logs, words, note):
+    """Behind the note that there is nothing; a pattern with a wildcard knows what it does."""
+    assert cli("usage", logs, *words).err.splitlines()[-1] == note
+    assert "there is" not in cli("usage", logs, words[0], f"*{words[1]}x*").err
+
+
+def test_short_options(cli, logs):
+    """The common ones have a letter."""
+    long = cli("usage", logs, "--since", "2026-11", "--by", "day", "--limit", "2", "--json")
+    assert cli("usage", logs, "-s", "2026-11", "-b", "days", "-n", "2", "-j") == long
+    assert long.code == 0
