@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,52 +13,59 @@ from typer.core import TyperCommand, TyperGroup
 from sessionlog._version import __version__
 from sessionlog.cli import options
 from sessionlog.cli.declared import declare
+from sessionlog.cli.functions import function_of
 from sessionlog.cli.output import ended, note
-from sessionlog.cli.reports import REPORTS, command_of
 
-
-class Word(NamedTuple):
-    """One command: the module that has it, and what it does in fewer words than a line of help has."""
-
-    home: str
-    summary: str
-
-
-GROUPS: Mapping[str, Mapping[str, Word]] = {
+GROUPS: Mapping[str, Mapping[str, str]] = {
     "Reports": {
-        "usage": Word("reports", "Report tokens, cache hits, success, speed and cost."),
-        "models": Word("reports", "List models: requests, tokens, list price, cost, share."),
-        "sessions": Word("reports", "List sessions: how they ended, what they cost."),
-        "tools": Word("reports", "Report tool calls: errors, durations, output."),
-        "blocks": Word("reports", "List five-hour blocks, their pace, and rate limits."),
-        "budget": Word("budget", "Show what is left to spend, and check it."),
-        "routing-quality": Word("routing_quality", "Judge the router: how often its choice was kept."),
-        "watch": Word("watch", "Watch running sessions, their pace and what is left."),
+        "usage": "Report tokens, cache hits, success, speed and cost.",
+        "models": "List models: requests, tokens, list price, cost, share.",
+        "sessions": "List sessions: how they ended, what they cost.",
+        "tools": "Report tool calls: errors, durations, output.",
+        "blocks": "List five-hour blocks, their pace, and rate limits.",
+        "budget": "Show what is left to spend, and check it.",
+        "routing-quality": "Judge the router: how often its choice was kept.",
+        "watch": "Watch running sessions, their pace and what is left.",
     },
     "One session": {
-        "status": Word("status", "Tell what a session used and what is left."),
-        "replay": Word("replay", "Show a session as a conversation."),
-        "diff": Word("diff", "Compare two sessions, from where they part."),
-        "context": Word("context", "Show what fills the context window, and what repeats."),
+        "status": "Tell what a session used and what is left.",
+        "replay": "Show a session as a conversation.",
+        "diff": "Compare two sessions, from where they part.",
+        "context": "Show what fills the context window, and what repeats.",
     },
     "Logs and what is kept": {
-        "sources": Word("reports", "List the agents whose logs are found here."),
-        "check": Word("check", "Name every damaged byte by file and line; mend logs."),
-        "scrub": Word("scrub", "Find keys and passwords in logs; write clean copies."),
-        "sql": Word("sql", "Ask the ledger a question of your own, in SQL."),
-        "ledger": Word("ledger", "Show, prove, rebuild and back up what is remembered."),
-        "archive": Word("archive", "Keep closed logs, so that they can be replayed later."),
-        "pricing": Word("pricing", "Show what a model costs, and who says so."),
+        "sources": "List the agents whose logs are found here.",
+        "check": "Name every damaged byte by file and line; mend logs.",
+        "scrub": "Find keys and passwords in logs; write clean copies.",
+        "sql": "Ask the ledger a question of your own, in SQL.",
+        "ledger": "Show, prove, rebuild and back up what is remembered.",
+        "archive": "Keep closed logs, so that they can be replayed later.",
+        "pricing": "Show what a model costs, and who says so.",
     },
     "Agents": {
-        "chat": Word("chat", "Talk with an agent, and record it."),
-        "mcp": Word("mcp", "Answer agents' questions over MCP, on stdio."),
-        "demo": Word("demo", "Record a scripted run, and show every report on it."),
+        "chat": "Talk with an agent, and record it.",
+        "mcp": "Answer agents' questions over MCP, on stdio.",
+        "demo": "Record a scripted run, and show every report on it.",
     },
 }
-"""The commands by what they are for, in the order of the help text."""
+"""The commands by what they are for, in the order of the help text, with what each does in a few words."""
 
-COMMANDS: Mapping[str, Word] = {name: word for group in GROUPS.values() for name, word in group.items()}
+COMMANDS: Mapping[str, str] = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "budget": {
+        "check": "Exit with 1 if a budget is exceeded, and name it.",
+        "reset": "Confirm the clock and the ledger as they are now.",
+    },
+    "ledger": {
+        "sync": "Bring it up to date now, and say what was read.",
+        "verify": "Compare it with the logs, or with checksums where they are gone.",
+        "rebuild": "Read all logs anew; keep those that are gone.",
+        "backup": "Copy it into a new file.",
+        "forget": "Forget logs that are gone.",
+    },
+}
+"""The commands below a command."""
 
 _TYPE = re.compile(r" <[^>]*>$")
 
@@ -83,7 +89,7 @@ class _Overview(TyperGroup):
         """Write a list for each group, their summaries below each other."""
         width = max(map(len, COMMANDS))
         for heading, group in GROUPS.items():
-            if lines := [(name.ljust(width), word.summary) for name, word in group.items() if name in self.commands]:
+            if lines := [(name.ljust(width), summary) for name, summary in group.items() if name in self.commands]:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
 
@@ -129,43 +135,41 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     built.callback()(_global)
     for name in commands:
-        module, summary = import_module(f"sessionlog.cli.{COMMANDS[name].home}"), COMMANDS[name].summary
-        command = _command(name, function_of(name))
-        if hasattr(module, "PARTS"):
-            built.add_typer(_group(command, module.PARTS), name=name, cls=_Group, short_help=summary)
+        summary = COMMANDS[name]
+        if name in PARTS:
+            built.add_typer(_group(name, _command(name)), name=name, cls=_Group, short_help=summary)
         else:
-            built.command(name, cls=_Command, short_help=summary)(command)
+            built.command(name, cls=_Command, short_help=summary)(_command(name))
     return built
 
 
-def function_of(name: str) -> Callable[..., None]:
-    """Return a command's function."""
-    if name in REPORTS:
-        return command_of(name)
-    function: Callable[..., None] = getattr(import_module(f"sessionlog.cli.{COMMANDS[name].home}"), COMMANDS[name].home)
-    return function
-
-
-def _group(command: Callable[..., None], parts: Mapping[str, tuple[Callable[..., None], str]]) -> typer.Typer:
+def _group(name: str, command: Callable[..., None]) -> typer.Typer:
     """A command that has commands of its own; alone it is a command, too."""
+
+    @wraps(command)
+    def alone(ctx: typer.Context, **settings: Any) -> None:
+        if ctx.invoked_subcommand is None:
+            command(**settings)
+
+    declare(alone, options.COMMANDS[name], context=typer.Context)
     group = typer.Typer(rich_markup_mode=None)
-    group.callback(invoke_without_command=True)(command)
-    for name, (part, summary) in parts.items():
-        group.command(name, cls=_Command, short_help=summary)(_command(name, part))
+    group.callback(invoke_without_command=True)(alone)
+    for part, summary in PARTS[name].items():
+        group.command(part, cls=_Command, short_help=summary)(_command(f"{name} {part}"))
     return group
 
 
-def _command(name: str, function: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer takes it: with the signature it was declared with, and an exit code at its end."""
+def _command(name: str) -> Callable[..., None]:
+    """A command as typer takes it: with the signature that its declaration describes, and an exit code at its end."""
+    function = function_of(name)
 
     @wraps(function)
-    def run(*args: Any, **settings: Any) -> None:
-        code = ended(function, *args, **settings)
+    def run(**settings: Any) -> None:
+        code = ended(function, **settings)
         if code:
             raise typer.Exit(code)
 
-    if name in options.COMMANDS:
-        declare(run, options.COMMANDS[name])
+    declare(run, options.COMMANDS[name])
     return run
 
 
@@ -189,7 +193,7 @@ def _global(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line, help when it is empty; usage errors are said with control characters made harmless."""
-    words = list(arguments) or ["--help"]
+    words = options.part_first(arguments) or ["--help"]
     named = [word for word in words[:1] if word in COMMANDS]
     try:
         result = build_app(named or tuple(COMMANDS))(args=words, prog_name="sessionlog", standalone_mode=False)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from sessionlog.archive.keep import DAY_NS, archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Now, Source
 from sessionlog.cli.output import UNREADABLE, Leave, fail, print_json
 from sessionlog.render.archive import render_archived
 from sessionlog.sources.registry import choose_sources
@@ -20,16 +16,7 @@ _AGE = re.compile(r"(\d{1,5})([hdw])")
 _UNITS = {"h": DAY_NS // 24, "d": DAY_NS, "w": 7 * DAY_NS}
 
 
-def archive(
-    *,
-    source: Source = None,
-    older_than: Annotated[
-        str, typer.Option("--older-than", metavar="AGE", help="Only logs not written to for so long: 12h, 20d, 4w.")
-    ] = "1d",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be archived, and write nothing.")] = False,
-    as_json: AsJson = False,
-    now: Now = None,
-) -> None:
+def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json: bool, now: str | None) -> None:
     """Copy closed logs, packed and verified, to where no agent deletes them: `sessionlog replay` finds them there.
 
     What is there already costs a look at its date; run it every night. Exit code 3: a log could not be archived.

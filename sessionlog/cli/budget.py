@@ -5,11 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
-
-import typer
 
 from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.clock import read_clock
@@ -17,7 +14,6 @@ from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Jobs, Ledger, Now, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
@@ -34,24 +30,19 @@ from sessionlog.render.stream import PLAIN_WIDTH, plain_width
 
 
 def budget(
-    ctx: typer.Context,
     *,
-    ledger: Ledger = None,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
-    tz: Zone = None,
-    now: Now = None,
+    ledger: str | None,
+    jobs: int | None,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    tz: str | None,
+    now: str | None,
 ) -> None:
     """Show every budget of config.toml: what is used and reserved, how fast, when it runs out and when it resets.
 
     Example: sessionlog budget
     """
-    if ctx.invoked_subcommand is not None:
-        if as_json or as_csv or as_markdown or any(value is not None for value in (ledger, jobs, tz, now)):
-            fail(f"options stand behind the command: sessionlog budget {ctx.invoked_subcommand} --ledger FILE")
-        return
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
     rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
@@ -66,14 +57,14 @@ def budget(
 
 
 def check(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these budgets.")] = None,
     *,
-    warn: Annotated[bool, typer.Option("--warn", help="Exit with 1 at the warn level, too.")] = False,
-    ledger: Ledger = None,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
-    tz: Zone = None,
-    now: Now = None,
+    names: list[str] | None,
+    warn: bool,
+    ledger: str | None,
+    jobs: int | None,
+    as_json: bool,
+    tz: str | None,
+    now: str | None,
 ) -> None:
     """Exit with 1 if a budget is exceeded, and name it: for cron, CI and hooks.
 
@@ -103,7 +94,7 @@ def check(
         raise Leave(UNREADABLE)
 
 
-def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
+def reset(*, ledger: str | None, as_json: bool) -> None:
     """Confirm the clock and the ledger as they are now, after the one was set or the other deleted or replaced.
 
     Until then budgets answer that they do not know what is left. Use and limits stay as they are.
@@ -120,13 +111,6 @@ def reset(*, ledger: Ledger = None, as_json: AsJson = False) -> None:
         print_json(confirmed_document(path, confirmed))
     else:
         print_text(render_confirmed(confirmed))
-
-
-PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
-    "check": (check, "Exit with 1 if a budget is exceeded, and name it."),
-    "reset": (reset, "Confirm the clock and the ledger as they are now."),
-}
-"""The commands below `budget`, and what each does in a few words."""
 
 
 def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:

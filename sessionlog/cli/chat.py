@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from sessionlog.cli.declared import Directory
 from sessionlog.cli.output import fail
 
 
 def chat(
-    agent: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="MODULE:AGENT",
-            help="Who answers: module:agent, or path/to/file.py:agent.",
-        ),
-    ] = None,
     *,
-    resume: Annotated[
-        str | None, typer.Option(metavar="FILE|SESSION", help="Go on with a session, also after a crash.")
-    ] = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="What the agent is told to be.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that a client is to ask.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What happens, one JSON object a line.")] = False,
-    directory: Directory = None,
+    agent: str | None,
+    resume: str | None,
+    system: str | None,
+    model: str | None,
+    as_json: bool,
+    directory: str | None,
 ) -> None:
     """Talk with an agent: a function, a pydantic-ai agent, an OpenAI or Anthropic client, an Agent. All is recorded.
 

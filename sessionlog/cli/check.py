@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Paths
 from sessionlog.cli.output import FOUND, Leave, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
-from sessionlog.reader.stream import MAX_LINE
 from sessionlog.render.check import check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
 from sessionlog.sources.registry import NATIVE
 
 
-def check(
-    paths: Paths = None,
-    *,
-    repair: Annotated[bool, typer.Option("--repair", help="Move damaged bytes to NAME.quarantine.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Notes count as findings too.")] = False,
-    notes: Annotated[bool, typer.Option("--notes", help="Show each note, not only their number.")] = False,
-    as_json: AsJson = False,
-    max_line: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="Longest line to decode.")] = MAX_LINE,
-) -> None:
+def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
     """Name every damaged byte by file and line; with --repair save them apart and mend our own logs.
 
     Exit code 1: damage was found and is still there.

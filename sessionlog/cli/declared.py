@@ -1,4 +1,4 @@
-"""Typer's side of the declarations: the signature from which it builds a command, and the parts that others share.
+"""Typer's side of the declarations: the signature from which it builds a command.
 
 Typer reads a function's signature. A declared command's function has plain settings; what typer is to know of them is
 added here, from `options`.
@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from sessionlog.cli import options
 from sessionlog.cli.options import Option
 
 
@@ -27,47 +26,31 @@ def info(option: Option) -> Any:
     )
 
 
-Paths = Annotated[list[str] | None, info(options.PATHS)]
-Since = Annotated[str | None, info(options.SINCE)]
-Until = Annotated[str | None, info(options.UNTIL)]
-Source = Annotated[list[str] | None, info(options.SOURCE)]
-Zone = Annotated[str | None, info(options.TZ)]
-Now = Annotated[str | None, info(options.NOW)]
-Prices = Annotated[str | None, info(options.PRICES)]
-AsJson = Annotated[bool, info(options.AS_JSON)]
-AsCsv = Annotated[bool, info(options.AS_CSV)]
-AsMarkdown = Annotated[bool, info(options.AS_MARKDOWN)]
-Jobs = Annotated[int | None, info(options.JOBS)]
-Ledger = Annotated[str | None, typer.Option("--ledger", metavar="FILE", help="This ledger instead of the usual one.")]
-Target = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FILE|SESSION", help="A log, or the beginning of a session's id.", show_default="the newest session"
-    ),
-]
-Directory = Annotated[str | None, typer.Option("--dir", metavar="FOLDER", help="The folder of sessions.")]
-
 _TYPES: Mapping[str, tuple[Any, Any]] = {
     "text": (str, str | None),
     "texts": (list[str], list[str] | None),
     "number": (int, int | None),
+    "decimal": (float, float | None),
     "flag": (bool, bool),
 }
 """By kind: the type of a setting that has a default, and of one that may be None."""
 
 
-def declare(command: Callable[..., Any], declaration: Sequence[Option]) -> None:
-    """Give a command's function the signature that its declaration describes."""
+def declare(command: Callable[..., Any], declaration: Sequence[Option], *, context: type | None = None) -> None:
+    """Give a command's function the signature that its declaration describes, behind typer's `context`."""
     parameters = [_parameter(option) for option in declaration]
+    if context is not None:
+        parameters.insert(0, Parameter("ctx", Parameter.POSITIONAL_OR_KEYWORD, annotation=context))
     command.__signature__ = Signature(parameters, return_annotation=None)  # type: ignore[attr-defined] # inspect's hook
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
 def _parameter(option: Option) -> Parameter:
-    with_default, may_be_none = _TYPES[option.kind]
+    always, may_be_none = _TYPES[option.kind]
+    kind = may_be_none if option.default is None and not option.required else always
     return Parameter(
         option.to,
         Parameter.KEYWORD_ONLY if option.name else Parameter.POSITIONAL_OR_KEYWORD,
-        default=option.default,
-        annotation=Annotated[may_be_none if option.default is None else with_default, info(option)],
+        default=Parameter.empty if option.required else option.default,
+        annotation=Annotated[kind, info(option)],
     )

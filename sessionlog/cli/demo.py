@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from typing import Annotated
-
-import typer
 
 from sessionlog import files
 from sessionlog.cli.options import settings_of
@@ -18,11 +15,7 @@ from sessionlog.demo import record_demo
 from sessionlog.render.escape import terminal
 
 
-def demo(
-    directory: Annotated[
-        str | None, typer.Option("--dir", metavar="FOLDER", help="Record here instead of a temporary folder.")
-    ] = None,
-) -> None:
+def demo(*, directory: str | None) -> None:
     """Record a small scripted run (made-up work, real events), and show every report on it.
 
     Example: sessionlog demo
@@ -36,7 +29,7 @@ def demo(
     _heading("usage", folder)
     command_of("usage")(**settings_of("usage", {"paths": [folder]}))
     _heading("routing-quality", folder)
-    routing_quality([folder])
+    routing_quality(**settings_of("routing-quality", {"paths": [folder]}))
     print_text(
         f"\nThis was a scripted agent; its logs stay in {terminal(folder)}.\n"
         "Your own: `sessionlog usage`, or put `with SessionLogger() as log:` around your agent (see the README).\n"

@@ -1,4 +1,4 @@
-"""The short way into the commands that are asked often: parsed here, without the 100 ms that typer takes to load.
+"""The short way into every command: parsed here, without the 100 ms that typer takes to load.
 
 Only what is well formed is read, to the settings that typer would find, by the same declarations. Whatever else there
 is (help, mistakes, completion, shortened and doubled options) is declined: typer reads it then, and says what is wrong.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 
-from sessionlog.cli.options import COMMANDS, FORMATS, Option, settings_of
+from sessionlog.cli.options import COMMANDS, FORMATS, Option, part_first, settings_of
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _DIGITS = 9
 
 def run(argv: Sequence[str]) -> int | None:
     """Run a command line and return its exit code; None if it is none for the short way."""
+    argv = part_first(argv)
     settings = parse(argv)
     if settings is None:
         return None
@@ -33,26 +34,31 @@ def run(argv: Sequence[str]) -> int | None:
             return 0
     finally:
         gc.enable()
+    from sessionlog.cli.functions import function_of  # noqa: PLC0415 - as above
     from sessionlog.cli.output import ended  # noqa: PLC0415 - as above
-    from sessionlog.cli.reports import REPORTS, command_of  # noqa: PLC0415 - as above
 
-    if argv[0] in REPORTS:
-        return ended(command_of(argv[0]), **settings)
-    from importlib import import_module  # noqa: PLC0415 - as above
+    return ended(function_of(command_of(argv) or ""), **settings)
 
-    return ended(getattr(import_module(f"sessionlog.cli.{argv[0]}"), argv[0]), **settings)
+
+def command_of(argv: Sequence[str]) -> str | None:
+    """Return the command that a line begins with, `ledger` or `ledger sync`; None if there is none."""
+    names = (" ".join(argv[:length]) for length in (2, 1) if len(argv) >= length)
+    return next((name for name in names if name in COMMANDS), None)
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any] | None:
     """Return the settings that a command line asks for, by name; None if it is for typer to read."""
-    if not argv or argv[0] not in COMMANDS or any(name.startswith(_COMPLETION) for name in os.environ):
+    command = command_of(argv)
+    if command is None or any(name.startswith(_COMPLETION) for name in os.environ):
         return None
-    declared = COMMANDS[argv[0]]
+    declared = COMMANDS[command]
     named = {name: option for option in declared for name in (option.name, option.short) if name is not None}
-    given = _read(argv[1:], named)
+    given = _read(argv[len(command.split()) :], named)
     if given is None or sum(form.to in given for form in FORMATS) > 1:
         return None
-    return settings_of(argv[0], given)
+    if any(option.required and option.to not in given for option in declared):
+        return None
+    return settings_of(command, given)
 
 
 def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | None:
@@ -77,10 +83,14 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
     return given
 
 
-def _value(option: Option, text: str) -> str | int | None:
+def _value(option: Option, text: str) -> str | float | None:
     """What a text means to an option; None for nothing, and for what may be wrong."""
     if option.kind == "flag" or not text:
         return None
+    if option.kind == "decimal":
+        plain = text.replace(".", "", 1)
+        fits = plain.isascii() and plain.isdigit() and len(text) <= _DIGITS
+        return float(text) if fits and (option.least is None or float(text) >= option.least) else None
     if option.kind != "number":
         return text
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
 
 import typer
 
@@ -14,7 +13,6 @@ from sessionlog import files
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Jobs, Ledger, Now, Source, Zone
 from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable
@@ -40,14 +38,7 @@ from sessionlog.render.numbers import size
 
 
 def ledger(
-    ctx: typer.Context,
-    *,
-    ledger: Ledger = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
-    tz: Zone = None,
-    now: Now = None,
+    *, ledger: str | None, as_json: bool, as_csv: bool, as_markdown: bool, tz: str | None, now: str | None
 ) -> None:
     """Show where the ledger is, what is in it, and what it alone remembers. It reads no log.
 
@@ -55,10 +46,6 @@ def ledger(
 
     Example: sessionlog ledger
     """
-    if ctx.invoked_subcommand is not None:
-        if as_json or as_csv or as_markdown or any(value is not None for value in (ledger, tz, now)):
-            fail(f"options stand behind the command: sessionlog ledger {ctx.invoked_subcommand} --ledger FILE")
-        return
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where, path = _where(ledger, tz=tz, now=now)
     with _usable(path):
@@ -66,7 +53,7 @@ def ledger(
     r.print_report(report, form, where, table=render_summary)
 
 
-def sync(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """Bring the ledger up to date now: read what is new in all logs, and say what was read. Reports do it, too.
 
     Example: sessionlog ledger sync --jobs 4
@@ -82,7 +69,7 @@ def sync(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -
         note(sentence)
 
 
-def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+def verify(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """Check the ledger: every session against a full scan of the logs, and of logs that are gone their checksums.
 
     Nothing is changed. Exit code 1: something is not as it should be, and is named.
@@ -101,7 +88,7 @@ def verify(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False)
         raise Leave(FOUND)
 
 
-def rebuild(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False) -> None:
+def rebuild(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """Read every log anew that is there. What logs told that are gone is kept.
 
     A damaged file is kept, too, as NAME.damaged-TIME; all that can be read of it goes into the new one.
@@ -120,12 +107,7 @@ def rebuild(*, ledger: Ledger = None, jobs: Jobs = None, as_json: AsJson = False
         note("another sessionlog is writing to the ledger: it reads the logs anew")
 
 
-def backup(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The copy; it must not exist yet.")],
-    *,
-    ledger: Ledger = None,
-    as_json: AsJson = False,
-) -> None:
+def backup(*, file: str, ledger: str | None, as_json: bool) -> None:
     """Copy the ledger as it is into a new file that only you can read, whoever writes to it meanwhile.
 
     To go back to it, put it in the ledger's place.
@@ -145,15 +127,13 @@ def backup(
 
 def forget(
     *,
-    source: Source = None,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="WHEN", help="Only logs of earlier days: 2026-01-01, 90d, 6mo.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    ledger: Ledger = None,
-    as_json: AsJson = False,
-    tz: Zone = None,
-    now: Now = None,
+    source: list[str] | None,
+    before: str | None,
+    yes: bool,
+    ledger: str | None,
+    as_json: bool,
+    tz: str | None,
+    now: str | None,
 ) -> None:
     """Forget logs that are gone: of some agents, or whose last record is before a time, or both.
 
@@ -178,16 +158,6 @@ def forget(
         print_text(f"{'forgotten' if agreed else 'nothing is forgotten'}: {render_forgettable(found)}\n")
     if found.there:
         note(there_note(found))
-
-
-PARTS: Mapping[str, tuple[Callable[..., None], str]] = {
-    "sync": (sync, "Bring it up to date now, and say what was read."),
-    "verify": (verify, "Compare it with the logs, or with checksums where they are gone."),
-    "rebuild": (rebuild, "Read all logs anew; keep those that are gone."),
-    "backup": (backup, "Copy it into a new file."),
-    "forget": (forget, "Forget logs that are gone."),
-}
-"""The commands below `ledger`, and what each does in a few words."""
 
 
 def _where(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.Reporting, str]:

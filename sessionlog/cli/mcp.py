@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Annotated
 
-from sessionlog.cli import options
-from sessionlog.cli.declared import info
 from sessionlog.cli.output import note
 
 _HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` says how to configure a client"
 
 
-def mcp(
-    *,
-    ledger: Annotated[str | None, info(options.LEDGER)] = None,
-    allow_paths: Annotated[bool, info(options.ALLOW_PATHS)] = False,
-) -> None:
+def mcp(*, ledger: str | None, allow_paths: bool) -> None:
     """Answer an agent's questions over MCP, on stdin and stdout, until stdin ends.
 
     Tools: session_status, usage, budget, recent_sessions, context. All of them only read, and only the logs that are

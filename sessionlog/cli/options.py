@@ -1,4 +1,4 @@
-"""What can be asked of a report: every option once, as data that costs nothing to import.
+"""What commands take: every option once, as data that costs nothing to import.
 
 From these declarations come typer's command (`declared`) and the light parser (`hot`), so that the help and the two
 cannot differ. A command's function takes exactly the settings that its declaration names; their defaults stand here
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    Kind = Literal["text", "texts", "number", "flag"]
+    Kind = Literal["text", "texts", "number", "decimal", "flag"]
 
 
 class Option:
@@ -21,7 +21,7 @@ class Option:
     Attributes:
         name: As it is typed, `--since`; empty for the argument.
         to: The setting that it becomes.
-        kind: `texts` may be given several times, `number` is whole, and a `flag` has no value.
+        kind: `texts` may be given several times, `number` is whole, `decimal` need not be, and a `flag` has no value.
         says: Its line of help.
         metavar: What its value is called there.
         default: The setting where it is not given.
@@ -29,9 +29,10 @@ class Option:
         most: The highest number allowed; None for any.
         shown: What help says of the default; None for the default itself.
         short: The same in one letter, `-f`; None for none.
+        required: Whether an argument has to be given.
     """
 
-    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "says", "short", "shown", "to")
+    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "required", "says", "short", "shown", "to")
 
     def __init__(
         self,
@@ -41,11 +42,12 @@ class Option:
         says: str,
         metavar: str | None = None,
         *,
-        default: str | int | bool | None = None,
-        least: int | None = None,
-        most: int | None = None,
+        default: str | float | bool | None = None,
+        least: float | None = None,
+        most: float | None = None,
         shown: str | None = None,
         short: str | None = None,
+        required: bool = False,
     ) -> None:
         self.name = name
         self.to = to
@@ -57,6 +59,7 @@ class Option:
         self.most = most
         self.shown = shown
         self.short = short
+        self.required = required
 
 
 SESSIONS_SHOWN = 50
@@ -212,6 +215,87 @@ DIFF = (
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
+_OTHER_LEDGER = Option("--ledger", "ledger", "text", "This ledger instead of the usual one.", "FILE")
+
+ROUTING_QUALITY = (
+    PATHS, *_TIME,
+    Option("--axis", "axis", "text", "List only these pins: harness, provider or model.", "AXIS"),
+    AS_JSON, Option("--csv", "as_csv", "flag", "The breakdown as CSV."),
+    Option("--markdown", "as_markdown", "flag", "The breakdown as a Markdown table."), TZ, NOW,
+    Option("--width", "width", "number", "Columns of the view.", "COLUMNS", least=40),
+)  # fmt: skip
+
+BUDGET = (_OTHER_LEDGER, JOBS, *FORMATS, TZ, NOW)
+BUDGET_CHECK = (
+    Option("", "names", "texts", "Only these budgets.", "NAME"),
+    Option("--warn", "warn", "flag", "Exit with 1 at the warn level, too."), _OTHER_LEDGER, JOBS, AS_JSON, TZ, NOW,
+)  # fmt: skip
+
+CHECK = (
+    PATHS,
+    Option("--repair", "repair", "flag", "Move damaged bytes to NAME.quarantine."),
+    Option("--strict", "strict", "flag", "Notes count as findings too."),
+    Option("--notes", "notes", "flag", "Show each note, not only their number."),
+    AS_JSON,
+    Option("--max-line", "max_line", "number", "Longest line to decode.", "BYTES", default=1 << 26, least=1024),
+)
+
+SCRUB = (
+    PATHS, Option("--write", "write", "text", "Write copies without the secrets into a new folder.", "DIR"), AS_JSON,
+)  # fmt: skip
+
+SQL = (
+    Option("", "question", "text", "One SELECT of SQLite's SQL.", "SELECT"),
+    Option("--schema", "schema", "flag", "Show the views and their columns."), *FORMATS, WIDE,
+    Option("--no-sync", "no_sync", "flag", "Ask the ledger as it is: read no log."),
+    Option("--ledger", "ledger", "text", "Ask this ledger.", "FILE"),
+    Option("--timeout", "seconds", "decimal", "Give up then.", "SECONDS", default=60.0, least=0.001), NOW,
+)  # fmt: skip
+
+LEDGER_SHOW = (_OTHER_LEDGER, *FORMATS, TZ, NOW)
+LEDGER_READ = (_OTHER_LEDGER, JOBS, AS_JSON)
+LEDGER_BACKUP = (
+    Option("", "file", "text", "The copy; it must not exist yet.", "FILE", required=True), _OTHER_LEDGER, AS_JSON,
+)  # fmt: skip
+LEDGER_FORGET = (
+    SOURCE, Option("--before", "before", "text", "Only logs of earlier days: 2026-01-01, 90d, 6mo.", "WHEN"),
+    Option("--yes", "yes", "flag", "Do not ask."), _OTHER_LEDGER, AS_JSON, TZ, NOW,
+)  # fmt: skip
+
+ARCHIVE = (
+    SOURCE,
+    Option(
+        "--older-than", "older_than", "text", "Only logs not written to for so long: 12h, 20d, 4w.", "AGE", default="1d"
+    ),
+    Option("--dry-run", "dry_run", "flag", "Say what would be archived, and write nothing."), AS_JSON, NOW,
+)  # fmt: skip
+
+PRICING = (
+    Option("", "model", "text", "A model, or provider/model.", "MODEL"),
+    Option("--list", "listing", "flag", "All listed models, or those that match MODEL."),
+    Option("--provider", "provider", "text", "Who bills.", "NAME"),
+    Option("--at", "at", "text", "The prices of this RFC 3339 time.", "TIME"), PRICES, *FORMATS,
+)  # fmt: skip
+
+WATCH = (
+    Option(
+        "--interval", "interval", "decimal", "Time between two looks, from 0.2; longer where a look takes long.",
+        "SECONDS", default=2.0,
+    ),
+    Option("--once", "once", "flag", "Print one picture and end, for scripts."), SOURCE, PROJECT,
+    Option("--json", "as_json", "flag", "With --once: one JSON document.", short="-j"), TZ, NOW, LEDGER, NO_LEDGER,
+)  # fmt: skip
+
+CHAT = (
+    Option("", "agent", "text", "Who answers: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
+    Option("--resume", "resume", "text", "Go on with a session, also after a crash.", "FILE|SESSION"),
+    Option("--system", "system", "text", "What the agent is told to be.", "TEXT"),
+    Option("--model", "model", "text", "The model that a client is to ask.", "NAME"),
+    Option("--json", "as_json", "flag", "What happens, one JSON object a line.", short="-j"), _DIRECTORY,
+)  # fmt: skip
+
+DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary folder.", "FOLDER"),)
+
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "What": (
         "--by", "--provider", "--model", "--tool", "--server", "--project", "--status", "--source", "--merge-worktrees",
@@ -226,11 +310,31 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Help lists options by these; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "models": MODELS, "status": STATUS_OF, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
-    "sources": SOURCES,
-    "replay": REPLAY, "context": CONTEXT, "diff": DIFF,
+    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
+    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "watch": WATCH,
+    "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
+    "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "ledger": LEDGER_SHOW,
+    "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
+    "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
+    "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
-"""The commands that are declared, with their options in the order of the help text."""
+"""Every command, and those below a command, with their options in the order of the help text."""
+
+
+def part_first(words: Sequence[str]) -> list[str]:
+    """Return a command line with the command below a command right behind it, wherever it stood among options."""
+    parts = [name.partition(" ")[2] for name in COMMANDS if words and name.startswith(f"{words[0]} ")]
+    around = [options for name, options in COMMANDS.items() if parts and name.split()[0] == words[0]]
+    named = {name: option for options in around for option in options for name in (option.name, option.short) if name}
+    place = 1
+    while parts and place < len(words):
+        name, equals, _ = words[place].partition("=")
+        if words[place] in parts:
+            return [words[0], words[place], *words[1:place], *words[place + 1 :]]
+        if name not in named:
+            break
+        place += 1 if equals or named[name].kind == "flag" else 2
+    return list(words)
 
 
 def settings_of(command: str, given: Mapping[str, Any]) -> dict[str, Any]:

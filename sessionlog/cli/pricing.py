@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
-
-import typer
 
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Prices
 from sessionlog.cli.output import FOUND, Leave, fail, note, print_text
 from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
@@ -19,15 +15,15 @@ from sessionlog.render.pricing import render_no_price, render_price
 
 
 def pricing(
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model, or provider/model.")] = None,
     *,
-    listing: Annotated[bool, typer.Option("--list", help="All listed models, or those that match MODEL.")] = False,
-    provider: Annotated[str | None, typer.Option(metavar="NAME", help="Who bills.")] = None,
-    at: Annotated[str | None, typer.Option(metavar="TIME", help="The prices of this RFC 3339 time.")] = None,
-    prices: Prices = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
+    model: str | None,
+    listing: bool,
+    provider: str | None,
+    at: str | None,
+    prices: str | None,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
 ) -> None:
     """Show what a model costs per million tokens, and who says so.
 

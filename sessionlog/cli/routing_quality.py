@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Now, Paths, Since, Until, Zone
 from sessionlog.cli.output import note
 from sessionlog.render.notes import damage_note
 
 
 def routing_quality(
-    paths: Paths = None,
     *,
-    since: Since = None,
-    until: Until = None,
-    axis: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="List only these pins: harness, provider or model.")
-    ] = None,
-    as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="The breakdown as CSV.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="The breakdown as a Markdown table.")] = False,
-    tz: Zone = None,
-    now: Now = None,
-    width: Annotated[int | None, typer.Option(metavar="COLUMNS", min=40, help="Columns of the view.")] = None,
+    paths: list[str] | None,
+    since: str | None,
+    until: str | None,
+    axis: str | None,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    tz: str | None,
+    now: str | None,
+    width: int | None,
 ) -> None:
     """Judge the router: how often its choice was kept, where people overrode it, and how that ended.
 

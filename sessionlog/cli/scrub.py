@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsJson, Paths
 from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
 from sessionlog.render.scrub import render_scrub, scrub_document
 from sessionlog.sources.scrub import scrub_logs
 
 
-def scrub(
-    paths: Paths = None,
-    *,
-    write: Annotated[
-        str | None, typer.Option("--write", metavar="DIR", help="Write copies without the secrets into a new folder.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def scrub(*, paths: list[str] | None, write: str | None, as_json: bool) -> None:
     """Find keys, tokens and passwords in any agent's logs: by kind and place, never the secret itself.
 
     The originals are only read. Exit code 1: secrets were found, or a file could not be searched whole.

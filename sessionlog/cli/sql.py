@@ -5,13 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-
-from sessionlog.analytics.sql.question import SECONDS, AnswerStream, ask_sql, limit_memory
+from sessionlog.analytics.sql.question import AnswerStream, ask_sql, limit_memory
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import AsCsv, AsJson, AsMarkdown, Now
 from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, json_text, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
@@ -35,17 +32,17 @@ _LINE = "\n    "  # where a row of the JSON document begins
 
 
 def sql(
-    question: Annotated[str | None, typer.Argument(metavar="SELECT", help="One SELECT of SQLite's SQL.")] = None,
     *,
-    schema: Annotated[bool, typer.Option("--schema", help="Show the views and their columns.")] = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
-    wide: Annotated[bool, typer.Option("--wide", help="All columns, whatever the width.")] = False,
-    no_sync: Annotated[bool, typer.Option("--no-sync", help="Ask the ledger as it is: read no log.")] = False,
-    ledger: Annotated[str | None, typer.Option(metavar="FILE", help="Ask this ledger.")] = None,
-    seconds: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Give up then.")] = SECONDS,
-    now: Now = None,
+    question: str | None,
+    schema: bool,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    wide: bool,
+    no_sync: bool,
+    ledger: str | None,
+    seconds: float,
+    now: str | None,
 ) -> None:
     """Ask the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). It only reads.
 

@@ -9,9 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Annotated, Any, NoReturn
-
-import typer
+from typing import Any, NoReturn
 
 from sessionlog import files
 from sessionlog.analytics.budgets.rules import parse_each_budget
@@ -19,9 +17,7 @@ from sessionlog.analytics.question import check_source_names
 from sessionlog.analytics.watch.watched import Watched
 from sessionlog.analytics.watch.watching import Watcher
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.cli import options
 from sessionlog.cli import reporting as r
-from sessionlog.cli.declared import Now, Source, Zone, info
 from sessionlog.cli.output import fail, print_json
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import SessionLogError
@@ -44,17 +40,15 @@ _PIPED = 100
 
 def watch(
     *,
-    interval: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time between two looks, from 0.2; longer where a look takes long.")
-    ] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one picture and end, for scripts.")] = False,
-    source: Source = None,
-    project: Annotated[list[str] | None, info(options.PROJECT)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --once: one JSON document.")] = False,
-    tz: Zone = None,
-    now: Now = None,
-    ledger: Annotated[str | None, info(options.LEDGER)] = None,
-    no_ledger: Annotated[bool, info(options.NO_LEDGER)] = False,
+    interval: float,
+    once: bool,
+    source: list[str] | None,
+    project: list[str] | None,
+    as_json: bool,
+    tz: str | None,
+    now: str | None,
+    ledger: str | None,
+    no_ledger: bool,
 ) -> None:
     """Watch running sessions live: tokens and cost per minute, context fill, budgets, and the last events.
 

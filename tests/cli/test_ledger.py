@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sessionlog.cli.ledger import PARTS
+from sessionlog.cli import app
 from sessionlog.ledger.schema import VERSION
 
 WHEN = ("--now", "2026-11-21T12:00:00Z", "--tz", "UTC")
@@ -47,7 +47,7 @@ def damage(book):
 # --- help
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", app.PARTS["ledger"])
 def test_every_part_has_help_with_an_example(cli, part):
     """And says what it does in one line of the overview."""
     ran = cli("ledger", part, "--help")
@@ -56,11 +56,11 @@ def test_every_part_has_help_with_an_example(cli, part):
     assert re.search(rf"^  Example: sessionlog ledger {part}\b", ran.out, re.MULTILINE)
     assert "--json " in ran.out
     assert "--ledger FILE" in ran.out
-    assert re.search(rf"^  {part} +{re.escape(PARTS[part][1])}$", cli("ledger", "--help").out, re.MULTILINE)
+    assert re.search(rf"^  {part} +{re.escape(app.PARTS['ledger'][part])}$", cli("ledger", "--help").out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", app.PARTS["ledger"])
 def test_help_of_parts_fits_the_terminal(cli, monkeypatch, part, columns):
     """Lines fit, and no word is cut."""
     monkeypatch.setenv("COLUMNS", columns)
@@ -68,11 +68,11 @@ def test_help_of_parts_fits_the_terminal(cli, monkeypatch, part, columns):
     assert max(map(len, text.splitlines())) <= int(columns)
 
 
-def test_options_of_the_whole_belong_behind_a_part(cli, kept):
-    """Else they would look as if they counted."""
-    ran = cli("ledger", "--ledger", "other", "verify")
-    assert (ran.code, ran.out) == (2, "")
-    assert "sessionlog ledger verify --ledger FILE" in ran.err
+def test_options_may_stand_before_a_part(cli, kept):
+    """They count as behind it; a value that is called as a part is a value."""
+    other = kept / "other.sqlite"
+    assert cli("ledger", "--ledger", other, "sync", "--json").json["path"] == str(other)
+    assert cli("ledger", "--json", "--ledger", "verify").json["path"].endswith("verify")
 
 
 def test_a_part_that_does_not_exist(cli):

@@ -8,11 +8,17 @@ import pytest
 
 from sessionlog.analytics.blocks import HOURS, MOST_HOURS
 from sessionlog.cli import options
-from sessionlog.cli.app import function_of
+from sessionlog.cli.functions import function_of
 from sessionlog.cli.options import settings_of
 from sessionlog.cli.reporting import _FILTERS, Asked
 
-TYPES = {"text": "str | None", "texts": "list[str] | None", "number": "int | None", "flag": "bool"}
+TYPES = {
+    "text": "str | None",
+    "texts": "list[str] | None",
+    "number": "int | None",
+    "decimal": "float | None",
+    "flag": "bool",
+}
 
 
 @pytest.mark.parametrize("command", options.COMMANDS)
@@ -25,7 +31,11 @@ def test_a_command_takes_what_its_declaration_names(command):
                  for option in options.COMMANDS[command]}  # fmt: skip
     assert [*types] == [option.to for option in options.COMMANDS[command]]
     for option in options.COMMANDS[command]:
-        kind = TYPES[option.kind].partition(" |")[0] if option.default is not None else TYPES[option.kind]
+        kind = (
+            TYPES[option.kind].partition(" |")[0]
+            if option.default is not None or option.required
+            else TYPES[option.kind]
+        )
         assert types[option.to] == kind
     assert all(parameter.default is inspect.Parameter.empty for parameter in parameters.values())
 

@@ -243,7 +243,7 @@ def piped(desk, monkeypatch, capsys):
         os.close(writing)
         with open(reading, encoding="utf-8") as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
-            code = main(["chat", *arguments])
+            code = main(["chat", *map(str, arguments)])
         return code, *capsys.readouterr()
 
     return run
