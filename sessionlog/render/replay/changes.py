@@ -88,5 +88,5 @@ def _patch_in(text: str) -> list[ChangedLine]:
         if line.startswith(("***", "@@")):
             found.append(ChangedLine("@", line))
         else:
-            found.append(ChangedLine(line[:1] if line[:1] in "+-" else " ", line[1:]))
+            found.append(ChangedLine(line[0] if line.startswith(("+", "-")) else " ", line[1:]))
     return found

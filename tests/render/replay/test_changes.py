@@ -57,6 +57,13 @@ def test_a_patch_is_shown_as_it_is(wrap):
     assert signed(wrap(patch)) == ["@*** Update File: a.py", "@@@ def f", " x", "-y", "+z"]
 
 
+def test_an_empty_line_of_a_patch_is_one_of_its_context():
+    """Editors strip the blank that stands before it."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n\n+x\n*** End Patch"
+    assert signed(patch) == ["@*** Update File: a.py", " ", "+x"]
+    assert shown("apply_patch", patch)[1:] == ["      *** Update File: a.py", "", "    + x"]
+
+
 @pytest.mark.parametrize(
     "command",
     [
