@@ -25,10 +25,10 @@ from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
+from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.pace import pace
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.replay.text import Subagents, select, selector
-from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import name_of_session

@@ -7,15 +7,15 @@ more with the numbers left as text (`Digits`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
+from sessionlog.events.sanitise import str_of_int
 
 Json = Any
 _DEPTH = 64
-_encode_string = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Digits(str):
@@ -37,9 +37,20 @@ def exact(event: Event, *path: str) -> Json:
     return value if found is None else found
 
 
-def compact_json(value: Json) -> str:
-    """Spell a JSON value on one line, keys in their order; never raises."""
-    return "".join(_spell(value, _DEPTH))
+def compact_json(value: Json, depth: int = _DEPTH) -> str:
+    """Return a JSON value on one line, keys in their order, cut where it is nested deeper; never raises."""
+    if isinstance(value, Digits):
+        return value
+    if value is None or isinstance(value, str | bool):
+        return _encode(value)
+    if not isinstance(value, dict | list | tuple):
+        return str_of_int(value)
+    if not depth:
+        return '"…"'
+    if isinstance(value, dict):
+        pairs = (f"{_encode(str(key))}:{compact_json(item, depth - 1)}" for key, item in value.items())
+        return f"{{{','.join(pairs)}}}"
+    return f"[{','.join(compact_json(item, depth - 1) for item in value)}]"
 
 
 def _at(value: Json, path: tuple[str, ...]) -> Json:
@@ -55,44 +66,6 @@ def _has_float(value: Json, depth: int = _DEPTH) -> bool:
         return False
     items = value.values() if isinstance(value, dict) else value
     return any(_has_float(item, depth - 1) for item in items)
-
-
-def _spell(value: Json, depth: int) -> Iterator[str]:
-    if isinstance(value, Digits):
-        yield value
-    elif isinstance(value, str):
-        yield _encode_string(value)
-    elif value is None or isinstance(value, bool):
-        yield {None: "null", True: "true", False: "false"}[value]
-    elif isinstance(value, dict | list | tuple) and depth == 0:
-        yield '"…"'
-    elif isinstance(value, dict):
-        yield from _spell_object(value, depth - 1)
-    elif isinstance(value, list | tuple):
-        yield "["
-        for index, item in enumerate(value):
-            yield "," if index else ""
-            yield from _spell(item, depth - 1)
-        yield "]"
-    else:
-        yield _spell_number(value)
-
-
-def _spell_object(value: dict[Any, Json], depth: int) -> Iterator[str]:
-    yield "{"
-    for index, (key, item) in enumerate(value.items()):
-        yield "," if index else ""
-        yield _encode_string(str(key))
-        yield ":"
-        yield from _spell(item, depth)
-    yield "}"
-
-
-def _spell_number(value: Json) -> str:
-    try:
-        return str(value)
-    except ValueError:  # an integer of more digits than Python is willing to spell
-        return hex(value)
 
 
 def event_json(event: Event) -> str:

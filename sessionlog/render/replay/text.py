@@ -12,8 +12,8 @@ from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.blocks import Block, Ended, Opened
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.layout import lay_out
+from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session

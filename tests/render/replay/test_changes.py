@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.changes import changes_of, command_of
 from sessionlog.render.replay.layout_tools import called
+from sessionlog.render.replay.lines import View
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.view import View
 from tests.profiles import examples
 
 TERMINAL = View(width=80, exact=False)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sessionlog.events.envelope import Event
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out
+from sessionlog.render.replay.lines import Limits, View
 from sessionlog.render.replay.text import select
-from sessionlog.render.replay.view import Limits, View
 from tests.profiles import examples
 
 TERMINAL = View(width=80, exact=False)

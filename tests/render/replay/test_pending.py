@@ -13,7 +13,7 @@ CALLS = [
 def open_calls():
     """Three calls of one answer."""
     pending = Pending()
-    pending.ask(CALLS)
+    pending.calls += CALLS
     return pending
 
 
@@ -24,13 +24,12 @@ def test_a_call_is_found_by_id_then_by_arguments_then_by_name():
     assert pending.take(Call(name="read", arguments={"path": "b"})).id == "2"
     assert pending.take(Call(name="read", arguments={"path": "changed by a hook"})).id == "1"
     assert pending.take(Call(name="read")) is None
-    assert pending.drain() == []
+    assert pending.calls == []
 
 
-def test_what_is_left_is_drained_once():
-    """In the order of the answer."""
+def test_only_ids_that_are_known_find_a_call():
+    """What is left stays in the order of the answer."""
     pending = open_calls()
     assert pending.take_id("2").name == "read"
     assert pending.take_id("") is None
-    assert [call.id for call in pending.drain()] == ["1", "3"]
-    assert pending.drain() == []
+    assert [call.id for call in pending.calls] == ["1", "3"]
