@@ -100,8 +100,7 @@ def _blocks(
     def price(*args: Any, **more: Any) -> int | None:
         return book().price(*args, **more)  # loaded by the first answer: 40 ms, for which the head need not wait
 
-    named = chosen or (lambda _: False)
-    return fold_replay(items, named=named, price=price if priced else None, **options)
+    return fold_replay(items, named=chosen, price=price if priced else None, **options)
 
 
 def _factor(speed: str | None) -> float | None:

@@ -6,6 +6,7 @@ is never 0. The first session.start of a log counts, and nothing is ever counted
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from sessionlog.events.money import Money, read_usd
 from sessionlog.events.payloads import LLMResponse, SessionEnd, SessionStart
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.provider_names import is_local, normal_name
-from sessionlog.render.replay.blocks import Cost, Ended, Served, Totals
+from sessionlog.render.replay.blocks import Cost, Ended, Served
 from sessionlog.render.replay.partial import Partial
 from sessionlog.sources import values
 from sessionlog.sources.fizeau_dialect import cost_is_recorded, normalise_usage
@@ -38,12 +39,12 @@ class Price(Protocol):
 
 
 class Account:
-    """The sums of a session. `begin`, `pass_time`, `served` and `count` add, `ending` gives the result.
+    """The sums of a session. `begin`, `pass_time` and `served` add, `ending` gives the result.
 
     Attributes:
         asked: The model of the last request, which prices its response.
         time_ns: The last event's time, None while no event had one.
-        totals: What has been counted.
+        totals: What has been counted, as in `Ended`.
     """
 
     def __init__(self, price: Price | None = None) -> None:
@@ -56,7 +57,7 @@ class Account:
         self._earlier_ms = 0.0  # that the ends of earlier runs report
         self.asked = ""
         self.time_ns: int | None = None
-        self.totals = Totals()
+        self.totals: Counter[str] = Counter()
 
     def begin(self, start: SessionStart | None, time_ns: int | None) -> None:
         """Note what session.start says about provider and dialect; None where the log begins without one."""
@@ -97,7 +98,8 @@ class Account:
         usage = self.usage(response.usage, values.text(attempt, "provider_system"))
         cost = self._cost(response, usage or _NO_TOKENS, event.time_ns)
         if not event.data.get("inherited"):
-            self.count(requests=1, failed_requests=failed)
+            self.totals["request"] += 1
+            self.totals["failed request"] += failed
             nano = Money.of(cost.nano if cost else None) if cost or usage or not failed else _NO_MONEY
             is_estimated = cost is not None and cost.estimated
             self._run += Sums(
@@ -116,10 +118,6 @@ class Account:
             attempt=response.attempt_index or 1,
         )
 
-    def count(self, **by: int) -> None:
-        """Add to the totals, by their names."""
-        self.totals = replace(self.totals, **{name: getattr(self.totals, name) + n for name, n in by.items()})
-
     def ending(self, end: SessionEnd | None, data: Mapping[str, object], *, answer: str) -> Ended:
         """Return the session's end, or that of a log without one; its output only where the last answer is another."""
         output = (end.output if end else None) or ""
@@ -128,13 +126,13 @@ class Account:
         run = self._run if end is None else self._run.closed(self._rest(end), nano)
         sums = self._earlier + run
         # A nano-dollar per response is rounding.
-        less = nano is not None and (self._run.recorded.known_nano or 0) - nano > self.totals.requests
+        less = nano is not None and (self._run.recorded.known_nano or 0) - nano > self.totals["request"]
         ours = self._start.v is not None  # an end of the Go original speaks of the whole log, in its own numbers
         model = self._configured or (end.model if end else None) or self._model
         ended = Ended(
             start=self._start,
             end=end,
-            totals=self.totals,
+            totals=Counter(self.totals),
             usage=sums.usage if ours else self.usage(end.tokens if end else None) or sums.usage,
             cost=self._checked(sums.cost, self.provider, model),
             end_cost=self._checked(Cost(nano=nano or 0), self.provider, model) if less else None,
@@ -154,7 +152,7 @@ class Account:
         usage = logged if self.usage(total) == total else self.usage(logged) or logged
         if not usage:
             return Sums()
-        time_ns = self.time_ns if self.totals.requests else self._start_ns
+        time_ns = self.time_ns if self.totals["request"] else self._start_ns
         nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
         return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 

@@ -6,6 +6,7 @@ hostile or not: escaping is the layout's last step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -69,16 +70,6 @@ class Served(Struct, frozen=True, kw_only=True):
     cost: Cost | None = None
     finish_reason: str = ""
     attempt: int = 1
-
-
-class Totals(Struct, frozen=True, kw_only=True):
-    """What has been counted since the log began."""
-
-    requests: int = 0
-    failed_requests: int = 0
-    tools: int = 0
-    failed_tools: int = 0
-    damaged: int = 0
 
 
 class Block(Struct, frozen=True, kw_only=True):
@@ -212,7 +203,7 @@ class Ended(Block, frozen=True, kw_only=True):
     Attributes:
         start: The session.start it belongs to, empty where there is none.
         end: The payload.
-        totals: What was counted in the log.
+        totals: How many there were of each: `request`, `failed request`, `tool`, `failed tool`, `damaged piece`.
         usage: The sum of the responses and what the end reports beyond it, or only what the end of the Go original
             reports; disjoint classes.
         cost: What the end reports, or the sum of the responses where that is more; None is unknown.
@@ -224,7 +215,7 @@ class Ended(Block, frozen=True, kw_only=True):
     type: str = "session.end"
     start: SessionStart
     end: SessionEnd | None
-    totals: Totals
+    totals: Mapping[str, int]
     usage: TokenUsage
     cost: Cost | None
     duration_ms: float | None

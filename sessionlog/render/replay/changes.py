@@ -68,11 +68,8 @@ def _diff(old: str, new: str) -> list[ChangedLine]:
     for number, group in enumerate(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT)):
         lines += [ChangedLine("@", "…")] if number else []
         for tag, start, stop, begin, end in group:
-            if tag == "equal":
-                lines += [ChangedLine(" ", line) for line in before[start:stop]]
-            else:
-                lines += [ChangedLine("-", line) for line in before[start:stop]]
-                lines += [ChangedLine("+", line) for line in after[begin:end]]
+            lines += [ChangedLine(" " if tag == "equal" else "-", line) for line in before[start:stop]]
+            lines += [ChangedLine("+", line) for line in after[begin:end] if tag != "equal"]
     return lines
 
 

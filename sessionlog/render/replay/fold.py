@@ -43,8 +43,7 @@ from sessionlog.render.replay.blocks import (
     Rewritten,
     Served,
 )
-from sessionlog.render.replay.calls import error_text, read_calls, text_of
-from sessionlog.render.replay.exact import compact_json, exact
+from sessionlog.render.replay.exact import compact_json, error_text, exact, read_calls, text_of
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.remarks import (
     block_of,
@@ -67,7 +66,7 @@ def fold_replay(
     own: bool = True,
     session_id: str = "",
     all_messages: bool = False,
-    named: Callable[[str], bool] = lambda _: False,
+    named: Callable[[str], bool] | None = None,
     price: Price | None = None,
 ) -> Iterator[Block]:
     """Turn the events of a session into the blocks of its replay.
@@ -77,10 +76,10 @@ def fold_replay(
         own: Whether requests hold whole prompts unless they say otherwise, as in our own logs.
         session_id: The session's name, which is its file's; the first event's id where it is empty.
         all_messages: Also show the messages that have been shown before.
-        named: Whether a type was asked for by name; `QUIET` types and requests are shown only then.
+        named: Whether a type was asked for by name; `QUIET` types and requests are shown only then. None was, if None.
         price: Gives the cost of a response that records none.
     """
-    fold = _Fold(session_id, all_messages, named, price, own=own)
+    fold = _Fold(session_id, all_messages, named or (lambda _: False), price, own=own)
     for item in events:
         yield from fold.problem(item) if isinstance(item, Problem) else fold.event(item)
     yield from fold.close()
@@ -117,7 +116,7 @@ class _Fold:
     def problem(self, problem: Problem) -> Iterator[Block]:
         """Show a damaged piece at its place; `check` reports problems that lost nothing."""
         if problem.severity == "damage":
-            self._account.count(damaged=1)
+            self._account.totals["damaged piece"] += 1
             yield problem_note(problem)
 
     def event(self, event: Event) -> Iterator[Block]:
@@ -213,7 +212,7 @@ class _Fold:
                 self._tools.update((call.id, call.name) for call in message.tool_calls)
                 text, call = content_text(message)[0], self._pending.take_id(message.tool_call_id or "")
                 if message.role == "tool" and call is not None:
-                    self._account.count(tools=1)
+                    self._account.totals["tool"] += 1
                     ran.append(Ran(call=call, output=text))
                 elif message.role == "user" and text.strip() == self._prompt.strip():
                     self._prompt = ""  # shown with the head
@@ -263,7 +262,8 @@ class _Fold:
         self._pending.take(call)
         self._ended = False
         error = error_text(exact(event, "error"))
-        self._account.count(tools=1, failed_tools=bool(error))
+        self._account.totals["tool"] += 1
+        self._account.totals["failed tool"] += bool(error)
         yield Ran(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
 
     def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:

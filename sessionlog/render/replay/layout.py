@@ -133,10 +133,8 @@ def _noted(view: View, block: Noted) -> Iterator[Line]:
     style = "failed" if block.severity == "damage" else "note"
     mark = "!" if block.severity == "damage" else "·"
     text = block.text or ("" if block.data is None else spelled(view, block.data))
-    first = True
-    for line in body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style):
-        yield (Span(f"{mark} ", style), *line[1:]) if first else line
-        first = False
+    for index, line in enumerate(body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style)):
+        yield line if index else (Span(f"{mark} ", style), *line[1:])
     yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 
 

@@ -49,13 +49,12 @@ def opened(view: View, block: Opened) -> Iterator[Line]:
     served = _names(provider, start.model)
     place = words(home_path(start.work_dir or "", view.home))
     yield from rule(view, [words(block.session_id or "session", "title"), served, moment(view, block.time_ns), place])
-    facts: Facts = {}
-    if block.logged_id not in {"", block.session_id}:
-        facts["logged as"] = [words(block.logged_id)]
-    facts |= _routing(start, provider)
-    if start.max_iterations:
-        facts["limit"] = [Span(counted(view, start.max_iterations, "iteration"))]
-    facts["metadata"] = _pairs(view, start.metadata)
+    facts: Facts = {
+        "logged as": [_named("", block.logged_id, block.session_id)],
+        **_routing(start, provider),
+        "limit": [Span(counted(view, start.max_iterations, "iteration") if start.max_iterations else "")],
+        "metadata": _pairs(view, start.metadata),
+    }
     yield from _rows(view, facts)
 
 
@@ -70,8 +69,7 @@ def ended(view: View, block: Ended) -> Iterator[Line]:
         provider = start.provider or start.resolved_harness or ""
         began = _routing(start, provider)
         facts = {label: parts for label, parts in _routing(end, provider).items() if began[label] != parts}
-        if end.model and end.model != start.model:
-            facts["model"] = [words(end.model)]
+        facts["model"] = [_named("", end.model, start.model or "")]
         if end.metadata != start.metadata:
             facts["metadata"] = _pairs(view, end.metadata)
         yield from _rows(view, facts)
@@ -87,21 +85,21 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
         if end.process_outcome and end.process_outcome != end.status:
             yield words(end.process_outcome, "unfinished")
     yield span_of_time(view, block.duration_ms)._replace(style="")
-    if totals.requests:
-        yield Span(counted(view, totals.requests, "request") + _failures(totals.failed_requests))
-    if totals.tools:
-        yield Span(counted(view, totals.tools, "tool") + _failures(totals.failed_tools))
+    for noun in ("request", "tool"):
+        if totals[noun]:
+            failed = totals[f"failed {noun}"]
+            yield Span(counted(view, totals[noun], noun) + (f" ({failed} failed)" if failed else ""))
     if block.usage or (end and end.tokens is not None):
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
         cost, less = money(view, block.cost), money(view, block.end_cost).text
         yield cost._replace(text=f"{cost.text} (the end says {less})") if less else cost
-    elif totals.requests or (end and end.tokens is not None):
+    elif totals["request"] or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:
         yield Span(f"cap ${end.cost_cap_usd:.10g}")
-    if totals.damaged:
-        yield Span(counted(view, totals.damaged, "damaged piece"), "failed")
+    if totals["damaged piece"]:
+        yield Span(counted(view, totals["damaged piece"], "damaged piece"), "failed")
 
 
 def _no_end(view: View, block: Ended) -> str:
@@ -115,10 +113,6 @@ def _no_end(view: View, block: Ended) -> str:
 def _status(status: str) -> Span:
     style = {"success": "title", "error": "failed", "failed": "failed"}.get(status, "unfinished")
     return words(status, style)
-
-
-def _failures(count: int) -> str:
-    return f" ({count} failed)" if count else ""
 
 
 def _routing(routing: Routing, provider: str) -> Facts:

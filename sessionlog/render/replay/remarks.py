@@ -19,8 +19,7 @@ from sessionlog.events.payloads import (
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.message import Message
 from sessionlog.render.replay.blocks import Block, Logged, MessageShown, Noted
-from sessionlog.render.replay.calls import calls_in
-from sessionlog.render.replay.exact import exact
+from sessionlog.render.replay.exact import calls_in, exact
 from sessionlog.transcript.splice import Added
 
 Json = Any

@@ -59,7 +59,7 @@ def replay(
         own=log.source.id in OWN,
         session_id=name_of_session(log),
         all_messages=all_messages,
-        named=chosen or (lambda _: False),
+        named=chosen,
         price=price,
     )
     paint = Paint()

@@ -248,6 +248,13 @@ def test_fields_beside_the_envelope_are_read_where_data_is_missing():
     assert end.end.status == "graded_pass"
 
 
+def test_failures_and_calls_are_read_beside_the_envelope_too():
+    """What makes an answer a failure, and what a tool was given, as much as its name."""
+    call = event("tool.call", None, tool="ls", input={"dir": "."}, error="exit 1")
+    [failed, ran] = fold(event("llm.response", None, error="429"), call)[1:]
+    assert (failed.error, ran.call.name, ran.call.arguments, ran.error) == ("429", "ls", {"dir": "."}, "exit 1")
+
+
 def test_everything_else_has_a_block():
     """Routing, pins, compaction, gaps, stalls, plans, unknown types and damage are told."""
     blocks = fold(
