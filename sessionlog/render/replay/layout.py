@@ -61,9 +61,10 @@ def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
 
 
 def _lines(view: View, block: Block) -> Iterator[Line]:
-    return (
-        _PAYLOADS[block.type](view, block.payload) if isinstance(block, Logged) else _BLOCKS[type(block)](view, block)
-    )
+    if isinstance(block, Logged):
+        yield from _PAYLOADS[block.type](view, block.payload)
+    else:
+        yield from _BLOCKS[type(block)](view, block)
 
 
 def _asked(view: View, block: Asked) -> Iterator[Line]:

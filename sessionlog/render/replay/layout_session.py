@@ -15,6 +15,7 @@ from sessionlog.events.payloads import (
     RoutingUtilizationState,
     SessionStart,
 )
+from sessionlog.ledger.schema import RUNNING_NS
 from sessionlog.render.replay.blocks import Ended, Opened
 from sessionlog.render.replay.exact import compact_json
 from sessionlog.render.replay.figures import count, counted, moment, money, span_of_time, tokens
@@ -39,7 +40,6 @@ Json = Any
 _AXES = ("harness", "provider", "model")
 _CANDIDATES = 5
 Facts = dict[str, list[Span]]
-_RUNNING_NS = 600 * 10**9
 
 
 def opened(view: View, block: Opened) -> Iterator[Line]:
@@ -107,7 +107,7 @@ def _no_end(view: View, block: Ended) -> str:
     if view.exact or block.time_ns is None:
         return "no end"
     age_ns = int(view.now.timestamp() * 1e9) - block.time_ns
-    return "running" if age_ns < _RUNNING_NS else "no end: killed?"
+    return "running" if age_ns < RUNNING_NS else "no end: killed?"
 
 
 def _status(status: str) -> Span:
@@ -178,9 +178,12 @@ def routed(view: View, chosen: RoutingDecision) -> Iterator[Line]:
     names = _names(chosen.harness, chosen.provider, chosen.model)
     yield clipped((Span("⇢ route  ", "title"), names), view.width)
     yield from body(view, chosen.reason or "", view.limits.prose, indent=2, style="note")
-    asked = (chosen.requested_harness, chosen.requested_provider, chosen.requested_model)
     facts = {
-        "  requested": [_named(f"{axis} ", name) for axis, name in zip(_AXES, asked, strict=True)],
+        "  requested": [
+            _named("harness ", chosen.requested_harness),
+            _named("provider ", chosen.requested_provider),
+            _named("model ", chosen.requested_model),
+        ],
         "  server": [_named("endpoint ", chosen.endpoint), _named("instance ", chosen.server_instance)],
         "  sticky": _sticky_parts(chosen.sticky),
         "  utilization": _load_parts(chosen.utilization),
@@ -222,9 +225,12 @@ def compacted(view: View, value: Compaction) -> Iterator[Line]:
         Span("in the middle of a turn" if value.mid_turn else "", "note"),
     ]
     yield from head(view, (label,), figures)
-    yield from body(view, value.error or "", view.limits.prose, indent=2, style="failed")
-    yield from body(view, value.warning or "", view.limits.prose, indent=2, style="unfinished")
-    yield from body(view, value.summary or "", view.limits.prose, indent=2, gutter="│ ")
+    for text, style, gutter in (
+        (value.error, "failed", ""),
+        (value.warning, "unfinished", ""),
+        (value.summary, "", "│ "),
+    ):
+        yield from body(view, text or "", view.limits.prose, indent=2, style=style, gutter=gutter)
     if value.file_ops:
         yield from body(view, compact_json(value.file_ops), view.limits.arguments, indent=2, style="note")
 

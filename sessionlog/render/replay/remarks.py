@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from sessionlog.errors import Problem
@@ -51,15 +52,12 @@ def message_block(
 
 def exact_elements(event: Event) -> Callable[[Json], Json]:
     """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
-    listed = event.data.get("messages") if isinstance(event.data, Mapping) else None
-    found: dict[int, Json] = {}
 
-    def element(logged: Json) -> Json:
-        if not found and isinstance(listed, list | tuple):
-            found.update((id(one), whole) for one, whole in zip(listed, exact(event, "messages"), strict=False))
-        return found.get(id(logged), logged)
+    @cache
+    def by_id() -> dict[int, Json]:
+        return dict(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
 
-    return element
+    return lambda logged: by_id().get(id(logged), logged)
 
 
 def block_of(event: Event, value: Payload | None) -> Block:
