@@ -120,20 +120,19 @@ class Account:
 
     def ending(self, end: SessionEnd | None, data: Mapping[str, object], *, answer: str) -> Ended:
         """Return the session's end, or that of a log without one; its output only where the last answer is another."""
-        output = (end.output if end else None) or ""
-        logged_ms = read_milliseconds(data.get("duration_ms")) or None
-        nano, _ = read_usd(end.cost_usd if end else None)
-        run = self._run if end is None else self._run.closed(self._rest(end), nano)
-        sums = self._earlier + run
+        logged = end or SessionEnd()
+        output, logged_ms = logged.output or "", read_milliseconds(data.get("duration_ms")) or None
+        nano, _ = read_usd(logged.cost_usd)
+        sums = self._earlier + self._run.closed(self._rest(logged), nano)
         # A nano-dollar per response is rounding.
         less = nano is not None and (self._run.recorded.known_nano or 0) - nano > self.totals["request"]
         ours = self._start.v is not None  # an end of the Go original speaks of the whole log, in its own numbers
-        model = self._configured or (end.model if end else None) or self._model
+        model = self._configured or logged.model or self._model
         ended = Ended(
             start=self._start,
             end=end,
             totals=Counter(self.totals),
-            usage=sums.usage if ours else self.usage(end.tokens if end else None) or sums.usage,
+            usage=sums.usage if ours else self.usage(logged.tokens) or sums.usage,
             cost=self._checked(sums.cost, self.provider, model),
             end_cost=self._checked(Cost(nano=nano or 0), self.provider, model) if less else None,
             duration_ms=self._active_ns / 1e6 or None if logged_ms is None else self._earlier_ms + logged_ms,

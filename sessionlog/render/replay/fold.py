@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 
@@ -37,6 +37,7 @@ from sessionlog.render.replay.blocks import (
     Asked,
     Block,
     Call,
+    Ended,
     MessageShown,
     Opened,
     Ran,
@@ -60,13 +61,17 @@ QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
 
 
+Subagents = Literal["inline", "none", "only"]
+
+
 def fold_replay(
     events: Iterable[Event | Problem],
     *,
     own: bool = True,
     session_id: str = "",
     all_messages: bool = False,
-    named: Callable[[str], bool] | None = None,
+    chosen: Callable[[str], bool] | None = None,
+    subagents: Subagents = "inline",
     price: Price | None = None,
 ) -> Iterator[Block]:
     """Turn the events of a session into the blocks of its replay.
@@ -76,13 +81,21 @@ def fold_replay(
         own: Whether requests hold whole prompts unless they say otherwise, as in our own logs.
         session_id: The session's name, which is its file's; the first event's id where it is empty.
         all_messages: Also show the messages that have been shown before.
-        named: Whether a type was asked for by name; `QUIET` types and requests are shown only then. None was, if None.
+        chosen: Whether a type is to be shown; `QUIET` types and requests are shown only where this says so. Damage is
+            always shown. None chooses all others.
+        subagents: Where what sub-agents did is shown: among the rest, nowhere, or nothing else.
         price: Gives the cost of a response that records none.
     """
-    fold = _Fold(session_id, all_messages, named or (lambda _: False), price, own=own)
+
+    def is_wanted(block: Block) -> bool:
+        if chosen is not None and block.type != "problem" and not chosen(block.type):
+            return False
+        return subagents == "inline" or bool(block.agent) == (subagents == "only") or isinstance(block, Opened | Ended)
+
+    fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, own=own)
     for item in events:
-        yield from fold.problem(item) if isinstance(item, Problem) else fold.event(item)
-    yield from fold.close()
+        yield from filter(is_wanted, fold.problem(item) if isinstance(item, Problem) else fold.event(item))
+    yield from filter(is_wanted, fold.close())
 
 
 class _Fold:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import Literal
 
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.replay.account import Price
-from sessionlog.render.replay.blocks import Block, Ended, Opened
-from sessionlog.render.replay.fold import fold_replay
+from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
 from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
-
-Subagents = Literal["inline", "none", "only"]
 
 
 def replay(
@@ -53,17 +49,17 @@ def replay(
     """
     log = log_at(os.fspath(path))
     view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
-    chosen = selector(only)
     blocks = fold_replay(
         read_session(log),
         own=log.source.id in OWN,
         session_id=name_of_session(log),
         all_messages=all_messages,
-        named=chosen,
+        chosen=selector(only),
+        subagents=subagents,
         price=price,
     )
     paint = Paint()
-    for lines in lay_out(select(blocks, chosen, subagents=subagents), view):
+    for lines in lay_out(blocks, view):
         yield from map(paint, lines)
 
 
@@ -71,14 +67,3 @@ def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
     """A test of event types by names or patterns; None where there is nothing to select by."""
     patterns = tuple(only)
     return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
-
-
-def select(
-    blocks: Iterable[Block], chosen: Callable[[str], bool] | None, *, subagents: Subagents = "inline"
-) -> Iterator[Block]:
-    """The blocks of the chosen types, and of whom they are wanted; damage is always told."""
-    for block in blocks:
-        if block.type != "problem" and chosen is not None and not chosen(block.type):
-            continue
-        if subagents == "inline" or bool(block.agent) == (subagents == "only") or isinstance(block, Opened | Ended):
-            yield block

@@ -199,7 +199,7 @@ def test_quiet_events_are_shown_when_named():
     """Progress is three quarters of a real log: only a person who asks for it sees it."""
     step = event("progress", {"message": "thinking"})
     assert [b for b in fold(START, step) if isinstance(b, Noted)] == []
-    [note] = [b for b in fold(START, step, named=lambda kind: kind == "progress") if isinstance(b, Noted)]
+    [note] = [b for b in fold(START, step, chosen=lambda kind: kind == "progress") if isinstance(b, Noted)]
     assert (note.type, note.text) == ("progress", "thinking")
 
 
@@ -320,5 +320,5 @@ WORDS = st.sampled_from(
 @given(st.lists(st.tuples(st.sampled_from(sorted(KNOWN_TYPES)), st.dictionaries(WORDS, JSON, max_size=5) | JSON)))
 def test_no_payload_breaks_the_fold(rows):
     """Whatever a log holds where, every event is folded and the session has an end."""
-    blocks = list(fold_replay([event(kind, data) for kind, data in rows], all_messages=True, named=lambda _: True))
+    blocks = list(fold_replay([event(kind, data) for kind, data in rows], all_messages=True, chosen=lambda _: True))
     assert not rows or any(isinstance(block, Ended) for block in blocks)
