@@ -29,8 +29,7 @@ class ChangedLine(NamedTuple):
 def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
     """Return the lines that a call changes, and the arguments that say so; none where it is no edit."""
     if isinstance(arguments, str):
-        lines = _patch_in(arguments)
-        return lines, frozenset({""} if lines else ())
+        arguments = {"": arguments}
     if not isinstance(arguments, Mapping):
         return [], frozenset()
     for old, new in _PAIRS:

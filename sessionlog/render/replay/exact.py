@@ -7,7 +7,8 @@ more with the numbers left as text (`Digits`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from sessionlog.events.encode import encode_object
@@ -42,6 +43,16 @@ def exact(event: Event, key: str | None = None) -> Json:
         return value
     found = _field(_field(line, "data"), key)
     return value if found is None else found
+
+
+def exact_elements(event: Event) -> Callable[[Json], Json]:
+    """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
+
+    @cache
+    def by_id() -> dict[int, Json]:
+        return dict(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
+
+    return lambda logged: by_id().get(id(logged), logged)
 
 
 def compact_json(value: Json, depth: int = _DEPTH) -> str:

@@ -44,12 +44,11 @@ from sessionlog.render.replay.blocks import (
     Rewritten,
     Served,
 )
-from sessionlog.render.replay.exact import compact_json, error_text, exact, read_calls, text_of
+from sessionlog.render.replay.exact import compact_json, error_text, exact, exact_elements, read_calls, text_of
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.remarks import (
     block_of,
     change_note,
-    exact_elements,
     message_block,
     problem_note,
     unknown_note,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from sessionlog.errors import Problem
@@ -48,16 +47,6 @@ def message_block(
     tool = message.name or tools.get(message.tool_call_id or "", "") if message.role == "tool" else ""
     calls = calls_in(message, elements(one.raw)) if message.tool_calls else ()
     return MessageShown(role=role, text=content_text(message)[0], calls=calls, tool=tool)
-
-
-def exact_elements(event: Event) -> Callable[[Json], Json]:
-    """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
-
-    @cache
-    def by_id() -> dict[int, Json]:
-        return dict(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
-
-    return lambda logged: by_id().get(id(logged), logged)
 
 
 def block_of(event: Event, value: Payload | None) -> Block:
