@@ -53,6 +53,7 @@ from sessionlog.render.replay.remarks import (
     problem_note,
     unknown_note,
 )
+from sessionlog.sources import values
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry
 
@@ -112,7 +113,7 @@ class _Fold:
         self._tools: dict[str, str] = {}  # names of calls, by id
         self._prompt = ""  # of the head, which the first request repeats
         self._partial = Partial()
-        self._pending = Pending()
+        self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
         self._is_repeated = False  # what is left of a history that was cut is logged once more
         self._answer = ""
@@ -133,9 +134,7 @@ class _Fold:
 
     def event(self, event: Event) -> Iterator[Block]:
         """One event; what a sub-agent did bears its name."""
-        is_call = event.type in ("llm.response", "tool.call") and isinstance(event.data, Mapping)
-        agent = event.data.get("agent") if is_call else ""
-        agent = agent if isinstance(agent, str) else ""
+        agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
         time_ns = event.time_ns
         for block in self._event(event, time_ns):
             by = agent if isinstance(block, Answered | Ran) else ""
@@ -169,7 +168,7 @@ class _Fold:
     def _on_other(self, event: Event, value: Payload | None) -> Iterator[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
             return  # its llm.response has just said it
-        self._is_repeated = self._is_repeated or (isinstance(value, Compaction) and value.dropped is not None)
+        self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
         yield block_of(event, value)
         if event.type == "llm.response":  # a request was made, whatever is left of its answer
             self._account.served(replace(event, data={}), LLMResponse(), self._partial, failed=False)
@@ -222,8 +221,10 @@ class _Fold:
         for one in chain.from_iterable(splice.added for splice in splices):
             for message in one.new:
                 self._tools.update((call.id, call.name) for call in message.tool_calls)
-                text, call = content_text(message)[0], self._pending.take_id(message.tool_call_id or "")
+                text = content_text(message)[0]
+                call = next((one for one in self._pending if one.id and one.id == message.tool_call_id), None)
                 if message.role == "tool" and call is not None:
+                    self._pending.remove(call)
                     self._account.totals["tool"] += 1
                     ran.append(Ran(call=call, output=text))
                 elif message.role == "user" and text.strip() == self._prompt.strip():
@@ -262,7 +263,7 @@ class _Fold:
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
-        self._pending.calls += calls
+        self._pending += calls
         self._tools = {call.id: call.name for call in calls}
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
         yield Answered(served=served, request=request, text=text, calls=count, thought=_thought(event.data))
@@ -271,12 +272,23 @@ class _Fold:
         call = Call(
             id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given="input" in event.data
         )
-        self._pending.take(call)
+        self._close(call)
         self._ended = False
         error = error_text(exact(event, "error"))
         self._account.totals["tool"] += 1
         self._account.totals["failed tool"] += bool(error)
         yield Ran(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
+
+    def _close(self, ran: Call) -> None:
+        """Take out the open call that an executed one belongs to: by id, else by name and arguments, else by name."""
+        ways: tuple[Callable[[Call], bool], ...] = (
+            lambda call: bool(call.id) and call.id == ran.id,
+            lambda call: call.name == ran.name and compact_json(call.arguments) == compact_json(ran.arguments),
+            lambda call: call.name == ran.name,
+        )
+        found = next((call for fits in ways for call in self._pending if fits(call)), None)
+        if found is not None:
+            self._pending.remove(found)
 
     def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
         yield from self._settle()
@@ -289,7 +301,7 @@ class _Fold:
         yield from self._break_off()
 
     def _unanswered(self) -> Iterator[Block]:
-        calls, self._pending.calls = self._pending.calls, []
+        calls, self._pending = self._pending, []
         for call in calls:
             yield Ran(call=call, answered=False)
 
@@ -305,28 +317,3 @@ def _thought(data: Mapping[str, Any]) -> str:
     if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
         return ""
     return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")
-
-
-class Pending:
-    """The open calls of the last answer, in its order."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-
-    def take(self, call: Call) -> Call | None:
-        """Take out the open call that an executed one belongs to: by id, else by name and arguments, else by name."""
-
-        def is_same(one: Call) -> bool:
-            return one.name == call.name and compact_json(one.arguments) == compact_json(call.arguments)
-
-        return self.take_id(call.id) or self._take(is_same) or self._take(lambda one: one.name == call.name)
-
-    def take_id(self, call_id: str) -> Call | None:
-        """Take out the open call of that id."""
-        return self._take(lambda one: bool(call_id) and one.id == call_id)
-
-    def _take(self, fits: Callable[[Call], bool]) -> Call | None:
-        found = next(filter(fits, self.calls), None)
-        if found is not None:
-            self.calls.remove(found)
-        return found
