@@ -21,14 +21,13 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
-from sessionlog.render.replay import selector
+from sessionlog.render.replay import pace, selector
 from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
 from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
-from sessionlog.render.replay.pace import pace
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import load_settings

@@ -8,10 +8,13 @@ stage is a generator: a log of any size starts to show at once, in constant memo
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
 from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
@@ -21,7 +24,10 @@ from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
-__all__ = ["Paint", "fold_replay", "lay_out", "replay", "selector"]
+__all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector"]
+
+LONGEST = 5.0
+"""Seconds of the longest pause of `pace`."""
 
 
 def replay(
@@ -74,3 +80,28 @@ def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
     """A test of event types by names or patterns; None where there is nothing to select by."""
     patterns = tuple(only)
     return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
+
+
+def pace(
+    items: Iterable[Event | Problem],
+    *,
+    speed: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Event | Problem]:
+    """Yield `items` as they are, each not before its time: gaps between their `ts`, divided by `speed`.
+
+    A pause never lasts longer than `LONGEST`, a clock that went backwards makes none, and work that took longer than
+    its pause is not caught up with.
+    """
+    before: int | None = None
+    due = clock()
+    for item in items:
+        now = item.time_ns if isinstance(item, Event) else None
+        if now is not None:
+            gap = 0.0 if before is None else max(0.0, (now - before) / 1e9 / speed)
+            before = now
+            due = max(due, clock() - min(gap, LONGEST)) + min(gap, LONGEST)
+            if due > clock():
+                sleep(due - clock())
+        yield item

@@ -35,12 +35,14 @@ _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assista
 def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
     """Turn blocks into lines, those of one block together, a blank line before what does not belong to the last."""
     last: Block | None = None
-    margin = Margin(view)
+    margin = None if view.exact or (view.width or 0) < _LEAST else Margin(view)
     for block in blocks:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
         if isinstance(block, Opened | Ended):
             lines = _lines(view, block)
+        elif margin is None:
+            lines = _of_agent(view, block, last)
         else:
             lines = margin.beside(block, _of_agent(margin.view, block, last))
         yield [*gap, *lines]
@@ -163,23 +165,18 @@ _LEAST = 60  # columns; a narrower terminal has no room for a margin
 
 
 class Margin:
-    """Writes labels beside the lines of a block, a number on its first; none where text goes to a pipe.
+    """Writes labels beside the lines of a block, a number on its first; text that goes to a pipe has none.
 
     Attributes:
         view: What is left of the view beside the margin.
     """
 
     def __init__(self, view: View) -> None:
-        self._zone = view.zone
-        self._is_there = not view.exact and view.width is not None and view.width >= _LEAST
         self._day = self._minute = ""
-        self.view = replace(view, width=(view.width or 0) - _WIDTH) if self._is_there else view
+        self.view = replace(view, width=(view.width or 0) - _WIDTH)
 
     def beside(self, block: Block, lines: Iterable[Line]) -> Iterator[Line]:
         """Yield the lines of a block with what the margin says of it; a time without a line comes with the next."""
-        if not self._is_there:
-            yield from lines
-            return
         number = block.request if isinstance(block, Answered) else 0
         for line in lines:
             label, number = f"#{number}" if number else self._time(block.time_ns), 0
@@ -189,7 +186,7 @@ class Margin:
         """The day or the minute, if it is another one than the last that was shown."""
         if time_ns is None:
             return ""
-        time = local_time(time_ns, self._zone)
+        time = local_time(time_ns, self.view.zone)
         day, minute = f"{time:%d %b}".lstrip("0"), f"{time:%H:%M}"
         if day != self._day:
             is_first, self._day, self._minute = not self._day, day, ""
