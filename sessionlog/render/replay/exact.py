@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from sessionlog.events.encode import encode_object
@@ -20,6 +21,7 @@ from sessionlog.messages.entry import arguments_text
 from sessionlog.messages.json_value import decode_json
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render.replay.blocks import Call
+from sessionlog.sources.values import objects
 
 Json = Any
 _DEPTH = 64
@@ -86,9 +88,10 @@ def _has_float(value: Json, depth: int = _DEPTH) -> bool:
     return any(_has_float(item, depth - 1) for item in items)
 
 
-def error_text(value: Json) -> str:
-    """Return an error as logged: a text, or whatever else a writer put there; "" for what says that there is none."""
-    return text_of(value) if value else ""
+def error_of(event: Event) -> str:
+    """Return an event's error as logged, a text or whatever else a writer put there; "" for none."""
+    error = exact(event, "error")
+    return text_of(error) if error else ""
 
 
 def read_calls(value: Json) -> list[Call]:
@@ -100,13 +103,8 @@ def read_calls(value: Json) -> list[Call]:
 
 def calls_in(message: Message, logged: Json) -> tuple[Call, ...]:
     """Return the calls that a message makes, as they stand in what was logged of it."""
-    fields = logged if isinstance(logged, dict) else {}
-    content = fields.get("content")
-    parts = content if isinstance(content, list | tuple) else ()
-    found = [
-        *read_calls(fields.get("tool_calls")),
-        *(_read_call(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"),
-    ]
+    parts = (part for part in objects(logged, "content") if part.get("type") == "tool_use")
+    found = [_read_call(item) for item in chain(objects(logged, "tool_calls"), parts)]
     return tuple(found if len(found) == len(message.tool_calls) else map(_call_of, message.tool_calls))
 
 

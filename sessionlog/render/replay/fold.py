@@ -44,7 +44,7 @@ from sessionlog.render.replay.blocks import (
     Rewritten,
     Served,
 )
-from sessionlog.render.replay.exact import compact_json, error_text, exact, exact_elements, read_calls, text_of
+from sessionlog.render.replay.exact import compact_json, error_of, exact, exact_elements, read_calls, text_of
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.remarks import (
     block_of,
@@ -252,7 +252,7 @@ class _Fold:
 
     def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
         yield from self._unanswered()
-        error = error_text(exact(event, "error"))
+        error = error_of(event)
         served = self._account.served(event, response, self._partial, failed=bool(error))
         text, streamed = response.content or "", self._partial.text
         self._partial = Partial()
@@ -274,7 +274,7 @@ class _Fold:
         )
         self._close(call)
         self._ended = False
-        error = error_text(exact(event, "error"))
+        error = error_of(event)
         self._account.totals["tool"] += 1
         self._account.totals["failed tool"] += bool(error)
         yield Ran(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)

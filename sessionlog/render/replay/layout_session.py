@@ -81,7 +81,8 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
     if end is None:
         yield Span(_no_end(view, block), "unfinished")
     else:
-        yield _status(end.status or "ended")
+        style = {"success": "title", "error": "failed", "failed": "failed"}.get(end.status or "", "unfinished")
+        yield words(end.status or "ended", style)
         if end.process_outcome and end.process_outcome != end.status:
             yield words(end.process_outcome, "unfinished")
     yield span_of_time(view, block.duration_ms)._replace(style="")
@@ -108,11 +109,6 @@ def _no_end(view: View, block: Ended) -> str:
         return "no end"
     age_ns = int(view.now.timestamp() * 1e9) - block.time_ns
     return "running" if age_ns < RUNNING_NS else "no end: killed?"
-
-
-def _status(status: str) -> Span:
-    style = {"success": "title", "error": "failed", "failed": "failed"}.get(status, "unfinished")
-    return words(status, style)
 
 
 def _routing(routing: Routing, provider: str) -> Facts:
