@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from traceback import extract_tb
@@ -116,8 +116,10 @@ def _answered(name: str, given: Mapping[str, Any], look: Callable[[], Surroundin
         return _refused(f"no tool {name!r}; there are: {', '.join(QUESTIONS)}")
     try:
         asked = question.arguments.model_validate(given)
-        document, notes = question.answer(asked, look())
-        return _given(_clean(document), [_clean(note) for note in notes])
+        document, notes = _clean(question.answer(asked, look()))
+        # The document once more as text, for clients that read only that, and what is to be said beside it.
+        texts = (json.dumps(document, ensure_ascii=False, allow_nan=False), *notes)
+        return CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=document)
     except ValidationError as error:
         return _refused(f"{name}: {_wrong(question, error)}")
     except LedgerUnusable as error:
@@ -130,12 +132,6 @@ def _answered(name: str, given: Mapping[str, Any], look: Callable[[], Surroundin
         place = extract_tb(error.__traceback__)[-1]
         say(f"sessionlog mcp: {name}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})")
         return _refused(f"{name}: {type(error).__name__}; `sessionlog {question.command}` in a terminal says more")
-
-
-def _given(document: dict[str, Any], notes: Sequence[str]) -> CallToolResult:
-    """The document, for clients that read only text once more as such, and what is to be said beside it."""
-    texts = (json.dumps(document, ensure_ascii=False, allow_nan=False), *notes)
-    return CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=document)
 
 
 def _refused(sentence: str) -> CallToolResult:

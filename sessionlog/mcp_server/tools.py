@@ -14,6 +14,7 @@ from typing import Any
 
 from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+from sessionlog.analytics.log_report import LogReport
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
@@ -21,8 +22,8 @@ from sessionlog.analytics.status.reader import ask_status, budgets_of, rules_of
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
-from sessionlog.context.xray.report import xray
-from sessionlog.errors import InvalidQuery, LedgerUnusable, LogNotReadable, Problem, SessionLogError
+from sessionlog.context.xray.report import ContextReport, xray
+from sessionlog.errors import InvalidQuery, LedgerUnusable, LogNotReadable, SessionLogError
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server.surroundings import Surroundings, session_named
@@ -80,7 +81,7 @@ def usage(asked: a.UsageArguments, where: Surroundings) -> Found:
     )  # fmt: skip
     left_out = [f"{counted(report.hidden_rows, 'more row')}: ask with a larger `limit`"] if report.hidden_rows else ()
     empty = ["nothing was used in that time with these filters"] if not report.totals.sessions else ()
-    return report.to_dict(), [*empty, *left_out, *_damage(report.problem_count, report.problems), *report.notes]
+    return report.to_dict(), [*empty, *left_out, *_damage(report), *report.notes]
 
 
 def budget(asked: a.BudgetArguments, where: Surroundings) -> Found:
@@ -109,7 +110,7 @@ def recent_sessions(asked: a.SessionsArguments, where: Surroundings) -> Found:
     found = list_sessions(
         window=asked.since, limit=asked.limit, filters=_filters(asked, "project", "source", "status"), **_present(where)
     )
-    return found.to_dict(), [*_damage(found.problem_count, found.problems), *found.notes]
+    return found.to_dict(), [*_damage(found), *found.notes]
 
 
 def context(asked: a.ContextArguments, where: Surroundings) -> Found:
@@ -125,7 +126,7 @@ def context(asked: a.ContextArguments, where: Surroundings) -> Found:
         report.session, report.path if entry is None else None, env=where.env, ledger=where.settings.ledger_path,
     )  # fmt: skip
     document, left_out = _bounded(replace(report, session_requests=whole).to_dict())
-    return document, [*left_out, *_damage(report.problem_count, report.problems)]
+    return document, [*left_out, *_damage(report)]
 
 
 def _newest(where: Surroundings) -> tuple[str, str]:
@@ -149,8 +150,8 @@ def _present(where: Surroundings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _damage(count: int, problems: Sequence[Problem]) -> list[str]:
-    return [damage_note(count, problems)] if count else []
+def _damage(report: LogReport | ContextReport) -> list[str]:
+    return [damage_note(report.problem_count, report.problems)] if report.problem_count else []
 
 
 def _bounded(document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
