@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay.blocks import Answered, Block, Call, Ran, Served
@@ -28,14 +26,14 @@ class Partial:
         provider: The provider.
         usage: As logged.
         error: Why it broke off.
-        calls: The tool calls that have arrived, by id; arguments may be half a JSON text.
     """
 
     model: str = ""
     provider: str = ""
     usage: TokenUsage | None = None
     error: str = ""
-    calls: dict[str, Call] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)  # of the tools that are called, by the call's id
+    _arguments: dict[str, list[str]] = field(default_factory=dict)
     _pieces: list[str] = field(default_factory=list)
     _kept: int = 0
 
@@ -54,23 +52,30 @@ class Partial:
         """The text that has arrived."""
         return "".join(self._pieces)
 
+    @property
+    def calls(self) -> list[Call]:
+        """The tool calls that have arrived; arguments may be half a JSON text."""
+        return [
+            Call(id=key, name=self._names[key], arguments="".join(pieces), given=bool(pieces))
+            for key, pieces in self._arguments.items()
+        ]
+
     def blocks(self, served: Served) -> Iterator[Block]:
         """What there is of an answer that never came: its text, or its error, and the calls it had begun."""
-        if self._pieces or self.calls or self.error:
-            yield Answered(
-                text=self.text, served=served, calls=len(self.calls), unfinished=not self.error, error=self.error
-            )
-        for call in self.calls.values():
+        calls = self.calls
+        if self._pieces or calls or self.error:
+            yield Answered(text=self.text, served=served, calls=len(calls), unfinished=not self.error, error=self.error)
+        for call in calls:
             yield Ran(call=call, answered=False)
 
     def _add_call(self, delta: LLMDelta) -> None:
-        key = delta.tool_call_id or next(reversed(self.calls), "")
-        if not (delta.tool_call_id or delta.tool_call_name or delta.tool_call_args) or len(self.calls) > _CALLS:
+        key = delta.tool_call_id or next(reversed(self._arguments), "")
+        if not (delta.tool_call_id or delta.tool_call_name or delta.tool_call_args) or len(self._arguments) > _CALLS:
             return
-        call = self.calls.get(key) or Call(id=key, arguments="")
+        pieces = self._arguments.setdefault(key, [])
+        self._names[key] = delta.tool_call_name or self._names.get(key, "")
         if delta.tool_call_args and self._has_room(delta.tool_call_args):
-            call = replace(call, arguments=call.arguments + delta.tool_call_args, given=True)
-        self.calls[key] = replace(call, name=delta.tool_call_name or call.name)
+            pieces.append(delta.tool_call_args)
 
     def _has_room(self, piece: str) -> bool:
         self._kept += len(piece) + 50  # a list of one-letter pieces weighs more than its letters

@@ -25,7 +25,7 @@ def test_text_and_calls_are_put_together():
         LLMDelta(tool_call_id="1", tool_call_args="1}"),
     )
     assert (part.text, part.model, part.provider) == ("hello", "m", "p")
-    assert [(call.name, call.arguments) for call in part.calls.values()] == [("read", '{"a":1}'), ("bash", "{}")]
+    assert [(call.name, call.arguments) for call in part.calls] == [("read", '{"a":1}'), ("bash", "{}")]
     assert [type(block) for block in part.blocks(Served())] == [Answered, Ran, Ran]
 
 
