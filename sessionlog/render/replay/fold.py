@@ -134,6 +134,9 @@ class _Fold:
 
     def event(self, event: Event) -> Iterator[Block]:
         """One event; what a sub-agent did bears its name."""
+        self._logged = event
+        if event.data is None and event.type in PAYLOADS:
+            event = replace(event, data=event.extra)  # its writer put the fields beside the envelope
         agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
         time_ns = event.time_ns
         for block in self._event(event, time_ns):
@@ -148,10 +151,7 @@ class _Fold:
         for block in blocks:
             yield structs.replace(block, time_ns=self._account.time_ns)
 
-    def _event(self, logged: Event, time_ns: int | None) -> Iterator[Block]:
-        event = logged
-        if logged.data is None and logged.type in PAYLOADS:
-            event = replace(logged, data=logged.extra)  # its writer put the fields beside the envelope
+    def _event(self, event: Event, time_ns: int | None) -> Iterator[Block]:
         self._account.pass_time(time_ns)
         value = payload(event)
         self._splices = self._conversation.take(event)
@@ -163,7 +163,7 @@ class _Fold:
         if isinstance(value, LLMDelta):
             self._partial.add(value)
         if self._named(event.type):
-            yield unknown_note(logged)
+            yield unknown_note(self._logged)
 
     def _on_other(self, event: Event, value: Payload | None) -> Iterator[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
@@ -182,7 +182,7 @@ class _Fold:
     def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
         yield from self._settle()
         if self._started:
-            yield unknown_note(event)  # the first one counts
+            yield unknown_note(self._logged)  # the first one counts
             return
         self._started = True
         yield self._open(event, start)

@@ -250,8 +250,9 @@ def test_fields_beside_the_envelope_are_read_where_data_is_missing():
 
 def test_failures_and_calls_are_read_beside_the_envelope_too():
     """What makes an answer a failure, and what a tool was given, as much as its name."""
-    call = event("tool.call", None, tool="ls", input={"dir": "."}, error="exit 1")
+    call = event("tool.call", None, tool="ls", input={"dir": "."}, error="exit 1", agent="explore")
     [failed, ran] = fold(event("llm.response", None, error="429"), call)[1:]
+    assert (failed.agent, ran.agent) == ("", "explore")
     assert (failed.error, ran.call.name, ran.call.arguments, ran.error) == ("429", "ls", {"dir": "."}, "exit 1")
 
 
