@@ -17,9 +17,8 @@ from sessionlog.analytics.budgets.tamper_check import marker_path
 from sessionlog.cli import main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.mcp_server import server
-from sessionlog.mcp_server.bounds import PARTS, POINTS
 from sessionlog.mcp_server.server import build_server
-from sessionlog.mcp_server.tools import QUESTIONS
+from sessionlog.mcp_server.tools import PARTS, POINTS, QUESTIONS
 from sessionlog.testing import FixedClock
 
 TESTDATA = Path(__file__).parents[1] / "testdata"

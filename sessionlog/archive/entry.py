@@ -6,7 +6,6 @@ unchanged log costs a stat) and the hash of what is kept. Its version is a hash 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -115,6 +114,8 @@ def entry_of(text: str | bytes) -> Entry | None:
 
 def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:
     """Name a content: (path → hash) of all kept files."""
+    import hashlib  # noqa: PLC0415 - 5 ms, which finding a log that is there saves
+
     text = json.dumps([source, path, sorted(kept.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

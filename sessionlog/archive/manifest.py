@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, entry_of
-from sessionlog.archive.pack import read_own_line
 from sessionlog.errors import LogNotReadable
 from sessionlog.settings import data_home
 
@@ -78,6 +77,8 @@ def _told(path: str) -> Iterator[Entry]:
 
 def _found(folder: str) -> Iterator[Entry]:
     """The entries that are there, whatever a manifest says."""
+    from sessionlog.archive.pack import read_own_line  # noqa: PLC0415 - 8 ms that only a lost manifest costs
+
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):

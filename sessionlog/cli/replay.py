@@ -21,14 +21,14 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
+from sessionlog.render.replay import pace, selector
+from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
-from sessionlog.render.replay.fold import fold_replay
+from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
-from sessionlog.render.replay.pace import pace
+from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.text import Subagents, select, selector
-from sessionlog.render.replay.view import SHOWN, Limits, View, limits_to
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import name_of_session
@@ -83,25 +83,22 @@ def replay(
             texts = _or_types(_json_lines(items, chosen), types)
         else:
             name = name_of_session(log, session)
-            options: dict[str, Any] = {"own": log.source.id in OWN, "session_id": name, "all_messages": all_messages}
-            blocks = _blocks(items, chosen, priced=not plain, **options)
-            texts = _painted(
-                _or_types(select(blocks, chosen, subagents=cast("Subagents", subagents)), types), view, colours
-            )
+            blocks = fold_replay(
+                items, own=log.source.id in OWN, session_id=name, all_messages=all_messages, chosen=chosen,
+                subagents=cast("Subagents", subagents), price=None if plain else _price(),
+            )  # fmt: skip
+            texts = _painted(_or_types(blocks, types), view, colours)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
-def _blocks(
-    items: Iterable[Event | Problem], chosen: Callable[[str], bool] | None, *, priced: bool, **options: Any
-) -> Iterator[Block]:
-    """Fold the events; where no cost is recorded it is estimated, but not in text that is to stay the same."""
+def _price() -> Price:
+    """What estimates the costs that are not recorded; in text that is to stay the same none is."""
     book = cache(lambda: price_book(load_settings()))
 
     def price(*args: Any, **more: Any) -> int | None:
         return book().price(*args, **more)  # loaded by the first answer: 40 ms, for which the head need not wait
 
-    named = chosen or (lambda _: False)
-    return fold_replay(items, named=named, price=price if priced else None, **options)
+    return price
 
 
 def _factor(speed: str | None) -> float | None:

@@ -2,7 +2,7 @@
 
     tools         which questions there are, and who answers each
     arguments     what may be asked     → input schemas
-    documents     what is answered      → output schemas; of one session in session_documents
+    documents     what is answered      → output schemas
     surroundings  settings, environment and present of a call
     server        the protocol: tools described, calls answered, errors as sentences
 

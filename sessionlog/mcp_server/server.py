@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
+from traceback import extract_tb
 from typing import Any
 
 import anyio
@@ -32,8 +33,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable, SessionLogError
-from sessionlog.mcp_server.arguments import Arguments
-from sessionlog.mcp_server.surroundings import look_around
+from sessionlog.mcp_server.surroundings import Surroundings, look_around
 from sessionlog.mcp_server.tools import QUESTIONS, Question
 from sessionlog.render.escape import terminal
 
@@ -48,27 +48,29 @@ Say = Callable[[str], None]
 def build_server(
     *,
     env: Mapping[str, str] | None = None,
-    clock: Callable[[], datetime] | None = None,
-    say: Say | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    say: Say = lambda _: None,
     allow_paths: bool = False,
 ) -> Server[Any]:
     """Return the server, for any transport.
 
     Args:
         env: The environment; the process's at the time of each call when None.
-        clock: What time it is, instead of the clock.
+        clock: What time it is.
         say: Told in one sentence of what a client is not: mistakes of this program.
         allow_paths: A client may name logs anywhere, not only where agents write.
     """
-    listed = ListToolsResult(tools=[_described(question) for question in QUESTIONS.values()])
+    listed = ListToolsResult(tools=[_described(name, question) for name, question in QUESTIONS.items()])
     one_at_a_time = CapacityLimiter(1)  # two would wait for each other's ledger, and read every new log twice
+
+    def look() -> Surroundings:
+        return look_around(env, clock(), allow_paths=allow_paths)
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
     async def call_tool(_: ServerRequestContext[Any], called: CallToolRequestParams) -> CallToolResult:
-        given = called.arguments or {}
-        answered = partial(_answered, called.name, given, env=env, clock=clock, say=say, allow_paths=allow_paths)
+        answered = partial(_answered, called.name, called.arguments or {}, look, say)
         return await to_thread.run_sync(answered, limiter=one_at_a_time, abandon_on_cancel=True)
 
     return Server(
@@ -96,10 +98,10 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def _described(question: Question) -> Tool:
+def _described(name: str, question: Question) -> Tool:
     given = question.arguments.model_json_schema()
     return Tool(
-        name=question.name,
+        name=name,
         description=question.says,
         input_schema={key: value for key, value in given.items() if key != "description"},
         output_schema=TypeAdapter(question.document).json_schema(),
@@ -107,26 +109,19 @@ def _described(question: Question) -> Tool:
     )
 
 
-def _answered(
-    name: str,
-    given: Mapping[str, Any],
-    *,
-    env: Mapping[str, str] | None,
-    clock: Callable[[], datetime] | None,
-    say: Say | None,
-    allow_paths: bool,
-) -> CallToolResult:
+def _answered(name: str, given: Mapping[str, Any], look: Callable[[], Surroundings], say: Say) -> CallToolResult:
     """Answer one call, in a thread."""
     question = QUESTIONS.get(name)
     if question is None:
         return _refused(f"no tool {name!r}; there are: {', '.join(QUESTIONS)}")
     try:
         asked = question.arguments.model_validate(given)
-        where = look_around(env, clock() if clock else None, allow_paths=allow_paths)
-        document, notes = question.answer(asked, where)
-        return _given(_clean(document), [_clean(note) for note in notes])
+        document, notes = _clean(question.answer(asked, look()))
+        # The document once more as text, for clients that read only that, and what is to be said beside it.
+        texts = (json.dumps(document, ensure_ascii=False, allow_nan=False), *notes)
+        return CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=document)
     except ValidationError as error:
-        return _refused(_wrong(question, error))
+        return _refused(f"{name}: {_wrong(question, error)}")
     except LedgerUnusable as error:
         return _refused(f"{name}: {error}; `sessionlog ledger verify` says more")
     except SessionLogError as error:
@@ -134,15 +129,9 @@ def _answered(
     except (OSError, sqlite3.Error) as error:
         return _refused(f"{name}: {error}; `sessionlog {question.command}` in a terminal says more")
     except Exception as error:  # noqa: BLE001 - a mistake of ours must not end what an agent relies on
-        if say is not None:
-            say(f"sessionlog mcp: {name}: {type(error).__name__}: {error}{_place(error)}")
+        place = extract_tb(error.__traceback__)[-1]
+        say(f"sessionlog mcp: {name}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})")
         return _refused(f"{name}: {type(error).__name__}; `sessionlog {question.command}` in a terminal says more")
-
-
-def _given(document: dict[str, Any], notes: Sequence[str]) -> CallToolResult:
-    """The document, for clients that read only text once more as such, and what is to be said beside it."""
-    texts = (json.dumps(document, ensure_ascii=False, allow_nan=False), *notes)
-    return CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=document)
 
 
 def _refused(sentence: str) -> CallToolResult:
@@ -153,25 +142,11 @@ def _wrong(question: Question, error: ValidationError) -> str:
     """Say which argument is wrong, how, and what it may be."""
     first = error.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
-    fields = _fields(question.arguments)
+    fields = question.arguments.model_fields
     if name not in fields:
-        return f"{question.name}: no argument {name!r}; there are: {', '.join(fields)}"
-    says = fields[name]
-    message = str(first["msg"])
-    return f"{question.name}: {name}: {message[:1].lower()}{message[1:]}{f'. {says}' if says else ''}"
-
-
-def _fields(arguments: type[Arguments]) -> dict[str, str]:
-    """The arguments by name, each with its description."""
-    properties = arguments.model_json_schema()["properties"]
-    return {name: str(schema.get("description", "")) for name, schema in properties.items()}
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        return f"no argument {name!r}; there are: {', '.join(fields)}"
+    says, message = fields[name].description, str(first["msg"])
+    return f"{name}: {message[:1].lower()}{message[1:]}{f'. {says}' if says else ''}"
 
 
 def _clean(value: Any) -> Any:

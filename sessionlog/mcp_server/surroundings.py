@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sessionlog import files
 from sessionlog.errors import InvalidPrices, LogNotReadable, Problem
@@ -38,11 +38,6 @@ class Surroundings:
         """Whose days."""
         return self.settings.timezone or "local"
 
-    @property
-    def now_ns(self) -> int:
-        """The present in nanoseconds since 1970 UTC."""
-        return int(self.now.timestamp()) * 1_000_000_000 + self.now.microsecond * 1000
-
     def own_prices(self) -> PriceBook | None:
         """The list prices with the user's own above them; None if there are no others than the list's.
 
@@ -57,15 +52,8 @@ class Surroundings:
             raise InvalidPrices(f"{self.settings.config_path}: {error}") from error
 
 
-def look_around(
-    env: Mapping[str, str] | None = None, now: datetime | None = None, *, allow_paths: bool = False
-) -> Surroundings:
-    """Return the surroundings of a call.
-
-    Args:
-        env: The environment; the process's when None.
-        now: The present; the clock's when None.
-        allow_paths: As in `Surroundings`.
+def look_around(env: Mapping[str, str] | None, now: datetime, *, allow_paths: bool) -> Surroundings:
+    """Return the surroundings of a call; the environment is the process's when None.
 
     Raises:
         InvalidSettings: The config file cannot be used.
@@ -73,7 +61,7 @@ def look_around(
     """
     settings = load_settings(env)
     surroundings = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
-    return Surroundings(settings=settings, env=surroundings, now=now or datetime.now(UTC), allow_paths=allow_paths)
+    return Surroundings(settings=settings, env=surroundings, now=now, allow_paths=allow_paths)
 
 
 def session_named(text: str | None, where: Surroundings) -> str | None:

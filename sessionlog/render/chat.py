@@ -19,8 +19,10 @@ from sessionlog.render.replay.figures import money, span_of_time, tokens
 from sessionlog.render.replay.layout_tools import called
 from sessionlog.render.replay.lines import (
     PAGE,
+    Limit,
     Line,
     Span,
+    View,
     body,
     cells,
     clipped,
@@ -31,7 +33,6 @@ from sessionlog.render.replay.lines import (
     told,
     words,
 )
-from sessionlog.render.replay.view import Limit, View
 
 NO_RESULT = Span("◌ interrupted, no result", "unfinished")
 """What became of a tool call that nothing has answered."""

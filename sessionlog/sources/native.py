@@ -345,7 +345,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         model=name(attempt, "requested_model") or state.asked or UNKNOWN,
         response_model=name(attempt, "response_model") or name(data.model),
         cost_nano=cost_nano,
-        latency_ms=_milliseconds(data.latency_ms),
+        latency_ms=read_milliseconds(data.latency_ms),
         failed=is_failed,
         final=True,
     )
@@ -358,7 +358,7 @@ def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG0
     state.is_ended = state.is_closed = False
     return (
         ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN),
-        ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=_milliseconds(data.duration_ms)),
+        ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=read_milliseconds(data.duration_ms)),
     )
 
 
@@ -397,7 +397,8 @@ def _complaints(row: Row, *issues: str | None) -> tuple[str, ...]:
     return tuple(f"{row.type} seq {row.seq}: {issue}" for issue in issues if issue)
 
 
-def _milliseconds(value: Any) -> float | None:
+def read_milliseconds(value: Any) -> float | None:
+    """Return a logged time span; None for what cannot be one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < _ENDLESS_MS else None
 
@@ -439,7 +440,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
 
 def _duration_ms(ends: list[End]) -> int | None:
     """The sum of the durations that the runs logged; None when one of them logged none that is usable."""
-    durations = [int(_milliseconds(end.data.duration_ms) or 0) for end in ends]
+    durations = [int(read_milliseconds(end.data.duration_ms) or 0) for end in ends]
     return sum(durations) if all(durations) else None
 
 

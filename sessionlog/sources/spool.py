@@ -7,7 +7,6 @@ memory and the rest in a file that has no name. What is read back is made anew e
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -156,6 +155,8 @@ def _encode(value: Any) -> bytes:
     try:
         return b"m" + msgspec.msgpack.encode(value)
     except (TypeError, ValueError, OverflowError):  # a number beyond 64 bits, half a character
+        import pickle  # noqa: PLC0415 - 3 ms for what hardly any log holds
+
         return b"p" + pickle.dumps(value)
 
 
@@ -163,5 +164,7 @@ def _decode(data: bytes, type_: type[T]) -> T:
     body = memoryview(data)[1:]
     if data[:1] == b"m":
         return msgspec.msgpack.decode(body, type=type_)
+    import pickle  # noqa: PLC0415 - as above
+
     value: T = pickle.loads(body)  # noqa: S301 - written by this process, into a file that has no name
     return value

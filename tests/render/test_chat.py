@@ -18,8 +18,7 @@ from sessionlog.render.chat import (
     tool_line,
     turn_figures,
 )
-from sessionlog.render.replay.lines import cells
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import View, cells
 from tests.security.vt import findings
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202e\x9b31m\r\b"

@@ -19,7 +19,7 @@ from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render.chat import outcome, tool_line
 from sessionlog.render.escape import one_line
 from sessionlog.render.flow import Flow
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import View
 
 SCHEMA = "sessionlog.chat/1"
 TYPED = "go on"

@@ -16,9 +16,8 @@ from sessionlog.render import chat
 from sessionlog.render.console import make_console
 from sessionlog.render.escape import terminal
 from sessionlog.render.flow import Flow
-from sessionlog.render.replay.lines import Line
+from sessionlog.render.replay.lines import Line, View
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.view import View
 from sessionlog.render.times import home_path
 
 HINT = "/help says what there is · Ctrl-C stops an answer · Ctrl-D leaves"

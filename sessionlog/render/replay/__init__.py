@@ -5,9 +5,103 @@ lines of styled, harmless text (`lay_out`: how it looks), and lines become text 
 stage is a generator: a log of any size starts to show at once, in constant memory.
 """
 
-from sessionlog.render.replay.fold import fold_replay
-from sessionlog.render.replay.layout import lay_out
-from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.text import replay
+from __future__ import annotations
 
-__all__ = ["Paint", "fold_replay", "lay_out", "replay"]
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.errors import Problem
+from sessionlog.events.envelope import Event
+from sessionlog.render.replay.account import Price
+from sessionlog.render.replay.fold import Subagents, fold_replay
+from sessionlog.render.replay.layout import lay_out
+from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
+from sessionlog.render.replay.paint import Paint
+from sessionlog.sources.find import log_at, name_of_session
+from sessionlog.transcript.fold import OWN
+from sessionlog.transcript.inherited import read_session
+
+__all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector"]
+
+LONGEST = 5.0
+"""Seconds of the longest pause of `pace`."""
+
+
+def replay(
+    path: str | os.PathLike[str],
+    *,
+    full: bool = False,
+    all_messages: bool = False,
+    only: Iterable[str] = (),
+    tz: str = "UTC",
+    width: int | None = None,
+    cut: int = SHOWN,
+    price: Price | None = None,
+    subagents: Subagents = "inline",
+) -> Iterator[str]:
+    """Yield the replay of a log, line by line and as it is read: stable text without colours or control characters.
+
+    Args:
+        path: The log, of any agent whose logs are known.
+        full: Show long texts whole.
+        all_messages: Show the messages of every request, also those that have been shown before.
+        only: Event types to show, such as `tool.call` or `llm.*`; all where it is empty.
+        tz: The zone of times: an IANA name, `UTC`, or `local`.
+        width: Wrap at this many columns; None never wraps.
+        cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
+        price: (provider, model, usage, time_ns) → nano-dollars, for what records no cost; called with `single=False`
+            for the totals of a session.
+        subagents: Where what sub-agents did is shown: `inline` behind a bar, `none`, or `only` that.
+
+    Raises:
+        LogNotReadable: The path cannot be read as a log, or is none of a known agent.
+        InvalidWindow: No such time zone.
+    """
+    log = log_at(os.fspath(path))
+    view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
+    blocks = fold_replay(
+        read_session(log),
+        own=log.source.id in OWN,
+        session_id=name_of_session(log),
+        all_messages=all_messages,
+        chosen=selector(only),
+        subagents=subagents,
+        price=price,
+    )
+    paint = Paint()
+    for lines in lay_out(blocks, view):
+        yield from map(paint, lines)
+
+
+def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
+    """A test of event types by names or patterns; None where there is nothing to select by."""
+    patterns = tuple(only)
+    return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
+
+
+def pace(
+    items: Iterable[Event | Problem],
+    *,
+    speed: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Event | Problem]:
+    """Yield `items` as they are, each not before its time: gaps between their `ts`, divided by `speed`.
+
+    A pause never lasts longer than `LONGEST`, a clock that went backwards makes none, and work that took longer than
+    its pause is not caught up with.
+    """
+    before: int | None = None
+    due = clock()
+    for item in items:
+        now = item.time_ns if isinstance(item, Event) else None
+        if now is not None:
+            gap = 0.0 if before is None else max(0.0, (now - before) / 1e9 / speed)
+            before = now
+            due = max(due, clock() - min(gap, LONGEST)) + min(gap, LONGEST)
+            if due > clock():
+                sleep(due - clock())
+        yield item

@@ -6,6 +6,7 @@ is never 0. The first session.start of a log counts, and nothing is ever counted
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -13,16 +14,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sessionlog.events.envelope import Event
-from sessionlog.events.money import read_usd
+from sessionlog.events.money import Money, read_usd
 from sessionlog.events.payloads import LLMResponse, SessionEnd, SessionStart
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.provider_names import is_local, normal_name
-from sessionlog.render.replay.blocks import Cost, Ended, Served, Totals
+from sessionlog.render.replay.blocks import Cost, Ended, Served
 from sessionlog.render.replay.partial import Partial
+from sessionlog.sources import values
 from sessionlog.sources.fizeau_dialect import cost_is_recorded, normalise_usage
+from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
+from sessionlog.sources.native import read_milliseconds
 
-_IDLE_NS = 300 * 10**9  # a longer gap is a person's pause, not the session's work
-_LONGEST_MS = 1e15
+_NO_TOKENS = TokenUsage()
+_NO_MONEY = Money()
 
 
 class Price(Protocol):
@@ -35,37 +39,25 @@ class Price(Protocol):
 
 
 class Account:
-    """The sums of a session. `begin`, `pass_time`, `served`, `tool` and `damage` count, `ending` tells.
+    """The sums of a session. `begin`, `pass_time` and `served` add, `ending` gives the result.
 
     Attributes:
+        asked: The model of the last request, which prices its response.
         time_ns: The last event's time, None while no event had one.
-        totals: What has been counted.
+        totals: What has been counted, as in `Ended`.
     """
-
-    __slots__ = (
-        "_active_ns",
-        "_asked",
-        "_earlier",
-        "_earlier_ms",
-        "_model",
-        "_price",
-        "_run",
-        "_start",
-        "_start_ns",
-        "time_ns",
-        "totals",
-    )
 
     def __init__(self, price: Price | None = None) -> None:
         self._price = price
         self._start = SessionStart()
         self._start_ns: int | None = None
-        self._asked = self._model = ""
+        self._model = ""
         self._active_ns = 0
         self._earlier = self._run = Sums()
-        self._earlier_ms = 0.0  # that the ends of earlier runs tell
+        self._earlier_ms = 0.0  # that the ends of earlier runs report
+        self.asked = ""
         self.time_ns: int | None = None
-        self.totals = Totals()
+        self.totals: Counter[str] = Counter()
 
     def begin(self, start: SessionStart | None, time_ns: int | None) -> None:
         """Note what session.start says about provider and dialect; None where the log begins without one."""
@@ -76,7 +68,7 @@ class Account:
         """Note an event's time; what passed since the last one is work, unless it is long or negative."""
         if time_ns is None:
             return
-        if self.time_ns is not None and 0 < time_ns - self.time_ns <= _IDLE_NS:
+        if self.time_ns is not None and 0 < time_ns - self.time_ns <= ACTIVE_GAP_NS:
             self._active_ns += time_ns - self.time_ns
         self.time_ns = time_ns
 
@@ -84,10 +76,6 @@ class Account:
         """A provider that the head of the session did not name, else ""."""
         known = {self._start.provider, self._start.selected_provider, self._start.selected_route}
         return provider if isinstance(provider, str) and provider not in known else ""
-
-    def asked(self, model: str | None) -> None:
-        """Note the model of a request, which prices its response."""
-        self._asked = model or ""
 
     @property
     def provider(self) -> str:
@@ -102,62 +90,53 @@ class Account:
         return normalise_usage(logged, harness=harness, provider=provider or self._start.provider or "")
 
     def served(self, event: Event, response: LLMResponse, partial: Partial, *, failed: bool) -> Served:
-        """Count a response and tell who served it; its stream may have named model and provider.
+        """Count a response and return who served it; its stream may have named model and provider.
 
         One that a fork has copied from its parent's log counts there.
         """
         attempt = response.attempt or {}
-        usage = self.usage(response.usage, _word(attempt, "provider_system"))
-        cost = self._cost(response, usage or TokenUsage(), _logged(event, "cost_usd"), event.time_ns)
-        if not _logged(event, "inherited"):
-            self._count(requests=1, failed_requests=1 if failed else 0)
+        usage = self.usage(response.usage, values.text(attempt, "provider_system"))
+        cost = self._cost(response, usage or _NO_TOKENS, event.time_ns)
+        if not event.data.get("inherited"):
+            self.totals["request"] += 1
+            self.totals["failed request"] += failed
+            nano = Money.of(cost.nano if cost else None) if cost or usage or not failed else _NO_MONEY
+            is_estimated = cost is not None and cost.estimated
             self._run += Sums(
-                usage=usage or TokenUsage(),
-                logged=response.usage or TokenUsage(),
-                recorded=cost.nano if cost and not cost.estimated else None,
-                estimated=cost.nano if cost and cost.estimated else None,
-                unpriced=int(cost is None and (bool(usage) or not failed)),
+                usage=usage or _NO_TOKENS,
+                logged=response.usage or _NO_TOKENS,
+                recorded=_NO_MONEY if is_estimated else nano,
+                estimated=nano if is_estimated else _NO_MONEY,
             )
         return Served(
             model=response.model or partial.model,
             provider=self.unnamed(attempt.get("provider_name") or response.provider or partial.provider),
-            latency_ms=_milliseconds(event, "latency_ms"),
+            latency_ms=read_milliseconds(event.data.get("latency_ms")),
             usage=usage,
             cost=cost,
             finish_reason=response.finish_reason or "",
             attempt=response.attempt_index or 1,
         )
 
-    def tool(self, *, failed: bool) -> None:
-        """Count a tool call."""
-        self._count(tools=1, failed_tools=1 if failed else 0)
-
-    def damage(self) -> None:
-        """Count a piece of the log that could not be read."""
-        self._count(damaged=1)
-
-    def ending(self, event: Event | None, end: SessionEnd | None, *, said: str) -> Ended:
-        """The session's end, or that of a log without one; `said` is the last answer, which is not said again."""
-        output = (end.output if end else None) or ""
-        logged_ms = (_milliseconds(event, "duration_ms") if event else None) or None
-        nano, _ = read_usd(_logged(event, "cost_usd") if event else None)
-        run = self._run if end is None else self._run.closed(self._rest(end), nano)
-        sums = self._earlier + run
+    def ending(self, end: SessionEnd | None, data: Mapping[str, object], *, answer: str) -> Ended:
+        """Return the session's end, or that of a log without one; its output only where the last answer is another."""
+        logged = end or SessionEnd()
+        output, logged_ms = logged.output or "", read_milliseconds(data.get("duration_ms")) or None
+        nano, _ = read_usd(logged.cost_usd)
+        sums = self._earlier + self._run.closed(self._rest(logged), nano)
         # A nano-dollar per response is rounding.
-        less = nano is not None and (self._run.recorded or 0) - nano > self.totals.requests
+        less = nano is not None and (self._run.recorded.known_nano or 0) - nano > self.totals["request"]
         ours = self._start.v is not None  # an end of the Go original speaks of the whole log, in its own numbers
-        model = self._configured or (end.model if end else None) or self._model
+        model = self._configured or logged.model or self._model
         ended = Ended(
-            type="session.end",
-            time_ns=event.time_ns if event else self.time_ns,
             start=self._start,
             end=end,
-            totals=self.totals,
-            usage=sums.usage if ours else self.usage(end.tokens if end else None) or sums.usage,
+            totals=Counter(self.totals),
+            usage=sums.usage if ours else self.usage(logged.tokens) or sums.usage,
             cost=self._checked(sums.cost, self.provider, model),
             end_cost=self._checked(Cost(nano=nano or 0), self.provider, model) if less else None,
             duration_ms=self._active_ns / 1e6 or None if logged_ms is None else self._earlier_ms + logged_ms,
-            output="" if output.strip() == said else output,
+            output="" if output.strip() == answer else output,
         )
         if end is not None and ours:
             self._earlier, self._run = sums, Sums()
@@ -166,30 +145,31 @@ class Account:
 
     def _rest(self, end: SessionEnd) -> Sums:
         """What the end reports beyond the responses, priced as one part; all of it where there are none."""
-        total = end.tokens or TokenUsage()
+        total = end.tokens or _NO_TOKENS
         logged = total.beyond(self._run.logged)
         # The dialect shows in the totals; what is left of them may look like another.
         usage = logged if self.usage(total) == total else self.usage(logged) or logged
         if not usage:
             return Sums()
-        time_ns = self.time_ns if self.totals.requests else self._start_ns
-        estimate = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
-        return Sums(usage=usage, logged=logged, estimated=estimate, unpriced=1 if estimate is None else 0)
+        time_ns = self.time_ns if self.totals["request"] else self._start_ns
+        nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
+        return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 
-    def _cost(self, response: LLMResponse, usage: TokenUsage, logged: object, time_ns: int | None) -> Cost | None:
-        nano, _ = read_usd(logged)
-        attempt = response.attempt or {}
-        provider = _word(attempt, "provider_system") or self.provider
-        models = (_word(attempt, "response_model") or response.model or "", self._asked_of(response, attempt))
-        self._model = models[0] or models[1]
+    def _cost(self, response: LLMResponse, usage: TokenUsage, time_ns: int | None) -> Cost | None:
+        nano, _ = read_usd(response.cost_usd)
+        attempt, served = response.attempt or {}, response.model or ""
+        asked = values.text(attempt, "requested_model") or self.asked
+        # The model of a record: what was asked for comes before what was served.
+        asked = asked or (served if self._start.v is not None else "") or self._configured or served
+        provider = values.text(attempt, "provider_system") or self.provider
+        models = (values.text(attempt, "response_model") or served, asked)
+        self._model = models[0] or asked
         if nano:
             return Cost(nano=nano)
         estimate = self._estimate(provider, models, usage, time_ns) if usage else None
-        if estimate:
-            return Cost(nano=estimate, estimated=True)
-        if nano == 0 and cost_is_recorded(nano, attempt):
+        if not estimate and cost_is_recorded(nano, attempt):
             return self._checked(Cost(nano=0), provider, self._model)
-        return None if estimate is None else Cost(nano=0, estimated=True)
+        return None if estimate is None else Cost(nano=estimate, estimated=True)
 
     def _estimate(
         self, provider: str, models: tuple[str, ...], usage: TokenUsage, time_ns: int | None, *, single: bool = True
@@ -212,36 +192,6 @@ class Account:
     def _configured(self) -> str:
         return self._start.resolved_model or self._start.model or ""
 
-    def _asked_of(self, response: LLMResponse, attempt: Mapping[str, object]) -> str:
-        """The model of a record: what was asked for comes before what was served."""
-        asked = _word(attempt, "requested_model") or self._asked
-        served = response.model or ""
-        return asked or (served if self._start.v is not None else "") or self._configured or served
-
-    def _count(self, **by: int) -> None:
-        self.totals = replace(self.totals, **{name: getattr(self.totals, name) + n for name, n in by.items()})
-
-
-def _logged(event: Event, key: str) -> object:
-    values = event.data if isinstance(event.data, Mapping) else event.extra
-    return values.get(key)
-
-
-def _milliseconds(event: Event, key: str) -> float | None:
-    """A time span as the usage report reads it: a number that can be one."""
-    value = _logged(event, key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LONGEST_MS:
-        return None
-    return float(value)
-
-
-def _word(values: Mapping[str, object], key: str) -> str:
-    value = values.get(key)
-    return value if isinstance(value, str) else ""
-
-
-_NOTHING = TokenUsage()
-
 
 class Sums(Struct, frozen=True, kw_only=True):
     """Adds; `Sums()` is the empty element.
@@ -249,33 +199,26 @@ class Sums(Struct, frozen=True, kw_only=True):
     Attributes:
         usage: Tokens in disjoint classes.
         logged: The same as the log has them, to be compared with what it reports as totals.
-        recorded: Nano-dollars that the log names; None when it names none.
-        estimated: Nano-dollars of a price table; None when nothing was estimated.
-        unpriced: How many parts are neither.
+        recorded: What the log names, and how many parts are unknown.
+        estimated: What a price table gives for other parts, and how many of these are unknown.
     """
 
-    usage: TokenUsage = _NOTHING
-    logged: TokenUsage = _NOTHING
-    recorded: int | None = None
-    estimated: int | None = None
-    unpriced: int = 0
+    usage: TokenUsage = _NO_TOKENS
+    logged: TokenUsage = _NO_TOKENS
+    recorded: Money = _NO_MONEY
+    estimated: Money = _NO_MONEY
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            usage=self.usage + other.usage,
-            logged=self.logged + other.logged,
-            recorded=_plus(self.recorded, other.recorded),
-            estimated=_plus(self.estimated, other.estimated),
-            unpriced=self.unpriced + other.unpriced,
-        )
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
     @property
     def cost(self) -> Cost | None:
         """All that is known, None where nothing is."""
-        nano = _plus(self.recorded, self.estimated)
-        if nano is None:
+        known = self.recorded + self.estimated
+        if known.known_nano is None:
             return None
-        return Cost(nano=nano, estimated=bool(self.estimated) or self.recorded is None, partial=self.unpriced > 0)
+        is_estimated = bool(self.estimated.known_nano) or self.recorded.known_nano is None
+        return Cost(nano=known.known_nano, estimated=is_estimated, partial=known.unknown > 0)
 
     def closed(self, rest: Sums, nano: int | None) -> Sums:
         """These responses with what an end reports beyond them: the `rest` of their tokens, and the cost of all.
@@ -284,10 +227,9 @@ class Sums(Struct, frozen=True, kw_only=True):
         as no cost where there is a list price.
         """
         whole = self + rest
-        if nano:
-            return replace(whole, recorded=max(nano, self.recorded or 0), estimated=None, unpriced=0)
-        return whole if nano is None else replace(whole, recorded=whole.recorded or 0, unpriced=0)
-
-
-def _plus(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)
+        if nano is None:
+            return whole
+        recorded = Money(known_nano=max(nano, whole.recorded.known_nano or 0))
+        return replace(
+            whole, recorded=recorded, estimated=Money(known_nano=None if nano else whole.estimated.known_nano)
+        )

@@ -6,12 +6,13 @@ hostile or not: escaping is the layout's last step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from sessionlog.errors import Severity
-from sessionlog.events.payloads import Compaction, LLMRequest, Override, RoutingDecision, SessionEnd, SessionStart
+from sessionlog.events.payloads import Payload, SessionEnd, SessionStart
 from sessionlog.events.tokens import TokenUsage
 
 Json = Any
@@ -71,26 +72,16 @@ class Served(Struct, frozen=True, kw_only=True):
     attempt: int = 1
 
 
-class Totals(Struct, frozen=True, kw_only=True):
-    """What has been counted since the log began."""
-
-    requests: int = 0
-    failed_requests: int = 0
-    tools: int = 0
-    failed_tools: int = 0
-    damaged: int = 0
-
-
 class Block(Struct, frozen=True, kw_only=True):
     """Base of the blocks.
 
     Attributes:
-        type: The event type that made it; `--only` selects by it.
+        type: The event type that made it, or would have; `--only` selects by it.
         time_ns: When, in UTC nanoseconds since 1970; None where the log does not say.
         agent: The name of the sub-agent that did it; empty for the session's own agent.
     """
 
-    type: str
+    type: str = ""
     time_ns: int | None = None
     agent: str = ""
 
@@ -98,6 +89,7 @@ class Block(Struct, frozen=True, kw_only=True):
 class Opened(Block, frozen=True, kw_only=True):
     """The head of a session. `start` is None in a file that has no readable session.start."""
 
+    type: str = "session.start"
     session_id: str
     logged_id: str
     start: SessionStart | None
@@ -108,11 +100,11 @@ class Asked(Block, frozen=True, kw_only=True):
 
     messages: int
     tools: int
-    request: LLMRequest
+    model: str
 
 
-class Said(Block, frozen=True, kw_only=True):
-    """A message: what a person, a system prompt, a tool or an earlier answer says.
+class MessageShown(Block, frozen=True, kw_only=True):
+    """A message of a person, a system prompt, a tool or an earlier answer.
 
     Attributes:
         role: As logged: system, user, assistant, tool, developer …
@@ -140,32 +132,26 @@ class Rewritten(Block, frozen=True, kw_only=True):
 
 
 class Answered(Block, frozen=True, kw_only=True):
-    """A model's answer. Its tool calls follow as `Ran`, together with their results.
+    """A model's answer, or why there is none. Its tool calls follow as `Ran`, together with their results.
 
     Attributes:
-        text: What it said; may be empty when it only called tools.
+        text: The answer; empty when it only called tools. Of a request that failed, what had been streamed before.
         served: By whom, and what it took.
         calls: How many tools it called.
         unfinished: A stream that broke off: the text is what had arrived.
         thought: What the model thought before it answered.
         request: The number of the request, as `context --request` takes it; 0 for one of a sub-agent.
+        error: Why the request failed; empty where it did not.
     """
 
+    type: str = "llm.response"
     text: str
     served: Served
     calls: int = 0
     unfinished: bool = False
     thought: str = ""
     request: int = 0
-
-
-class Failed(Block, frozen=True, kw_only=True):
-    """A request that failed; `text` is what had been streamed before, `request` as in `Answered`."""
-
-    error: str
-    served: Served
-    text: str = ""
-    request: int = 0
+    error: str = ""
 
 
 class Ran(Block, frozen=True, kw_only=True):
@@ -179,6 +165,7 @@ class Ran(Block, frozen=True, kw_only=True):
         answered: False for a call that the log never answers.
     """
 
+    type: str = "tool.call"
     call: Call
     output: str = ""
     error: str = ""
@@ -186,24 +173,10 @@ class Ran(Block, frozen=True, kw_only=True):
     answered: bool = True
 
 
-class Routed(Block, frozen=True, kw_only=True):
-    """What the router chose, among which candidates."""
+class Logged(Block, frozen=True, kw_only=True):
+    """A router's decision, a person's pin or a compaction of the history: its payload has all there is to show."""
 
-    decision: RoutingDecision
-
-
-class Pinned(Block, frozen=True, kw_only=True):
-    """A person's pin against or like the router's choice; `rejected` is why it could not be honoured."""
-
-    override: Override
-    rejected: str | None = None
-
-
-class Compacted(Block, frozen=True, kw_only=True):
-    """History was summarised; `done` is False for the event that announces it."""
-
-    compaction: Compaction
-    done: bool
+    payload: Payload
 
 
 class Noted(Block, frozen=True, kw_only=True):
@@ -230,7 +203,7 @@ class Ended(Block, frozen=True, kw_only=True):
     Attributes:
         start: The session.start it belongs to, empty where there is none.
         end: The payload.
-        totals: What was counted in the log.
+        totals: How many there were of each: `request`, `failed request`, `tool`, `failed tool`, `damaged piece`.
         usage: The sum of the responses and what the end reports beyond it, or only what the end of the Go original
             reports; disjoint classes.
         cost: What the end reports, or the sum of the responses where that is more; None is unknown.
@@ -239,9 +212,10 @@ class Ended(Block, frozen=True, kw_only=True):
         output: The final output, only where the last answer did not already say it.
     """
 
+    type: str = "session.end"
     start: SessionStart
     end: SessionEnd | None
-    totals: Totals
+    totals: Mapping[str, int]
     usage: TokenUsage
     cost: Cost | None
     duration_ms: float | None

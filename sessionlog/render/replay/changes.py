@@ -29,8 +29,7 @@ class ChangedLine(NamedTuple):
 def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
     """Return the lines that a call changes, and the arguments that say so; none where it is no edit."""
     if isinstance(arguments, str):
-        lines = _patch_in(arguments)
-        return lines, frozenset({""} if lines else ())
+        arguments = {"": arguments}
     if not isinstance(arguments, Mapping):
         return [], frozenset()
     for old, new in _PAIRS:
@@ -68,11 +67,8 @@ def _diff(old: str, new: str) -> list[ChangedLine]:
     for number, group in enumerate(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT)):
         lines += [ChangedLine("@", "…")] if number else []
         for tag, start, stop, begin, end in group:
-            if tag == "equal":
-                lines += [ChangedLine(" ", line) for line in before[start:stop]]
-            else:
-                lines += [ChangedLine("-", line) for line in before[start:stop]]
-                lines += [ChangedLine("+", line) for line in after[begin:end]]
+            lines += [ChangedLine(" " if tag == "equal" else "-", line) for line in before[start:stop]]
+            lines += [ChangedLine("+", line) for line in after[begin:end] if tag != "equal"]
     return lines
 
 
@@ -88,5 +84,5 @@ def _patch_in(text: str) -> list[ChangedLine]:
         if line.startswith(("***", "@@")):
             found.append(ChangedLine("@", line))
         else:
-            found.append(ChangedLine(line[:1] if line[:1] in "+-" else " ", line[1:]))
+            found.append(ChangedLine(line[0] if line.startswith(("+", "-")) else " ", line[1:]))
     return found

@@ -1,4 +1,4 @@
-"""JSON text for people that keeps what was logged: key order, every digit, no escaped `<`.
+"""What was logged, for people: calls, texts and JSON with their key order, every digit and no escaped `<`.
 
 A decoder turns 2.50 into 2.5 and 1e21 into 1e+21. Where a value holds such numbers, the event's own bytes are read once
 more with the numbers left as text (`Digits`).
@@ -7,15 +7,25 @@ more with the numbers left as text (`Digits`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
+from sessionlog.events.sanitise import str_of_int
+from sessionlog.messages import content_text
+from sessionlog.messages.content_text import is_content
+from sessionlog.messages.entry import arguments_text
+from sessionlog.messages.json_value import decode_json
+from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.render.replay.blocks import Call
+from sessionlog.sources.values import objects
 
 Json = Any
 _DEPTH = 64
-_encode_string = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Digits(str):
@@ -24,28 +34,49 @@ class Digits(str):
     __slots__ = ()
 
 
-def exact(event: Event, *path: str) -> Json:
-    """Return the value at `path` below `event.data`, with its fractional numbers as `Digits`; None if it is absent."""
-    value = _at(event.data, path)
+def exact(event: Event, key: str | None = None) -> Json:
+    """Return a field of `event.data`, or all of it, with fractional numbers as `Digits`; None if it is absent."""
+    value = _field(event.data, key)
     if event.raw is None or not _has_float(value):
         return value
     try:
         line = json.loads(event.raw, parse_float=Digits)
     except (ValueError, RecursionError):
         return value
-    found = _at(line.get("data") if isinstance(line, dict) else None, path)
+    found = _field(_field(line, "data"), key)
     return value if found is None else found
 
 
-def compact_json(value: Json) -> str:
-    """Spell a JSON value on one line, keys in their order; never raises."""
-    return "".join(_spell(value, _DEPTH))
+def exact_elements(event: Event) -> Callable[[Json], Json]:
+    """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
+
+    @cache
+    def by_id() -> dict[int, Json]:
+        return dict(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
+
+    return lambda logged: by_id().get(id(logged), logged)
 
 
-def _at(value: Json, path: tuple[str, ...]) -> Json:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+def compact_json(value: Json, depth: int = _DEPTH) -> str:
+    """Return a JSON value on one line, keys in their order, cut where it is nested deeper; never raises."""
+    if isinstance(value, Digits):
+        return value
+    if value is None or isinstance(value, str | bool):
+        return _encode(value)
+    if not isinstance(value, dict | list | tuple):
+        return str_of_int(value)
+    if not depth:
+        return '"…"'
+    if isinstance(value, dict):
+        pairs = (f"{_encode(str(key))}:{compact_json(item, depth - 1)}" for key, item in value.items())
+        return f"{{{','.join(pairs)}}}"
+    return f"[{','.join(compact_json(item, depth - 1) for item in value)}]"
+
+
+def _field(value: Json, key: str | None) -> Json:
+    if key is None:
+        return value
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _has_float(value: Json, depth: int = _DEPTH) -> bool:
@@ -57,42 +88,51 @@ def _has_float(value: Json, depth: int = _DEPTH) -> bool:
     return any(_has_float(item, depth - 1) for item in items)
 
 
-def _spell(value: Json, depth: int) -> Iterator[str]:
-    if isinstance(value, Digits):
-        yield value
-    elif isinstance(value, str):
-        yield _encode_string(value)
-    elif value is None or isinstance(value, bool):
-        yield {None: "null", True: "true", False: "false"}[value]
-    elif isinstance(value, dict | list | tuple) and depth == 0:
-        yield '"…"'
-    elif isinstance(value, dict):
-        yield from _spell_object(value, depth - 1)
-    elif isinstance(value, list | tuple):
-        yield "["
-        for index, item in enumerate(value):
-            yield "," if index else ""
-            yield from _spell(item, depth - 1)
-        yield "]"
-    else:
-        yield _spell_number(value)
+def error_of(event: Event) -> str:
+    """Return an event's error as logged, a text or whatever else a writer put there; "" for none."""
+    error = exact(event, "error")
+    return text_of(error) if error else ""
 
 
-def _spell_object(value: dict[Any, Json], depth: int) -> Iterator[str]:
-    yield "{"
-    for index, (key, item) in enumerate(value.items()):
-        yield "," if index else ""
-        yield _encode_string(str(key))
-        yield ":"
-        yield from _spell(item, depth)
-    yield "}"
+def read_calls(value: Json) -> list[Call]:
+    """Read `tool_calls`; a count, as in the oldest logs, gives none."""
+    if not isinstance(value, list | tuple):
+        return []
+    return [_read_call(item) for item in value if isinstance(item, dict)]
 
 
-def _spell_number(value: Json) -> str:
-    try:
-        return str(value)
-    except ValueError:  # an integer of more digits than Python is willing to spell
-        return hex(value)
+def calls_in(message: Message, logged: Json) -> tuple[Call, ...]:
+    """Return the calls that a message makes, as they stand in what was logged of it."""
+    parts = (part for part in objects(logged, "content") if part.get("type") == "tool_use")
+    found = [_read_call(item) for item in chain(objects(logged, "tool_calls"), parts)]
+    return tuple(found if len(found) == len(message.tool_calls) else map(_call_of, message.tool_calls))
+
+
+def _call_of(request: ToolRequest) -> Call:
+    arguments = decode_json(arguments_text(request), parse_float=Digits)
+    return Call(id=request.id, name=request.name, arguments=arguments, given=True)
+
+
+def text_of(content: Json) -> str:
+    """Return what a content says, as `messages.content_text` does; other JSON as logged."""
+    is_words = content is None or isinstance(content, str) or is_content(content)
+    return content_text.text_of(content) if is_words else compact_json(content)
+
+
+def _read_call(item: Mapping[str, Json]) -> Call:
+    function = item.get("function")
+    inner = function if isinstance(function, dict) else item
+    key = next((key for key in ("arguments", "input", "args") if key in inner), None)
+    return Call(
+        id=_word(item.get("id")) or _word(item.get("tool_call_id")),
+        name=_word(inner.get("name")) or _word(item.get("tool_name")),
+        arguments=decode_json(inner[key], parse_float=Digits) if key else None,
+        given=key is not None,
+    )
+
+
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
 
 
 def event_json(event: Event) -> str:

@@ -11,8 +11,7 @@ from sessionlog.events.money import usd as dollars
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.numbers import duration, human_count, percent, usd
 from sessionlog.render.replay.blocks import Cost
-from sessionlog.render.replay.lines import Span
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import Span, View
 from sessionlog.render.times import stamp
 
 

@@ -1,4 +1,4 @@
-"""The fold: events in, blocks out, each as soon as it can be told, in memory that does not grow with the log.
+"""The fold: events in, blocks out, each as soon as it is known, in memory that does not grow with the log.
 
 It decides what is worth showing and what has been shown; how it looks is the layout's. Bad data never raises: a payload
 that is none is a note, and the next event is as good as any.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 from msgspec import structs
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import (
+    PAYLOADS,
     UNREPEATED,
     Compaction,
     HistoryChange,
@@ -28,37 +31,37 @@ from sessionlog.events.payloads import (
     ToolCall,
 )
 from sessionlog.messages.entry import content_text
-from sessionlog.messages.read import read_entry
 from sessionlog.render.replay.account import Account, Price
 from sessionlog.render.replay.blocks import (
     Answered,
+    Asked,
     Block,
     Call,
-    Failed,
+    Ended,
+    MessageShown,
     Opened,
     Ran,
     Rewritten,
-    Said,
     Served,
 )
-from sessionlog.render.replay.calls import error_text, read_calls, text_of
-from sessionlog.render.replay.exact import compact_json, exact
+from sessionlog.render.replay.exact import compact_json, error_of, exact, exact_elements, read_calls, text_of
 from sessionlog.render.replay.partial import Partial
 from sessionlog.render.replay.remarks import (
-    asked_block,
     block_of,
     change_note,
-    exact_elements,
-    payload_of,
+    message_block,
     problem_note,
-    said_block,
     unknown_note,
 )
+from sessionlog.sources import values
 from sessionlog.transcript.fold import ConversationFold
-from sessionlog.transcript.splice import Splice, answer_entry
+from sessionlog.transcript.splice import Added, Splice, answer_entry
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
+
+
+Subagents = Literal["inline", "none", "only"]
 
 
 def fold_replay(
@@ -67,7 +70,8 @@ def fold_replay(
     own: bool = True,
     session_id: str = "",
     all_messages: bool = False,
-    named: Callable[[str], bool] = lambda _: False,
+    chosen: Callable[[str], bool] | None = None,
+    subagents: Subagents = "inline",
     price: Price | None = None,
 ) -> Iterator[Block]:
     """Turn the events of a session into the blocks of its replay.
@@ -77,13 +81,21 @@ def fold_replay(
         own: Whether requests hold whole prompts unless they say otherwise, as in our own logs.
         session_id: The session's name, which is its file's; the first event's id where it is empty.
         all_messages: Also show the messages that have been shown before.
-        named: Tells whether a type was asked for by name; `QUIET` types and requests are shown only then.
+        chosen: Whether a type is to be shown; `QUIET` types and requests are shown only where this says so. Damage is
+            always shown. None chooses all others.
+        subagents: Where what sub-agents did is shown: among the rest, nowhere, or nothing else.
         price: Gives the cost of a response that records none.
     """
-    fold = _Fold(session_id, all_messages, named, price, own=own)
+
+    def is_wanted(block: Block) -> bool:
+        if chosen is not None and block.type != "problem" and not chosen(block.type):
+            return False
+        return subagents == "inline" or bool(block.agent) == (subagents == "only") or isinstance(block, Opened | Ended)
+
+    fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, own=own)
     for item in events:
-        yield from fold.problem(item) if isinstance(item, Problem) else fold.event(item)
-    yield from fold.close()
+        yield from filter(is_wanted, fold.problem(item) if isinstance(item, Problem) else fold.event(item))
+    yield from filter(is_wanted, fold.close())
 
 
 class _Fold:
@@ -97,218 +109,207 @@ class _Fold:
         self._named = named
         self._account = Account(price)
         self._conversation = ConversationFold(own=own)
+        self._splices: Sequence[Splice] = ()  # of the event
         self._tools: dict[str, str] = {}  # names of calls, by id
         self._prompt = ""  # of the head, which the first request repeats
         self._partial = Partial()
-        self._pending = Pending()
+        self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
-        self._is_again = False  # what is left of a history that was cut is being told again
+        self._is_repeated = False  # what is left of a history that was cut is logged once more
         self._answer = ""
-        self._handlers: Mapping[str, Callable[[Event, Any, Sequence[Splice]], Iterator[Block]]] = {
-            "session.start": self._on_start,
-            "llm.request": self._on_request,
-            "llm.delta": self._on_delta,
-            "llm.response": self._on_response,
-            "tool.call": self._on_tool,
-            "session.end": self._on_end,
-            "history.add": self._on_change,
-            "history.pop": self._on_change,
-            "history.clear": self._on_change,
+        self._handlers: Mapping[type, Callable[[Event, Any], Iterator[Block]]] = {
+            SessionStart: self._on_start,
+            LLMRequest: self._on_request,
+            LLMResponse: self._on_response,
+            ToolCall: self._on_tool,
+            SessionEnd: self._on_end,
+            HistoryChange: self._on_change,
         }
 
     def problem(self, problem: Problem) -> Iterator[Block]:
         """Show a damaged piece at its place; `check` reports problems that lost nothing."""
         if problem.severity == "damage":
-            self._account.damage()
+            self._account.totals["damaged piece"] += 1
             yield problem_note(problem)
 
     def event(self, event: Event) -> Iterator[Block]:
         """One event; what a sub-agent did bears its name."""
-        agent = event.data.get("agent") if isinstance(event.data, Mapping) else None
-        blocks = self._event(event)
-        if event.type not in ("llm.response", "tool.call") or not isinstance(agent, str) or not agent:
-            yield from blocks
-            return
-        for block in blocks:
-            yield structs.replace(block, agent=agent) if isinstance(block, Answered | Failed | Ran) else block
-
-    def _event(self, event: Event) -> Iterator[Block]:
-        self._account.pass_time(event.time_ns)
-        value = payload_of(event)
-        splices = self._conversation.take(_with_data(event))
-        if not self._opened and (value is None or event.type != "session.start"):
-            yield self._open(event, None)
-        handler = self._handlers.get(event.type)
-        told = event.type not in QUIET or self._named(event.type)
-        if value is None or event.type in QUIET:
-            yield from (unknown_note(event),) if told else ()
-        elif handler is None:
-            yield from self._remark(event, value)
-        if value is not None and handler is not None:
-            yield from handler(event, value, splices)
-        elif event.type == "llm.response":  # a request was made, whatever is left of its answer
-            self._account.served(event, LLMResponse(), self._partial, failed=False)
-            self._ended = False
-
-    def _remark(self, event: Event, value: Payload) -> Iterator[Block]:
-        if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
-            return  # its llm.response has just said it
-        self._is_again = self._is_again or (isinstance(value, Compaction) and value.dropped is not None)
-        yield block_of(event, value)
+        self._logged = event
+        if event.data is None and event.type in PAYLOADS:
+            event = replace(event, data=event.extra)  # its writer put the fields beside the envelope
+        agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
+        time_ns = event.time_ns
+        for block in self._event(event, time_ns):
+            by = agent if isinstance(block, Answered | Ran) else ""
+            yield structs.replace(block, type=block.type or event.type, time_ns=time_ns, agent=by)
 
     def close(self) -> Iterator[Block]:
-        """The log is over: tell what is still open, and that there is no end where there is none."""
-        yield from self._settle(self._account.time_ns)
+        """The log is over: show what is still open, and that there is no end where there is none."""
+        blocks = list(self._settle())
         if self._opened and not self._ended:
-            yield self._account.ending(None, None, said=self._answer)
+            blocks.append(self._account.ending(None, {}, answer=self._answer))
+        for block in blocks:
+            yield structs.replace(block, time_ns=self._account.time_ns)
+
+    def _event(self, event: Event, time_ns: int | None) -> Iterator[Block]:
+        self._account.pass_time(time_ns)
+        value = payload(event)
+        self._splices = self._conversation.take(event)
+        if not self._opened and not isinstance(value, SessionStart):
+            yield self._open(event, None)
+        if event.type not in QUIET:
+            yield from self._handlers.get(type(value), self._on_other)(event, value)
+            return
+        if isinstance(value, LLMDelta):
+            self._partial.add(value)
+        if self._named(event.type):
+            yield unknown_note(self._logged)
+
+    def _on_other(self, event: Event, value: Payload | None) -> Iterator[Block]:
+        if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
+            return  # its llm.response has just said it
+        self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
+        yield block_of(event, value)
+        if event.type == "llm.response":  # a request was made, whatever is left of its answer
+            self._account.served(replace(event, data={}), LLMResponse(), self._partial, failed=False)
+            self._ended = False
 
     def _open(self, event: Event, start: SessionStart | None) -> Opened:
         self._opened = True
         self._account.begin(start, event.time_ns)
-        title = self._session_id or event.session_id
-        return Opened(
-            type="session.start", time_ns=event.time_ns, session_id=title, logged_id=event.session_id, start=start
-        )
+        return Opened(session_id=self._session_id or event.session_id, logged_id=event.session_id, start=start)
 
-    def _on_start(self, event: Event, start: SessionStart, splices: Sequence[Splice]) -> Iterator[Block]:
-        del splices
-        yield from self._settle(event.time_ns)
+    def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
+        yield from self._settle()
         if self._started:
-            yield unknown_note(event)  # the first one counts
+            yield unknown_note(self._logged)  # the first one counts
             return
         self._started = True
         yield self._open(event, start)
         for role, text in (("system", start.system_prompt), ("user", start.prompt)):
             if text:
-                yield Said(type=event.type, time_ns=event.time_ns, role=role, text=text)
+                yield MessageShown(role=role, text=text)
         self._prompt = start.prompt or ""
 
-    def _on_request(self, event: Event, request: LLMRequest, splices: Sequence[Splice]) -> Iterator[Block]:
-        yield from self._break_off(event.time_ns)
-        self._ended = self._is_again = False
-        self._account.asked(request.model)
-        ran, said = self._sort(event, splices)
+    def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
+        yield from self._break_off()
+        self._ended = self._is_repeated = False
+        self._account.asked = request.model or ""
+        ran, messages = self._sort(event)
         yield from ran
-        yield from self._unanswered(event.time_ns)
+        yield from self._unanswered()
         if self._all_messages or self._named(event.type):
-            yield asked_block(event, request)
-        yield from (
-            Rewritten(type=event.type, time_ns=event.time_ns, left_out=splice.left_out, kept=splice.kept)
-            for splice in splices
-            if splice.left_out
-        )
+            # The oldest logs have a count of messages instead of messages.
+            count = len(request.messages or ()) or request.messages_count or 0
+            yield Asked(messages=count, tools=len(request.tools or ()), model=request.model or "")
+        for splice in self._splices:
+            if splice.left_out:
+                yield Rewritten(left_out=splice.left_out, kept=splice.kept)
         if self._all_messages:
-            elements = [(read_entry(value), value) for value in request.messages or ()]
-            messages = [(message, *element) for element in elements for message in element[0].messages]
-            tools = {call.id: call.name for message, _, _ in messages for call in message.tool_calls}
-            exactly = exact_elements(event)
-            yield from (said_block(event, *one, tools, exactly) for one in messages)
-        else:
-            yield from said
+            all_of_it = [(message, one) for one in map(Added, request.messages or ()) for message in one.entry.messages]
+            tools = {call.id: call.name for message, _ in all_of_it for call in message.tool_calls}
+            elements = exact_elements(event)
+            messages = [message_block(message, one, tools, elements) for message, one in all_of_it]
+        yield from messages
 
-    def _sort(self, event: Event, splices: Iterable[Splice]) -> tuple[list[Ran], list[Said]]:
-        """What is new in the conversation: results of open calls, and what is said."""
+    def _sort(self, event: Event) -> tuple[list[Ran], list[MessageShown]]:
+        """What is new in the conversation: results of open calls, and messages."""
         ran: list[Ran] = []
-        said: list[Said] = []
-        exactly = exact_elements(event)
-        for splice in splices:
-            for one in splice.added if splice.cause not in ("answer", "partial", "result") else ():
-                for message in one.new:
-                    self._tools.update((call.id, call.name) for call in message.tool_calls)
-                    text, call = content_text(message)[0], self._pending.take_id(message.tool_call_id or "")
-                    if message.role == "tool" and call is not None:
-                        self._account.tool(failed=False)
-                        ran.append(Ran(type="tool.call", time_ns=event.time_ns, call=call, output=text))
-                    elif message.role == "user" and text.strip() == self._prompt.strip():
-                        self._prompt = ""  # shown with the head
-                    else:
-                        said.append(said_block(event, message, one.entry, one.raw, self._tools, exactly))
-        return ran, said
+        messages: list[MessageShown] = []
+        elements = exact_elements(event)
+        splices = (splice for splice in self._splices if splice.cause not in ("answer", "partial", "result"))
+        for one in chain.from_iterable(splice.added for splice in splices):
+            for message in one.new:
+                self._tools.update((call.id, call.name) for call in message.tool_calls)
+                text = content_text(message)[0]
+                call = next((one for one in self._pending if one.id and one.id == message.tool_call_id), None)
+                if message.role == "tool" and call is not None:
+                    self._pending.remove(call)
+                    self._account.totals["tool"] += 1
+                    ran.append(Ran(call=call, output=text))
+                elif message.role == "user" and text.strip() == self._prompt.strip():
+                    self._prompt = ""  # shown with the head
+                else:
+                    messages.append(message_block(message, one, self._tools, elements))
+        return ran, messages
 
-    def _on_change(self, event: Event, change: HistoryChange, splices: Sequence[Splice]) -> Iterator[Block]:
-        """A history that changes between requests: told in a line, but what no request will say is shown."""
-        _, said = self._sort(event, splices)
+    def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
+        """A history that changes between requests: shown as a line, with the messages that no request will repeat."""
+        _, messages = self._sort(event)
         if event.type in {"history.clear", "history.pop"}:
-            self._is_again = True
+            self._is_repeated = True
         elif change.reason not in UNREPEATED:
-            if not said or any(block.role != "user" for block in said):
+            if not messages or any(block.role != "user" for block in messages):
                 yield change_note(event, change)
-            yield from said
+            yield from messages
             return
-        elif self._is_again or change.reason == "long":
-            yield from said
+        elif self._is_repeated or change.reason == "long":
+            yield from messages
             return
         yield change_note(event, change)
         if change.reason == "fork":
-            yield from said
+            yield from messages
 
-    def _on_delta(self, event: Event, delta: LLMDelta, splices: Sequence[Splice]) -> Iterator[Block]:
-        del event, splices
-        self._partial.add(delta)
-        yield from ()
-
-    def _on_response(self, event: Event, response: LLMResponse, splices: Sequence[Splice]) -> Iterator[Block]:
-        del splices
-        yield from self._unanswered(event.time_ns)
-        streamed = self._partial.text
-        error = error_text(exact(event, "error"))
+    def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
+        yield from self._unanswered()
+        error = error_of(event)
         served = self._account.served(event, response, self._partial, failed=bool(error))
-        self._partial.clear()
+        text, streamed = response.content or "", self._partial.text
+        self._partial = Partial()
         self._ended = False
-        text = response.content or ""
-        head: dict[str, Any] = {"type": event.type, "time_ns": event.time_ns, "served": served}
-        head["request"] = 0 if "agent" in (event.data or {}) else self._conversation.requests
+        request = 0 if "agent" in event.data else self._conversation.requests
         if error:
-            yield Failed(**head, error=error, text=text or streamed)
+            yield Answered(served=served, request=request, error=error, text=text or streamed)
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
-        self._pending.ask(calls)
+        self._pending += calls
         self._tools = {call.id: call.name for call in calls}
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
-        yield Answered(**head, text=text, calls=count, thought=_thought(event.data or {}))
+        yield Answered(served=served, request=request, text=text, calls=count, thought=_thought(event.data))
 
-    def _on_tool(self, event: Event, tool: ToolCall, splices: Sequence[Splice]) -> Iterator[Block]:
-        del splices
-        given = isinstance(event.data, Mapping) and "input" in event.data
-        ran = Call(id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given=given)
-        asked = self._pending.take(ran)
-        if asked is not None:
-            ran = Call(id=ran.id or asked.id, name=ran.name, arguments=ran.arguments, given=given)
-        self._ended = False
-        output = text_of(tool.output)
-        error = error_text(exact(event, "error"))
-        self._account.tool(failed=bool(error))
-        yield Ran(
-            type=event.type,
-            time_ns=event.time_ns,
-            call=ran,
-            output=output,
-            error=error,
-            duration_ms=tool.duration_ms,
+    def _on_tool(self, event: Event, tool: ToolCall) -> Iterator[Block]:
+        call = Call(
+            id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given="input" in event.data
         )
+        self._close(call)
+        self._ended = False
+        error = error_of(event)
+        self._account.totals["tool"] += 1
+        self._account.totals["failed tool"] += bool(error)
+        yield Ran(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
 
-    def _on_end(self, event: Event, end: SessionEnd, splices: Sequence[Splice]) -> Iterator[Block]:
-        del splices
-        yield from self._settle(event.time_ns)
+    def _close(self, ran: Call) -> None:
+        """Take out the open call that an executed one belongs to: by id, else by name and arguments, else by name."""
+        ways: tuple[Callable[[Call], bool], ...] = (
+            lambda call: bool(call.id) and call.id == ran.id,
+            lambda call: call.name == ran.name and compact_json(call.arguments) == compact_json(ran.arguments),
+            lambda call: call.name == ran.name,
+        )
+        found = next((call for fits in ways for call in self._pending if fits(call)), None)
+        if found is not None:
+            self._pending.remove(found)
+
+    def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
+        yield from self._settle()
         self._ended = True
-        yield self._account.ending(event, end, said=self._answer)
+        yield self._account.ending(end, event.data, answer=self._answer)
 
-    def _settle(self, time_ns: int | None) -> Iterator[Block]:
-        """Tell what nothing will answer any more."""
-        yield from self._unanswered(time_ns)
-        yield from self._break_off(time_ns)
+    def _settle(self) -> Iterator[Block]:
+        """Show what no event will answer any more."""
+        yield from self._unanswered()
+        yield from self._break_off()
 
-    def _unanswered(self, time_ns: int | None) -> Iterator[Block]:
-        for call in self._pending.drain():
-            yield Ran(type="tool.call", time_ns=time_ns, call=call, answered=False)
+    def _unanswered(self) -> Iterator[Block]:
+        calls, self._pending = self._pending, []
+        for call in calls:
+            yield Ran(call=call, answered=False)
 
-    def _break_off(self, time_ns: int | None) -> Iterator[Block]:
+    def _break_off(self) -> Iterator[Block]:
         """Show a stream that no response closed."""
-        partial = self._partial
+        partial, self._partial = self._partial, Partial()
         provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
-        yield from partial.blocks(time_ns, Served(model=partial.model, provider=provider, usage=usage))
-        partial.clear()
+        yield from partial.blocks(Served(model=partial.model, provider=provider, usage=usage))
 
 
 def _thought(data: Mapping[str, Any]) -> str:
@@ -316,46 +317,3 @@ def _thought(data: Mapping[str, Any]) -> str:
     if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
         return ""
     return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")
-
-
-def _with_data(event: Event) -> Event:
-    """An event whose writer put its fields beside the envelope has them in `data`."""
-    return replace(event, data=event.extra) if event.data is None and event.extra else event
-
-
-class Pending:
-    """The open calls of the last answer, in its order."""
-
-    __slots__ = ("_calls",)
-
-    def __init__(self) -> None:
-        self._calls: list[Call] = []
-
-    def ask(self, calls: Iterable[Call]) -> None:
-        """Add the calls of an answer."""
-        self._calls.extend(calls)
-
-    def take(self, call: Call) -> Call | None:
-        """Take out the open call that an executed one belongs to: by id, else by name and arguments, else by name."""
-        by_id = self.take_id(call.id)
-        if by_id is not None:
-            return by_id
-        same_name = [left for left in self._calls if left.name == call.name]
-        arguments = compact_json(call.arguments)
-        same = [left for left in same_name if compact_json(left.arguments) == arguments]
-        found = next(iter(same or same_name), None)
-        if found is not None:
-            self._calls.remove(found)
-        return found
-
-    def take_id(self, call_id: str) -> Call | None:
-        """Take out the open call of that id."""
-        found = next((call for call in self._calls if call_id and call.id == call_id), None)
-        if found is not None:
-            self._calls.remove(found)
-        return found
-
-    def drain(self) -> list[Call]:
-        """Take out all that are left."""
-        left, self._calls = self._calls, []
-        return left

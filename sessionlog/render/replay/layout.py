@@ -12,27 +12,21 @@ from sessionlog.render.replay.blocks import (
     Answered,
     Asked,
     Block,
-    Compacted,
     Ended,
-    Failed,
+    Logged,
+    MessageShown,
     Noted,
     Opened,
-    Pinned,
     Ran,
     Rewritten,
-    Routed,
-    Said,
-    Served,
 )
-from sessionlog.render.replay.figures import count, counted, money, span_of_time, tokens
-from sessionlog.render.replay.layout_routing import compacted, pinned, routed
-from sessionlog.render.replay.layout_session import ended, opened
+from sessionlog.render.replay.figures import counted, money, span_of_time, tokens
+from sessionlog.render.replay.layout_session import compacted, compacting, ended, opened, pinned, routed
 from sessionlog.render.replay.layout_tools import called, ran, spelled
-from sessionlog.render.replay.lines import Line, Span, body, cells, clipped, head, labelled, told, words
+from sessionlog.render.replay.lines import Limit, Line, Span, View, body, cells, clipped, head, labelled, told, words
 from sessionlog.render.replay.markdown import prose
-from sessionlog.render.replay.view import Limit, View
 
-_ATTACHED = {Ran: (Ran, Answered, Failed), Said: (Asked,), Noted: (Noted,), Rewritten: (Asked,)}
+_ATTACHED = {Ran: (Ran, Answered), MessageShown: (Asked,), Noted: (Noted,), Rewritten: (Asked,)}
 _NOTE = Limit(chars=400)
 _ORDINARY = frozenset({"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call"})
 _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assistant": ("assistant ▸", "model")}
@@ -41,36 +35,46 @@ _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assista
 def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
     """Turn blocks into lines, those of one block together, a blank line before what does not belong to the last."""
     last: Block | None = None
-    margin = Margin(view)
+    margin = None if view.exact or (view.width or 0) < _LEAST else Margin(view)
     for block in blocks:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
         if isinstance(block, Opened | Ended):
-            yield gap + list(_LAYOUTS[type(block)](view, block))
+            lines = _lines(view, block)
+        elif margin is None:
+            lines = _of_agent(view, block, last)
         else:
-            yield [*gap, *margin.beside(block, _of_agent(margin.view, block, last))]
+            lines = margin.beside(block, _of_agent(margin.view, block, last))
+        yield [*gap, *lines]
         last = block
 
 
 def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
     """A block; one of a sub-agent behind a bar of its own, that bears its name where it begins."""
     if not block.agent:
-        yield from _LAYOUTS[type(block)](view, block)
+        yield from _lines(view, block)
         return
     bar = Span("  ┆ ", "tool")
     if last is None or last.agent != block.agent:
         yield (bar, words(f"sub-agent {block.agent}", "tool"))
     narrow = view if view.width is None else replace(view, width=max(20, view.width - 4))
-    for line in _LAYOUTS[type(block)](narrow, block):
+    for line in _lines(narrow, block):
         yield (bar, *line)
+
+
+def _lines(view: View, block: Block) -> Iterator[Line]:
+    if isinstance(block, Logged):
+        yield from _PAYLOADS[block.type](view, block.payload)
+    else:
+        yield from _BLOCKS[type(block)](view, block)
 
 
 def _asked(view: View, block: Asked) -> Iterator[Line]:
     facts = [Span(counted(view, block.messages, "message")), Span(counted(view, block.tools, "tool"))]
-    yield from head(view, (Span("▹ request", "note"), Span("  "), words(block.request.model or "", "note")), facts)
+    yield from head(view, (Span("▹ request", "note"), Span("  "), words(block.model, "note")), facts)
 
 
-def _said(view: View, block: Said) -> Iterator[Line]:
+def _message(view: View, block: MessageShown) -> Iterator[Line]:
     if block.role == "tool":
         yield clipped((Span("tool ▸ ", "tool"), words(block.tool, "tool")), view.width)
         yield from body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)
@@ -88,15 +92,24 @@ def _said(view: View, block: Said) -> Iterator[Line]:
 def _rewritten(view: View, block: Rewritten) -> Iterator[Line]:
     left_out = counted(view, block.left_out, "earlier message")
     verb = "is" if block.left_out == 1 else "are"
-    said = f"{left_out} {verb} not in this request" if block.kept else "a conversation of its own begins"
-    yield (Span("↺ history  ", "note"), Span(said, "note"))
+    text = f"{left_out} {verb} not in this request" if block.kept else "a conversation of its own begins"
+    yield (Span("↺ history  ", "note"), Span(text, "note"))
 
 
 def _answered(view: View, block: Answered) -> Iterator[Line]:
-    name = words(block.served.model or "answer", "model")
-    yield from head(
-        view, (Span("◂ ", "model"), name, *_via(block.served)), list(_figures(view, block.served, block.calls))
-    )
+    served = block.served
+    left: Line = (Span("◂ ", "model"), words(served.model or "answer", "model"))
+    if block.error:
+        name = words(served.model, "failed")
+        left = (Span("✘ request failed", "failed"), Span("  " if name.text else ""), name)
+    via = (Span("  via ", "note"), words(served.provider, "note")) if served.provider else ()
+    yield from head(view, (*left, *via), list(_figures(view, block)))
+    if block.error:
+        yield from body(view, block.error, view.limits.prose, indent=2, style="failed")
+        if block.text.strip():
+            yield (Span("  ◌ what had arrived:", "unfinished"),)
+            yield from body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
+        return
     if block.thought.strip():
         yield from told(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
     yield from prose(view, block.text, indent=2)
@@ -106,29 +119,16 @@ def _answered(view: View, block: Answered) -> Iterator[Line]:
         yield (Span("  (no text)", "note"),)
 
 
-def _failed(view: View, block: Failed) -> Iterator[Line]:
-    name = words(f" {block.served.model}" if block.served.model else "", "failed")
-    left = (Span("✘ request failed", "failed"), Span("  " if name.text else ""), name, *_via(block.served))
-    yield from head(view, left, list(_figures(view, block.served, 0)))
-    yield from body(view, block.error, view.limits.prose, indent=2, style="failed")
-    if block.text.strip():
-        yield (Span("  ◌ what had arrived:", "unfinished"),)
-        yield from body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
-
-
-def _via(served: Served) -> Line:
-    return (Span("  via ", "note"), words(served.provider, "note")) if served.provider else ()
-
-
-def _figures(view: View, served: Served, calls: int) -> Iterator[Span]:
+def _figures(view: View, block: Answered) -> Iterator[Span]:
+    served = block.served
     if served.attempt > 1:
         yield Span(f"attempt {served.attempt}", "unfinished")
     if served.finish_reason not in _ORDINARY:
         yield words(f"stopped: {served.finish_reason}", "unfinished")
     yield span_of_time(view, served.latency_ms)
     yield from tokens(view, served.usage)
-    if calls and view.exact:
-        yield Span(f"{count(view, calls)} tool call{'' if calls == 1 else 's'}")
+    if block.calls and view.exact and not block.error:
+        yield Span(counted(view, block.calls, "tool call"))
     yield money(view, served.cost)
 
 
@@ -136,26 +136,27 @@ def _noted(view: View, block: Noted) -> Iterator[Line]:
     style = "failed" if block.severity == "damage" else "note"
     mark = "!" if block.severity == "damage" else "·"
     text = block.text or ("" if block.data is None else spelled(view, block.data))
-    first = True
-    for line in body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style):
-        yield (Span(f"{mark} ", style), *line[1:]) if first else line
-        first = False
+    for index, line in enumerate(body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style)):
+        yield line if index else (Span(f"{mark} ", style), *line[1:])
     yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 
 
-_LAYOUTS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
+_BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
     Opened: opened,
     Asked: _asked,
-    Said: _said,
+    MessageShown: _message,
     Rewritten: _rewritten,
     Answered: _answered,
-    Failed: _failed,
     Ran: ran,
-    Routed: routed,
-    Pinned: pinned,
-    Compacted: compacted,
     Ended: ended,
     Noted: _noted,
+}
+_PAYLOADS: Mapping[str, Callable[[View, Any], Iterator[Line]]] = {
+    "routing_decision": routed,
+    "override": pinned,
+    "rejected_override": pinned,
+    "compaction.start": compacting,
+    "compaction.end": compacted,
 }
 
 
@@ -164,24 +165,19 @@ _LEAST = 60  # columns; a narrower terminal has no room for a margin
 
 
 class Margin:
-    """Writes labels beside the lines of a block, a number on its first; none where text goes to a pipe.
+    """Writes labels beside the lines of a block, a number on its first; text that goes to a pipe has none.
 
     Attributes:
         view: What is left of the view beside the margin.
     """
 
     def __init__(self, view: View) -> None:
-        self._zone = view.zone
-        self._is_there = not view.exact and view.width is not None and view.width >= _LEAST
         self._day = self._minute = ""
-        self.view = replace(view, width=(view.width or 0) - _WIDTH) if self._is_there else view
+        self.view = replace(view, width=(view.width or 0) - _WIDTH)
 
     def beside(self, block: Block, lines: Iterable[Line]) -> Iterator[Line]:
         """Yield the lines of a block with what the margin says of it; a time without a line comes with the next."""
-        if not self._is_there:
-            yield from lines
-            return
-        number = block.request if isinstance(block, Answered | Failed) else 0
+        number = block.request if isinstance(block, Answered) else 0
         for line in lines:
             label, number = f"#{number}" if number else self._time(block.time_ns), 0
             yield (Span(f"{label[: _WIDTH - 2]:>{_WIDTH - 2}}  ", "note"), *line) if line else line
@@ -190,7 +186,7 @@ class Margin:
         """The day or the minute, if it is another one than the last that was shown."""
         if time_ns is None:
             return ""
-        time = local_time(time_ns, self._zone)
+        time = local_time(time_ns, self.view.zone)
         day, minute = f"{time:%d %b}".lstrip("0"), f"{time:%H:%M}"
         if day != self._day:
             is_first, self._day, self._minute = not self._day, day, ""

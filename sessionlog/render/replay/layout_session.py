@@ -1,39 +1,61 @@
-"""How a session begins and ends: a rule with the names, the facts of routing below; a rule with the sums."""
+"""How a session begins, is routed on its way, and ends: names and facts, decisions and pins, the sums."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sessionlog.events.payloads import Routing, SessionStart
+from sessionlog.events.payloads import (
+    Compaction,
+    Override,
+    RejectedOverride,
+    Routing,
+    RoutingDecision,
+    RoutingStickyState,
+    RoutingUtilizationState,
+    SessionStart,
+)
+from sessionlog.ledger.schema import RUNNING_NS
 from sessionlog.render.replay.blocks import Ended, Opened
 from sessionlog.render.replay.exact import compact_json
-from sessionlog.render.replay.figures import counted, moment, money, span_of_time, tokens
-from sessionlog.render.replay.layout_routing import load_parts, sticky_parts
-from sessionlog.render.replay.lines import WORDS, Line, Span, failure, row, rule, told, words
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.figures import count, counted, moment, money, span_of_time, tokens
+from sessionlog.render.replay.lines import (
+    WORDS,
+    Line,
+    Span,
+    View,
+    body,
+    clipped,
+    failure,
+    head,
+    joined,
+    row,
+    rule,
+    told,
+    words,
+)
 from sessionlog.render.times import home_path
 
+Json = Any
+_AXES = ("harness", "provider", "model")
+_CANDIDATES = 5
 Facts = dict[str, list[Span]]
-_RUNNING_NS = 600 * 10**9
 
 
 def opened(view: View, block: Opened) -> Iterator[Line]:
     """The head: session, provider and model, when and where; then how it was routed."""
     start = block.start or SessionStart()
     provider = start.provider or start.resolved_harness or ""
-    served = Span(" / ".join(words(name).text for name in (provider, start.model) if name))
+    served = _names(provider, start.model)
     place = words(home_path(start.work_dir or "", view.home))
     yield from rule(view, [words(block.session_id or "session", "title"), served, moment(view, block.time_ns), place])
-    facts: Facts = {}
-    if block.logged_id not in {"", block.session_id}:
-        facts["logged as"] = [words(block.logged_id)]
-    facts |= _routing(start, provider)
-    if start.max_iterations:
-        facts["limit"] = [Span(counted(view, start.max_iterations, "iteration"))]
-    facts["metadata"] = _pairs(view, start.metadata)
-    for label, parts in facts.items():
-        yield from row(view, label, parts)
+    facts: Facts = {
+        "logged as": [_named("", block.logged_id, block.session_id)],
+        **_routing(start, provider),
+        "limit": [Span(counted(view, start.max_iterations, "iteration") if start.max_iterations else "")],
+        "metadata": _pairs(view, start.metadata),
+    }
+    yield from _rows(view, facts)
 
 
 def ended(view: View, block: Ended) -> Iterator[Line]:
@@ -47,12 +69,10 @@ def ended(view: View, block: Ended) -> Iterator[Line]:
         provider = start.provider or start.resolved_harness or ""
         began = _routing(start, provider)
         facts = {label: parts for label, parts in _routing(end, provider).items() if began[label] != parts}
-        if end.model and end.model != start.model:
-            facts["model"] = [words(end.model)]
+        facts["model"] = [_named("", end.model, start.model or "")]
         if end.metadata != start.metadata:
             facts["metadata"] = _pairs(view, end.metadata)
-        for label, parts in facts.items():
-            yield from row(view, label, parts)
+        yield from _rows(view, facts)
     yield from rule(view, list(_sums(view, block)))
 
 
@@ -61,25 +81,26 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
     if end is None:
         yield Span(_no_end(view, block), "unfinished")
     else:
-        yield _status(end.status or "ended")
+        style = {"success": "title", "error": "failed", "failed": "failed"}.get(end.status or "", "unfinished")
+        yield words(end.status or "ended", style)
         if end.process_outcome and end.process_outcome != end.status:
             yield words(end.process_outcome, "unfinished")
     yield span_of_time(view, block.duration_ms)._replace(style="")
-    if totals.requests:
-        yield Span(counted(view, totals.requests, "request") + _failures(totals.failed_requests))
-    if totals.tools:
-        yield Span(counted(view, totals.tools, "tool") + _failures(totals.failed_tools))
+    for noun in ("request", "tool"):
+        if totals[noun]:
+            failed = totals[f"failed {noun}"]
+            yield Span(counted(view, totals[noun], noun) + (f" ({failed} failed)" if failed else ""))
     if block.usage or (end and end.tokens is not None):
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
         cost, less = money(view, block.cost), money(view, block.end_cost).text
         yield cost._replace(text=f"{cost.text} (the end says {less})") if less else cost
-    elif totals.requests or (end and end.tokens is not None):
+    elif totals["request"] or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:
         yield Span(f"cap ${end.cost_cap_usd:.10g}")
-    if totals.damaged:
-        yield Span(counted(view, totals.damaged, "damaged piece"), "failed")
+    if totals["damaged piece"]:
+        yield Span(counted(view, totals["damaged piece"], "damaged piece"), "failed")
 
 
 def _no_end(view: View, block: Ended) -> str:
@@ -87,16 +108,7 @@ def _no_end(view: View, block: Ended) -> str:
     if view.exact or block.time_ns is None:
         return "no end"
     age_ns = int(view.now.timestamp() * 1e9) - block.time_ns
-    return "running" if age_ns < _RUNNING_NS else "no end: killed?"
-
-
-def _status(status: str) -> Span:
-    style = {"success": "title", "error": "failed", "failed": "failed"}.get(status, "unfinished")
-    return words(status, style)
-
-
-def _failures(count: int) -> str:
-    return f" ({count} failed)" if count else ""
+    return "running" if age_ns < RUNNING_NS else "no end: killed?"
 
 
 def _routing(routing: Routing, provider: str) -> Facts:
@@ -115,8 +127,8 @@ def _routing(routing: Routing, provider: str) -> Facts:
             _named("endpoint ", routing.selected_endpoint),
             _named("instance ", routing.selected_server_instance),
         ],
-        "sticky": sticky_parts(routing.sticky),
-        "utilization": load_parts(routing.utilization),
+        "sticky": _sticky_parts(routing.sticky),
+        "utilization": _load_parts(routing.utilization),
         "failover": [
             words(f"{failovers} failover{'' if failovers == 1 else 's'}" if failovers else "", "unfinished"),
             words(" → ".join(tried)),
@@ -137,8 +149,17 @@ def _change(word: str, asked: str | None, got: str | None, source: str | None = 
     return words(f"{word}{asked} → {got}{f' ({source})' if source else ''}")
 
 
-def _named(word: str, name: str | None, known: str = "") -> Span:
-    return words(f"{word}{name}") if name and name != known else Span("")
+def _named(word: str, name: str | None, known: str = "", style: str = "") -> Span:
+    return words(f"{word}{name}", style) if name and name != known else Span("")
+
+
+def _names(*names: str | None) -> Span:
+    return Span(" / ".join(words(name).text for name in names if name))
+
+
+def _rows(view: View, facts: Facts) -> Iterator[Line]:
+    for label, parts in facts.items():
+        yield from row(view, label, parts)
 
 
 def _pairs(view: View, metadata: Mapping[str, Any] | None) -> list[Span]:
@@ -146,3 +167,135 @@ def _pairs(view: View, metadata: Mapping[str, Any] | None) -> list[Span]:
         f"{key}={value if isinstance(value, str) else compact_json(value)}" for key, value in (metadata or {}).items()
     )
     return [words(pair, limit=WORDS if view.limits.prose.chars else len(pair) + WORDS) for pair in pairs]
+
+
+def routed(view: View, chosen: RoutingDecision) -> Iterator[Line]:
+    """A router's decision: what it chose and why, then the candidates."""
+    names = _names(chosen.harness, chosen.provider, chosen.model)
+    yield clipped((Span("⇢ route  ", "title"), names), view.width)
+    yield from body(view, chosen.reason or "", view.limits.prose, indent=2, style="note")
+    facts = {
+        "  requested": [
+            _named("harness ", chosen.requested_harness),
+            _named("provider ", chosen.requested_provider),
+            _named("model ", chosen.requested_model),
+        ],
+        "  server": [_named("endpoint ", chosen.endpoint), _named("instance ", chosen.server_instance)],
+        "  sticky": _sticky_parts(chosen.sticky),
+        "  utilization": _load_parts(chosen.utilization),
+    }
+    yield from _rows(view, facts)
+    yield from _candidates(view, [c for c in chosen.candidates or () if isinstance(c, Mapping)])
+
+
+def pinned(view: View, override: Override) -> Iterator[Line]:
+    """A person's pin, and whether routing would have chosen the same."""
+    label = "⇄ rejected override " if isinstance(override, RejectedOverride) else "⇄ override "
+    yield from told(view, (Span(label, "title"),), _comparison(override), view.limits.prose)
+    score = "" if override.auto_score is None else f"score {override.auto_score:.15g}"
+    status = (override.outcome or {}).get("status")
+    facts = joined([
+        words(score, "note"),
+        _named("reason: ", override.reason_hint, style="note"),
+        words(f"outcome {status}" if isinstance(status, str) else "", "note"),
+    ])  # fmt: skip
+    if facts:
+        yield clipped((Span("  "), *facts), view.width)
+    if isinstance(override, RejectedOverride):
+        yield from failure(view, override.rejection_error or "", view.limits.prose, indent=2)
+
+
+def compacting(view: View, value: Compaction) -> Iterator[Line]:
+    """A compaction that begins: how much there is."""
+    size = [] if value.messages_before is None else [Span(counted(view, value.messages_before, "message"), "note")]
+    yield (Span("⇣ compacting", "note"), Span("  " if size else ""), *size)
+
+
+def compacted(view: View, value: Compaction) -> Iterator[Line]:
+    """A compaction: how much became how much, and the summary that stands for the rest."""
+    failed = value.success is False or bool(value.error)
+    label = Span("⇣ compaction failed" if failed else "⇣ compacted", "failed" if failed else "title")
+    figures = [
+        _shrunk(view, value.messages_before, value.messages_after, "messages"),
+        _shrunk(view, value.tokens_before, value.tokens_after, "tokens"),
+        Span("in the middle of a turn" if value.mid_turn else "", "note"),
+    ]
+    yield from head(view, (label,), figures)
+    for text, style, gutter in (
+        (value.error, "failed", ""),
+        (value.warning, "unfinished", ""),
+        (value.summary, "", "│ "),
+    ):
+        yield from body(view, text or "", view.limits.prose, indent=2, style=style, gutter=gutter)
+    if value.file_ops:
+        yield from body(view, compact_json(value.file_ops), view.limits.arguments, indent=2, style="note")
+
+
+def _sticky_parts(sticky: RoutingStickyState | None) -> list[Span]:
+    """Whether the session stayed on the server that has its cache; nothing where the log says nothing."""
+    if sticky is None or not (sticky.key_present or sticky.assignment or sticky.reason):
+        return []
+    return [
+        Span(f"key {'present' if sticky.key_present else 'absent'}"),
+        words(f"assignment {sticky.assignment or 'unknown'}"),
+        _named("", sticky.reason),
+        _named("instance ", sticky.server_instance),
+        Span(f"bonus {sticky.bonus:.15g}" if sticky.bonus else ""),
+    ]
+
+
+def _load_parts(load: RoutingUtilizationState | None) -> list[Span]:
+    """How busy the server was; nothing where the log says nothing."""
+    if load is None:
+        return []
+    numbers = [(load.active_requests, "active"), (load.queued_requests, "queued"), (load.max_concurrency, "max")]
+    parts = [Span(f"{number} {word}") for number, word in numbers if number is not None]
+    if load.cache_pressure is not None:
+        parts.append(Span(f"cache pressure {load.cache_pressure:.15g}"))
+    if not parts and not load.source and not load.freshness:
+        return []
+    return [words(f"source {load.source or 'unknown'}"), words(load.freshness or "freshness unknown"), *parts]
+
+
+def _candidates(view: View, candidates: list[Mapping[str, Json]]) -> Iterator[Line]:
+    shown = len(candidates) if view.limits.prose.chars is None else _CANDIDATES
+    for candidate in candidates[:shown]:
+        names = " / ".join(str(candidate[axis]) for axis in _AXES if isinstance(candidate.get(axis), str))
+        score, eligible = candidate.get("score"), candidate.get("eligible") is not False
+        refused = candidate.get("filter_reason")
+        parts = [
+            words(names or compact_json(candidate)),
+            words(f"score {compact_json(score)}" if isinstance(score, int | float) else ""),
+            Span("" if eligible else "not eligible", "unfinished"),
+            words(refused if isinstance(refused, str) else "", "unfinished"),
+        ]
+        yield clipped((Span("  │ ", "note"), *joined(parts)), view.width)
+    if len(candidates) > shown:
+        yield (Span(f"  │ … +{count(view, len(candidates) - shown)} candidates (--full)", "note"),)
+
+
+def _comparison(override: Override) -> str:
+    """What was pinned against what routing had chosen, the axes that differ first.
+
+    An overridden axis without a verdict counts as disagreement, as in the routing report.
+    """
+    pin, auto, matches = override.user_pin or {}, override.auto_decision or {}, override.match_per_axis or {}
+    named = override.axes_overridden or ()
+    axes = [axis for axis in _AXES if pin.get(axis) or axis in named]
+    agreed = [axis for axis in axes if (matches.get(axis) if axis in named else pin.get(axis) == auto.get(axis))]
+    against = [axis for axis in axes if axis not in agreed]
+    if not against:
+        return f"you pinned {_values(pin, agreed) or 'nothing'}; routing had chosen the same (agrees)"
+    same = f" · agrees on {_values(pin, agreed)}" if agreed else ""
+    return f"you pinned {_values(pin, against)}; routing had chosen {_values(auto, against)} (disagrees){same}"
+
+
+def _values(choice: Mapping[str, Json], axes: list[str]) -> str:
+    return " ".join(f"{axis}={choice.get(axis) or 'nothing'}" for axis in axes)
+
+
+def _shrunk(view: View, before: int | None, after: int | None, noun: str) -> Span:
+    if before is None and after is None:
+        return Span("")
+    sizes = ("?" if size is None else count(view, size) for size in (before, after))
+    return Span(f"{' → '.join(sizes)} {noun}")

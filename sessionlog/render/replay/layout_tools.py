@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from sessionlog.render.replay.blocks import Call, Ran
 from sessionlog.render.replay.changes import ChangedLine, changes_of, command_of
 from sessionlog.render.replay.exact import Digits, compact_json
 from sessionlog.render.replay.figures import count, span_of_time
-from sessionlog.render.replay.lines import PAGE, Line, Span, body, cells, clipped, failure, head, joined, words
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import PAGE, Line, Span, View, body, cells, clipped, failure, head, joined, words
 
 Json = Any
 _MAIN = ("command", "cmd", "path", "file_path", "file", "filename", "pattern", "query", "url", "prompt", "dir", "name")
@@ -41,10 +38,9 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
         text = compact_json(call.arguments) if call.given else ""
         yield from body(view, text, view.limits.arguments, indent=4, style="note", prose=False)
         return
-    changed, said = changes_of(call.arguments)
-    call = _as_typed(call, said)
+    changed, shown = changes_of(call.arguments)
     room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
-    main, short, long = _by_size(call, room)
+    main, short, long = _by_size(call, shown, room)
     listed = spelled(view, short)
     beside = len(main) + len(listed) + 2 <= room
     left = joined((words(main), words(listed if beside else "", "note")), by="  ")
@@ -55,17 +51,6 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
             yield clipped((Span("    "), words(f"{key}:", "note")), view.width)
         yield from body(view, text, view.limits.arguments, indent=4, gutter="› ", prose=False)
     yield from _changed(view, changed)
-
-
-def _as_typed(call: Call, said: Collection[str]) -> Call:
-    """A call without the arguments that are shown as a diff; commands as a person would type them."""
-    if not isinstance(call.arguments, Mapping):
-        return replace(call, given=call.given and not said)
-    every = {key: value for key, value in call.arguments.items() if key not in said}
-    for key in ("command", "cmd"):
-        if isinstance(every.get(key), list | tuple):
-            every[key] = command_of(every[key]) or every[key]
-    return replace(call, arguments=every)
 
 
 def _changed(view: View, lines: Sequence[ChangedLine]) -> Iterator[Line]:
@@ -108,15 +93,14 @@ def _is_short(error: str) -> bool:
     return len(error) <= 40 and "\n" not in error.strip()
 
 
-def _by_size(call: Call, room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
-    """The argument that stands beside the name, where it fits; the short ones; texts that need lines of their own."""
-    if not call.given:
-        return "", {}, {}
-    if isinstance(call.arguments, str) and not isinstance(call.arguments, Digits):
-        return "", {}, {"": call.arguments}  # half a JSON text of a broken stream, or a tool that takes plain text
-    if not isinstance(call.arguments, Mapping):
-        return "", {"": call.arguments}, {}
-    every = {str(key): value for key, value in call.arguments.items()}
+def _by_size(call: Call, shown: Collection[str], room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
+    """The argument that stands beside the name, where it fits; the short ones; texts that need lines of their own.
+
+    Those that are shown as a diff are left out. Arguments that are no object have the name "": half a JSON text of a
+    broken stream, or a tool that takes plain text.
+    """
+    given = call.arguments if isinstance(call.arguments, Mapping) else {"": call.arguments} if call.given else {}
+    every = {str(key): _as_typed(key, value) for key, value in given.items() if key not in shown}
     texts = {key: value for key, value in every.items() if isinstance(value, str) and not isinstance(value, Digits)}
     main = next((key for key in (*_MAIN, *texts) if key in texts), "")
     fits = main and "\n" not in texts[main].strip() and len(texts[main]) <= room
@@ -124,3 +108,9 @@ def _by_size(call: Call, room: int) -> tuple[str, dict[str, Json], dict[str, str
     long = {key: text for key, text in texts.items() if key == main or "\n" in text or len(text) > _INLINE}
     rest = {key: value for key, value in every.items() if key not in long and not (fits and key == main)}
     return beside, rest, long
+
+
+def _as_typed(name: str, value: Json) -> Json:
+    """A command that is a list of words as a person would type it; any other argument as it is."""
+    is_command = name in ("command", "cmd") and isinstance(value, list | tuple)
+    return command_of(value) or value if is_command else value

@@ -1,18 +1,20 @@
-"""Lines of spans: the small set of forms every block is laid out in.
+"""Lines of spans: the small set of forms every block is laid out in, and how a reader wants them (`View`).
 
-The invariant: the text of a `Span` is harmless. Logged text becomes spans only through `span`, `words` and `body`,
-which escape it, here, at the last step; a bare `Span` holds our own words. A style is a name of the theme.
+The invariant: the text of a `Span` is harmless. Logged text becomes spans only through `words` and `body`, which escape
+it, here, at the last step; a bare `Span` holds our own words. A style is a name of the theme.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import cut, one_line, strip_line_ends, terminal
-from sessionlog.render.replay.view import Limit, View
-from sessionlog.render.replay.wrap import fitting, wrap
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -21,6 +23,69 @@ PAGE = 120  # beyond this a right-aligned figure is too far from what it belongs
 PROSE_WIDTH = 110
 _LABEL = 32  # a longer label has its text below it
 WORDS = 400  # characters of a name, a reason, an id: what stands within a line
+_INDENT = re.compile(r" *(?:(?:[-*+•]|\d{1,3}[.)]) +)?")
+_WORD = re.compile(r" *[^ ]+| +$")
+
+SHOWN = 4000
+"""Characters of one text that are shown by default."""
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """How much of a text is shown; None is all."""
+
+    chars: int | None = None
+    lines: int | None = None
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much is shown of each kind of text; `Limits()` shows all.
+
+    Attributes:
+        prose: What people and models say, and errors.
+        system: System prompts.
+        output: A tool's result.
+        thought: What a model thinks.
+        arguments: A tool's arguments.
+    """
+
+    prose: Limit = Limit()
+    system: Limit = Limit()
+    output: Limit = Limit()
+    thought: Limit = Limit()
+    arguments: Limit = Limit()
+
+
+def limits_to(chars: int) -> Limits:
+    """Limits of at most `chars` characters; what a reader skims is cut shorter than what he reads."""
+    return Limits(
+        prose=Limit(chars=chars),
+        system=Limit(chars=min(chars, 400), lines=4),
+        output=Limit(chars=min(chars, 1200), lines=12),
+        thought=Limit(chars=min(chars, 600), lines=6),
+        arguments=Limit(chars=min(chars, 1200), lines=6),
+    )
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """A frozen answer to every question the layout has.
+
+    Attributes:
+        width: Columns of the terminal; None never wraps and never aligns, for pipes and diffs.
+        exact: Numbers in full (`14100 in · 4200 ms · $0.0010272`) instead of short ones.
+        limits: How much of long texts is shown.
+        zone: Where times are shown.
+        now: The year that goes without saying.
+        home: The folder shown as `~`; empty shows paths as logged.
+        markdown: Whether what people and models say is shown as Markdown; only colours can.
+    """
+
+    width: int | None = None
+    exact: bool = True
+    limits: Limits = limits_to(SHOWN)
+    zone: tzinfo = UTC
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    home: str = ""
+    markdown: bool = False
 
 
 class Span(NamedTuple):
@@ -31,11 +96,6 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
-
-
-def span(text: str, style: str = "") -> Span:
-    """Make a span of any text; what could act on a terminal becomes visible."""
-    return Span(terminal(text), style)
 
 
 def words(text: str, style: str = "", *, limit: int = WORDS) -> Span:
@@ -173,7 +233,11 @@ def _room(width: int, line: str, prose: bool) -> int:
 
 def shorten(text: str, limit: Limit) -> tuple[str, str]:
     """Return the beginning of a text, cut at a character, and in words what was left out ("" for nothing)."""
-    shown = text if limit.lines is None else text[: _end_of_line(text, limit.lines)]
+    shown = text
+    if limit.lines is not None:
+        parts = text.split("\n", limit.lines + 1)
+        if len(parts) > limit.lines + 1:  # one line more than allowed is no reason to cut
+            shown = "\n".join(parts[: limit.lines])
     if limit.chars is not None and len(shown) > limit.chars + limit.chars // 8:  # a cut that saves little annoys
         shown, _ = cut(shown, limit.chars)
     left = len(text) - len(shown)
@@ -184,13 +248,40 @@ def shorten(text: str, limit: Limit) -> tuple[str, str]:
     return shown, f"+{lines:,} line{'s' if lines != 1 else ''}, {characters}" if lines else f"+{characters}"
 
 
-def _end_of_line(text: str, count: int) -> int:
-    """Where line number `count` ends; one line more than allowed is no reason to cut."""
-    end = -1
-    for index in range(count + 1):
-        before, end = end, text.find("\n", end + 1)
-        if end < 0:
-            return len(text)
-        if index == count:
-            return before
-    return end
+def wrap(line: str, width: int) -> Iterator[str]:
+    """Yield the pieces of one line, none wider than `width` cells (at least 8). Only blanks are lost.
+
+    East Asian characters take two cells. Pieces after the first begin below the text, behind a list's bullet.
+    """
+    line, width = line.expandtabs(4), max(width, 8)
+    if len(line) * 2 <= width or cell_len(line) <= width:
+        yield line
+        return
+    found = _INDENT.match(line)
+    indent = " " * min(len(found[0]) if found else 0, width // 2)
+    current, used = "", 0
+    for word in _WORD.findall(line):
+        size = cell_len(word)
+        if current and used + size > width:
+            yield current
+            word = word.lstrip()  # noqa: PLW2901 - the blanks stay at the end of the line that is full
+            current, used = indent, len(indent)
+            size = cell_len(word)
+        while used + size > width:
+            piece = fitting(word, width - used)
+            yield current + piece
+            word = word[len(piece) :]  # noqa: PLW2901 - what is left of a word wider than the line
+            current, used, size = indent, len(indent), cell_len(word)
+        current, used = current + word, used + size
+    if current.strip():
+        yield current
+
+
+def fitting(text: str, width: int) -> str:
+    """The longest beginning of `text` that fits into `width` cells, at least one character."""
+    used = 0
+    for index, char in enumerate(text):
+        used += cell_len(char)
+        if used > width and index:
+            return text[:index]
+    return text

@@ -15,9 +15,7 @@ from functools import cache
 from typing import Any
 
 from sessionlog.render.escape import strip_line_ends, terminal
-from sessionlog.render.replay.lines import PROSE_WIDTH, Line, Span, body, rest, shorten
-from sessionlog.render.replay.view import View
-from sessionlog.render.replay.wrap import wrap
+from sessionlog.render.replay.lines import PROSE_WIDTH, Line, Span, View, body, rest, shorten, wrap
 
 _SIGNS = re.compile(r"[*`|]|^ {0,3}(?:#{1,6}|[-+>]|\d{1,9}[.)])(?:\s|$)", re.MULTILINE)
 _LONGEST = 50_000  # characters; longer texts are shown as they are

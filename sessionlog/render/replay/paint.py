@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from rich.style import Style
 
 _SYSTEMS = {"standard": "STANDARD", "256": "EIGHT_BIT", "truecolor": "TRUECOLOR"}
-_ASCII = str.maketrans(
-    {
-        "━": "=", "│": "|", "·": "-", "…": "~", "▸": ">", "▹": ">", "◂": "<", "⚙": "*", "✘": "x", "◌": "o",
-        "⇄": "%", "⇢": ">", "⇣": "v", "↺": "@", "→": ">", "›": ">", "⏎": "$", "–": "-",
-    }
-)  # fmt: skip
+_ASCII = str.maketrans("━│·…▸▹◂⚙✘◌⇄⇢⇣↺→›⏎–", "=|-~>><*xo%>v@>>$-")
 """Signs of our own for terminals that speak no Unicode, each as wide as what it stands for."""
 
 

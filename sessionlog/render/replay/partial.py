@@ -5,49 +5,47 @@ They are shown when no response follows: a killed agent, a broken connection. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.render.replay.blocks import Answered, Block, Call, Failed, Ran, Served
+from sessionlog.render.replay.blocks import Answered, Block, Call, Ran, Served
+from sessionlog.sources import values
 
-Json = Any
 _KEPT = 1_000_000  # characters
 _CALLS = 256
 
 
+@dataclass(slots=True)
 class Partial:
-    """An answer under way: `add` deltas, then `clear`, or show its `blocks`."""
+    """An answer under way.
 
-    __slots__ = ("_arguments", "_kept", "_names", "_pieces", "error", "model", "provider", "usage")
+    Attributes:
+        model: The model, as far as the stream has named it; so are the other attributes.
+        provider: The provider.
+        usage: As logged.
+        error: Why it broke off.
+    """
 
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._pieces: list[str] = []
-        self._names: dict[str, str] = {}
-        self._arguments: dict[str, list[str]] = {}
-        self._kept = 0
-        self.usage: TokenUsage | None = None
-        self.model = self.provider = self.error = ""
-
-    def __bool__(self) -> bool:
-        return bool(self._pieces or self._arguments or self.error)
+    model: str = ""
+    provider: str = ""
+    usage: TokenUsage | None = None
+    error: str = ""
+    _names: dict[str, str] = field(default_factory=dict)  # of the tools that are called, by the call's id
+    _arguments: dict[str, list[str]] = field(default_factory=dict)
+    _pieces: list[str] = field(default_factory=list)
+    _kept: int = 0
 
     def add(self, delta: LLMDelta) -> None:
-        """Take one piece."""
-        if delta.content and self._room(delta.content):
+        """Add one piece."""
+        if delta.content and self._has_room(delta.content):
             self._pieces.append(delta.content)
         self._add_call(delta)
         self.model = delta.model or self.model
         self.error = delta.err or self.error
         self.usage = delta.usage or self.usage
-        if isinstance(delta.attempt, Mapping):
-            name = delta.attempt.get("provider_name")
-            self.provider = name if isinstance(name, str) else self.provider
+        self.provider = values.text(delta.attempt, "provider_name") or self.provider
 
     @property
     def text(self) -> str:
@@ -55,35 +53,30 @@ class Partial:
         return "".join(self._pieces)
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> list[Call]:
         """The tool calls that have arrived; arguments may be half a JSON text."""
-        return tuple(
-            Call(id=key, name=self._names.get(key, ""), arguments="".join(parts), given=bool(parts))
-            for key, parts in self._arguments.items()
-        )
+        return [
+            Call(id=key, name=self._names[key], arguments="".join(pieces), given=bool(pieces))
+            for key, pieces in self._arguments.items()
+        ]
 
-    def blocks(self, time_ns: int | None, served: Served) -> Iterator[Block]:
+    def blocks(self, served: Served) -> Iterator[Block]:
         """What there is of an answer that never came: its text, or its error, and the calls it had begun."""
-        if not self:
-            return
-        kind, calls = "llm.response", self.calls
-        if self.error:
-            yield Failed(type=kind, time_ns=time_ns, error=self.error, text=self.text, served=served)
-        else:
-            yield Answered(type=kind, time_ns=time_ns, text=self.text, served=served, calls=len(calls), unfinished=True)
+        calls = self.calls
+        if self._pieces or calls or self.error:
+            yield Answered(text=self.text, served=served, calls=len(calls), unfinished=not self.error, error=self.error)
         for call in calls:
-            yield Ran(type="tool.call", time_ns=time_ns, call=call, answered=False)
+            yield Ran(call=call, answered=False)
 
     def _add_call(self, delta: LLMDelta) -> None:
         key = delta.tool_call_id or next(reversed(self._arguments), "")
         if not (delta.tool_call_id or delta.tool_call_name or delta.tool_call_args) or len(self._arguments) > _CALLS:
             return
-        parts = self._arguments.setdefault(key, [])
-        if delta.tool_call_name:
-            self._names[key] = delta.tool_call_name
-        if delta.tool_call_args and self._room(delta.tool_call_args):
-            parts.append(delta.tool_call_args)
+        pieces = self._arguments.setdefault(key, [])
+        self._names[key] = delta.tool_call_name or self._names.get(key, "")
+        if delta.tool_call_args and self._has_room(delta.tool_call_args):
+            pieces.append(delta.tool_call_args)
 
-    def _room(self, piece: str) -> bool:
+    def _has_room(self, piece: str) -> bool:
         self._kept += len(piece) + 50  # a list of one-letter pieces weighs more than its letters
         return self._kept <= _KEPT

@@ -197,21 +197,21 @@ def test_a_second_start_resets_nothing():
     start, response = event("session.start", {"v": 1, "provider": "p"}), event("llm.response", {"cost_usd": 1})
     again = event("session.start", {"v": 1, "provider": "q", "prompt": "hello"})
     *blocks, end = fold_replay([start, response, again, response, event("session.end", {})])
-    assert (end.totals.requests, end.cost, end.start.provider) == (2, Cost(nano=2_000_000_000), "p")
+    assert (end.totals["request"], end.cost, end.start.provider) == (2, Cost(nano=2_000_000_000), "p")
     assert [type(block) for block in blocks] == [Opened, Answered, Noted, Answered]
 
 
 def test_a_start_that_comes_late_is_the_start():
     """What was counted before it stays."""
     *_, end = fold_replay([event("llm.response", {"cost_usd": 1}), event("session.start", {"provider": "p"})])
-    assert (end.totals.requests, end.start.provider) == (1, "p")
+    assert (end.totals["request"], end.start.provider) == (1, "p")
 
 
 @pytest.mark.parametrize("data", [None, "lost", ["lost"]])
 def test_a_response_without_a_payload_is_a_request(data):
     """It was made, whatever is left of it; what it cost is not known."""
     end = ended({"cost_usd": 1}, data)
-    assert (end.totals.requests, end.cost) == (2, Cost(nano=1_000_000_000, partial=True))
+    assert (end.totals["request"], end.cost) == (2, Cost(nano=1_000_000_000, partial=True))
 
 
 def test_totals_count_requests_tools_and_failures():
@@ -223,7 +223,7 @@ def test_totals_count_requests_tools_and_failures():
         event("tool.call", {"tool": "b", "error": "exit 1"}),
     ]
     totals = list(fold_replay(events))[-1].totals
-    assert (totals.requests, totals.failed_requests, totals.tools, totals.failed_tools) == (2, 1, 2, 1)
+    assert totals == {"request": 2, "failed request": 1, "tool": 2, "failed tool": 1}
 
 
 @pytest.mark.parametrize(
@@ -247,4 +247,4 @@ def test_the_time_of_a_session_is_that_of_all_its_runs():
     ends = [
         block for block in fold_replay([event("session.start", {"v": 1}), *run, *run]) if block.type == "session.end"
     ]
-    assert [(end.duration_ms, end.totals.requests) for end in ends] == [(1500, 1), (3000, 2)]
+    assert [(end.duration_ms, end.totals["request"]) for end in ends] == [(1500, 1), (3000, 2)]

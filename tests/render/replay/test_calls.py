@@ -2,8 +2,7 @@
 
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render.replay.blocks import Call
-from sessionlog.render.replay.calls import calls_in, read_calls, text_of
-from sessionlog.render.replay.exact import Digits
+from sessionlog.render.replay.exact import Digits, calls_in, read_calls, text_of
 
 
 def test_parts_are_joined_and_what_is_no_text_is_named():

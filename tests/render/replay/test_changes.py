@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.changes import changes_of, command_of
 from sessionlog.render.replay.layout_tools import called
+from sessionlog.render.replay.lines import View
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.view import View
 from tests.profiles import examples
 
 TERMINAL = View(width=80, exact=False)
@@ -55,6 +55,13 @@ def test_a_patch_is_shown_as_it_is(wrap):
     """Its files, and the lines that change."""
     patch = "*** Begin Patch\n*** Update File: a.py\n@@ def f\n x\n-y\n+z\n*** End Patch\n"
     assert signed(wrap(patch)) == ["@*** Update File: a.py", "@@@ def f", " x", "-y", "+z"]
+
+
+def test_an_empty_line_of_a_patch_is_one_of_its_context():
+    """Editors strip the blank that stands before it."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n\n+x\n*** End Patch"
+    assert signed(patch) == ["@*** Update File: a.py", " ", "+x"]
+    assert shown("apply_patch", patch)[1:] == ["      *** Update File: a.py", "", "    + x"]
 
 
 @pytest.mark.parametrize(

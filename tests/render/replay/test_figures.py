@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.render.replay.figures import span_of_time
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import View
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,13 @@ from sessionlog.render.replay import fold_replay
 from sessionlog.render.replay.blocks import (
     Answered,
     Asked,
-    Compacted,
     Ended,
-    Failed,
+    Logged,
+    MessageShown,
     Noted,
     Opened,
-    Pinned,
     Ran,
     Rewritten,
-    Routed,
-    Said,
 )
 from tests.profiles import examples
 
@@ -38,9 +35,9 @@ def fold(*events, **options):
 def said(blocks):
     """(role, text) of the messages, tool results and answers among the blocks."""
     return [
-        (block.role, block.text) if isinstance(block, Said) else ("answer", block.text)
+        (block.role, block.text) if isinstance(block, MessageShown) else ("answer", block.text)
         for block in blocks
-        if isinstance(block, Said | Answered)
+        if isinstance(block, MessageShown) or (isinstance(block, Answered) and not block.error)
     ]
 
 
@@ -154,7 +151,7 @@ def test_a_call_is_shown_once_with_its_result():
         ),
     )
     [ran] = [block for block in blocks if isinstance(block, Ran)]
-    assert (ran.call.id, ran.call.name, ran.output, ran.duration_ms, ran.answered) == ("c1", "ls", "a\nb", 5, True)
+    assert (ran.call.name, ran.output, ran.duration_ms, ran.answered) == ("ls", "a\nb", 5, True)
     assert said(blocks) == [("user", "hello"), ("answer", "")]
 
 
@@ -180,14 +177,14 @@ def test_a_failure_is_a_failure():
         event("llm.delta", {"content": "half a"}),
         event("llm.response", {"error": "connection reset", "latency_ms": 3, "attempt_index": 2}),
     )
-    [failed] = [block for block in blocks if isinstance(block, Failed)]
+    [failed] = [block for block in blocks if isinstance(block, Answered)]
     assert (failed.error, failed.text, failed.served.attempt) == ("connection reset", "half a", 2)
 
 
 def test_an_error_that_is_no_text_is_an_error_all_the_same():
     """Writers put objects there; they are failures too."""
     blocks = fold(event("llm.response", {"error": {"code": 7}}), event("tool.call", {"tool": "t", "error": ["no"]}))
-    assert [block.error for block in blocks if isinstance(block, Failed | Ran)] == ['{"code":7}', "no"]
+    assert [block.error for block in blocks if isinstance(block, Answered | Ran)] == ['{"code":7}', "no"]
 
 
 def test_deltas_are_shown_only_where_no_response_follows():
@@ -202,7 +199,7 @@ def test_quiet_events_are_shown_when_named():
     """Progress is three quarters of a real log: only a person who asks for it sees it."""
     step = event("progress", {"message": "thinking"})
     assert [b for b in fold(START, step) if isinstance(b, Noted)] == []
-    [note] = [b for b in fold(START, step, named=lambda kind: kind == "progress") if isinstance(b, Noted)]
+    [note] = [b for b in fold(START, step, chosen=lambda kind: kind == "progress") if isinstance(b, Noted)]
     assert (note.type, note.text) == ("progress", "thinking")
 
 
@@ -251,6 +248,14 @@ def test_fields_beside_the_envelope_are_read_where_data_is_missing():
     assert end.end.status == "graded_pass"
 
 
+def test_failures_and_calls_are_read_beside_the_envelope_too():
+    """What makes an answer a failure, and what a tool was given, as much as its name."""
+    call = event("tool.call", None, tool="ls", input={"dir": "."}, error="exit 1", agent="explore")
+    [failed, ran] = fold(event("llm.response", None, error="429"), call)[1:]
+    assert (failed.agent, ran.agent) == ("", "explore")
+    assert (failed.error, ran.call.name, ran.call.arguments, ran.error) == ("429", "ls", {"dir": "."}, "exit 1")
+
+
 def test_everything_else_has_a_block():
     """Routing, pins, compaction, gaps, stalls, plans, unknown types and damage are told."""
     blocks = fold(
@@ -268,7 +273,7 @@ def test_everything_else_has_a_block():
         Problem(path="x.jsonl", line=8, offset=9, kind="bad_envelope", detail="no ts", severity="info"),
     )
     kinds = [type(block) for block in blocks[3:]]
-    assert kinds == [Routed, Pinned, Pinned, Compacted, Compacted, Noted, Said, Noted, Noted, Noted]
+    assert kinds == [*[Logged] * 5, Noted, MessageShown, Noted, Noted, Noted]
     assert [b.text for b in blocks if isinstance(b, Noted) and b.severity == "damage"] == [
         "2 events were not recorded: ENOSPC",
         "x.jsonl:7 not_json 5 bytes are not JSON",
@@ -316,5 +321,5 @@ WORDS = st.sampled_from(
 @given(st.lists(st.tuples(st.sampled_from(sorted(KNOWN_TYPES)), st.dictionaries(WORDS, JSON, max_size=5) | JSON)))
 def test_no_payload_breaks_the_fold(rows):
     """Whatever a log holds where, every event is folded and the session has an end."""
-    blocks = list(fold_replay([event(kind, data) for kind, data in rows], all_messages=True, named=lambda _: True))
+    blocks = list(fold_replay([event(kind, data) for kind, data in rows], all_messages=True, chosen=lambda _: True))
     assert not rows or any(isinstance(block, Ended) for block in blocks)

@@ -9,7 +9,7 @@ import pytest
 from sessionlog.reader.stream import read_events
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out, replay
-from sessionlog.render.replay.view import View
+from sessionlog.render.replay.lines import View
 
 LOGS = Path(__file__).parents[3] / "testdata" / "replay"
 NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sessionlog.events.envelope import Event
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out
-from sessionlog.render.replay.text import select
-from sessionlog.render.replay.view import Limits, View
+from sessionlog.render.replay.lines import Limits, View
 from tests.profiles import examples
 
 TERMINAL = View(width=80, exact=False)
@@ -175,7 +174,7 @@ ROWS = st.sampled_from(sorted(FIELDS)).flatmap(
 def test_p18_nothing_in_a_log_can_act_on_a_terminal(rows):
     """Plain, wrapped or coloured: no character that acts, and no sequence but colours of our own."""
     for view, paint in ((PLAIN, Paint()), (TERMINAL, Paint()), (TERMINAL, Paint(color_system="standard"))):
-        lines = show(*rows, view=view, paint=paint, all_messages=True, named=lambda _: True)
+        lines = show(*rows, view=view, paint=paint, all_messages=True, chosen=lambda _: True)
         text = SGR.sub("", "\n".join(lines)) if paint._system else "\n".join(lines)
         assert terminal(text, newline=True, tab=True) == text
 
@@ -205,8 +204,8 @@ def test_what_a_sub_agent_does_stands_behind_its_own_bar():
     assert [(block.agent, getattr(block, "request", None)) for block in blocks[1:-1]] == [
         ("", 1), ("explore", 0), ("explore", None), ("", 2)
     ]  # fmt: skip
-    assert [block.agent for block in select(blocks, None, subagents="only")][1:-1] == ["explore", "explore"]
-    assert [block.agent for block in select(blocks, None, subagents="none")][1:-1] == ["", ""]
+    assert [block.agent for block in fold_replay(events_of(*rows), subagents="only")][1:-1] == ["explore", "explore"]
+    assert [block.agent for block in fold_replay(events_of(*rows), subagents="none")][1:-1] == ["", ""]
 
 
 def test_the_margin_has_times_that_change_and_numbers():

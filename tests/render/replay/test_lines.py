@@ -6,9 +6,21 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sessionlog.render.escape import terminal
-from sessionlog.render.replay.lines import Span, body, cells, clipped, head, packed, rule, shorten, span, told, words
-from sessionlog.render.replay.view import Limit, View
-from sessionlog.render.replay.wrap import wrap
+from sessionlog.render.replay.lines import (
+    Limit,
+    Span,
+    View,
+    body,
+    cells,
+    clipped,
+    head,
+    packed,
+    rule,
+    shorten,
+    told,
+    words,
+    wrap,
+)
 from tests.profiles import examples
 
 WIDE = View(width=40, exact=False)
@@ -112,5 +124,5 @@ def test_tables_are_not_wrapped_as_prose():
 @given(st.text())
 def test_spans_hold_nothing_that_acts(value):
     """Whatever a log says, a span of it is harmless, on one line."""
-    for part in (span(value), words(value), *(p for line in body(WIDE, value, Limit(), indent=2) for p in line)):
+    for part in (words(value), *(p for line in body(WIDE, value, Limit(), indent=2) for p in line)):
         assert terminal(part.text) == part.text

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 
 from sessionlog.render.escape import strip_line_ends, terminal
 from sessionlog.render.replay import markdown
+from sessionlog.render.replay.lines import Limit, Limits, View
 from sessionlog.render.replay.markdown import markdown_lines, prose
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.view import Limit, Limits, View
 from tests.profiles import examples
 
 VIEW = View(width=60, exact=False, markdown=True)

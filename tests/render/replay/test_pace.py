@@ -4,7 +4,7 @@ import pytest
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.render.replay.pace import LONGEST, pace
+from sessionlog.render.replay import LONGEST, pace
 
 
 class Time:

@@ -2,7 +2,7 @@
 
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.render.replay import partial
-from sessionlog.render.replay.blocks import Answered, Failed, Ran, Served
+from sessionlog.render.replay.blocks import Answered, Ran, Served
 from sessionlog.render.replay.partial import Partial
 
 
@@ -26,23 +26,19 @@ def test_text_and_calls_are_put_together():
     )
     assert (part.text, part.model, part.provider) == ("hello", "m", "p")
     assert [(call.name, call.arguments) for call in part.calls] == [("read", '{"a":1}'), ("bash", "{}")]
-    assert [type(block) for block in part.blocks(None, Served())] == [Answered, Ran, Ran]
+    assert [type(block) for block in part.blocks(Served())] == [Answered, Ran, Ran]
 
 
 def test_a_stream_that_ended_in_an_error_is_a_failure():
     """The last delta may say why it broke."""
-    [block] = stream(LLMDelta(content="he"), LLMDelta(err="reset")).blocks(None, Served())
-    assert isinstance(block, Failed)
-    assert (block.error, block.text) == ("reset", "he")
+    [block] = stream(LLMDelta(content="he"), LLMDelta(err="reset")).blocks(Served())
+    assert (block.error, block.text, block.unfinished) == ("reset", "he", False)
 
 
 def test_an_empty_stream_is_nothing():
-    """Deltas without content, and a cleared one, show nothing."""
+    """Deltas without content show nothing."""
     part = stream(LLMDelta(), LLMDelta(model="m"))
-    assert list(part.blocks(None, Served())) == []
-    part.add(LLMDelta(content="x"))
-    part.clear()
-    assert list(part.blocks(None, Served())) == []
+    assert list(part.blocks(Served())) == []
 
 
 def test_what_is_kept_is_bounded(monkeypatch):

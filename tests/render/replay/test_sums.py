@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessionlog.events.money import Money
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay.account import Sums
 from sessionlog.render.replay.blocks import Cost
@@ -10,14 +11,8 @@ from tests.profiles import examples
 
 NUMBERS = st.integers(0, 10**12)
 USAGES = st.builds(TokenUsage, input=NUMBERS, output=NUMBERS)
-SUMS = st.builds(
-    Sums,
-    usage=USAGES,
-    logged=USAGES,
-    recorded=st.none() | NUMBERS,
-    estimated=st.none() | NUMBERS,
-    unpriced=st.integers(0, 9),
-)
+MONEY = st.builds(Money, known_nano=st.none() | NUMBERS, unknown=st.integers(0, 9))
+SUMS = st.builds(Sums, usage=USAGES, logged=USAGES, recorded=MONEY, estimated=MONEY)
 
 
 @examples(50)
@@ -36,11 +31,12 @@ def test_an_end_never_takes_money_away(responses, rest, nano):
     cost = responses.closed(rest, nano).cost
     assert cost is not None
     assert not cost.partial
-    assert cost.nano >= max(nano, responses.recorded or 0)
+    assert cost.nano >= max(nano, responses.recorded.known_nano or 0)
 
 
 def test_an_estimated_part_marks_the_sum():
     """A recorded sum is exact until something estimated is in it."""
-    assert Sums(recorded=2, estimated=0).cost == Cost(nano=2)
-    assert Sums(recorded=2, estimated=3, unpriced=1).cost == Cost(nano=5, estimated=True, partial=True)
-    assert Sums(unpriced=1).cost is None
+    two, three = Money(known_nano=2), Money(known_nano=3, unknown=1)
+    assert Sums(recorded=two, estimated=Money(known_nano=0)).cost == Cost(nano=2)
+    assert Sums(recorded=two, estimated=three).cost == Cost(nano=5, estimated=True, partial=True)
+    assert Sums(estimated=Money(unknown=1)).cost is None

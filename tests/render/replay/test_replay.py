@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.errors import InvalidWindow, LogNotReadable
-from sessionlog.render.replay import replay
-from sessionlog.render.replay.text import selector
+from sessionlog.render.replay import replay, selector
 
 LOGS = Path(__file__).parents[3] / "testdata" / "replay"
 STORY = str(LOGS / "story.jsonl")
