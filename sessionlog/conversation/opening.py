@@ -28,7 +28,6 @@ from sessionlog.messages.message_json import message_from_dict
 if TYPE_CHECKING:
     from sessionlog.conversation.log.logged_session import LoggedSession
 
-_SECOND = 1_000_000_000
 _STORE = ("save", "load", "delete", "list_sessions", "exists")
 _LOGGER = ("emit", "is_new", "end", "path", "session_id")
 
@@ -207,8 +206,7 @@ def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSet
     Raises:
         InvalidHistory: The log and the store went on in different ways.
     """
-    began = logged.start_time
-    _inherit(state, logged, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
+    _inherit(state, logged, settings, began_ns=logged.start_ns)
     state.conversation.token_counter = TokenCounter(logged.usage, logged.requests)
     state.turn, state.is_begun, state.is_resumed = logged.state, True, True
     state.unanswered = logged.messages[-1] if logged.is_unanswered else None

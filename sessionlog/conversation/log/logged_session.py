@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessionlog.archive.find import open_session
@@ -46,7 +45,6 @@ _HIDES_NOTHING = frozenset({"bad_number"})
 """Damage that takes nothing away from the messages, such as a count of tokens that is no number."""
 
 _PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ class LoggedSession:
             answer, or calls without a result, at the end).
         is_unanswered: The last message is a question that got no answer: its request failed or was broken off.
         parent: Of a fork `{"session", "path", "seq"}`.
-        start_time: When it began; None where the log has no times.
+        start_ns: When it began, in nanoseconds since 1970; None where the log has no times.
         last_seq: The number of the last event that was read.
         problems: Damage that was passed over, and what else is worth knowing.
         logged: The history in the log's own words and places, before anything was left out of it.
@@ -88,7 +86,7 @@ class LoggedSession:
     state: TurnState = "new"
     is_unanswered: bool = False
     parent: Mapping[str, Json] | None = None
-    start_time: datetime | None = None
+    start_ns: int | None = None
     last_seq: int | None = None
     problems: tuple[Problem, ...] = ()
     logged: tuple[Message, ...] = field(default=(), repr=False)
@@ -188,7 +186,6 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         detail = "tool calls and results that do not belong together were left out"
         problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
         messages = repaired(messages)
-    start = None if fold.start_ns is None else _EPOCH + timedelta(microseconds=fold.start_ns // 1000)
     return LoggedSession(
         path=path,
         source=SOURCE.id,
@@ -201,7 +198,7 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         state=fold.state,
         is_unanswered=bool(messages) and fold.is_unanswered,
         parent=fold.parent,
-        start_time=start,
+        start_ns=fold.start_ns,
         last_seq=fold.last_seq,
         problems=tuple(problems),
         logged=tuple(logged),

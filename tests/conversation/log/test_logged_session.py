@@ -2,7 +2,6 @@
 
 import json
 import os
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -28,7 +27,7 @@ def test_a_session_with_all_that_is_known_of_it(folder, read):
     assert (list(found.messages), found.system, found.state) == (history, "be brief", "complete")
     assert (found.usage, found.requests, found.turns) == (TokenUsage(input=4, output=2), 2, 2)
     assert (found.source, found.session_id, found.last_seq, found.earlier) == ("native", "s", 4, 3)
-    assert found.start_time == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert found.start_ns == 1_700_000_000_000_000_000
     assert (found.parent, found.problems, found.closed) == (None, (), "")
     assert found.as_parent() == {"session": "s", "path": str(folder / "s.jsonl"), "seq": 4}
 
