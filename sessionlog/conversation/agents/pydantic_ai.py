@@ -97,13 +97,11 @@ def model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
 
 def _said(message: Message) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = []
-    for part in () if isinstance(message.content, str) else message.content:
+    for part in message.parts:
         if part.type == "text" and part.text:
             parts.append(TextPart(part.text))
         elif part.data is not None:
             parts.append(FilePart(BinaryContent(part.data, media_type=part.media_type or "")))
-    if isinstance(message.content, str) and message.content:
-        parts.append(TextPart(message.content))
     return [*parts, *(ToolCallPart(call.name, call.arguments, call.id) for call in message.tool_calls)]
 
 

@@ -48,7 +48,7 @@ class TokenCounter:
         return {**self.usage.to_dict(), "requests": self.requests}
 
     @classmethod
-    def from_dict(cls, value: Any, place: str = "token_usage") -> TokenCounter:
+    def from_dict(cls, value: Any) -> TokenCounter:
         """Read what `to_dict` has saved; None is a counter that has counted nothing.
 
         Raises:
@@ -60,7 +60,7 @@ class TokenCounter:
         requests, issue = read_count(value.get("requests") if isinstance(value, Mapping) else None)
         wrong = [*issues, *([f"requests: {issue}"] if issue else [])]
         if wrong:
-            raise InvalidHistory(f"{place}: {'; '.join(wrong)}")
+            raise InvalidHistory(f"token_usage: {'; '.join(wrong)}")
         return cls(usage, requests)
 
 
@@ -219,7 +219,7 @@ class Conversation:
             raise MissingField("no 'messages'; a saved conversation has them")
         messages = [cap_message(message) for message in messages_from(data["messages"])]
         check_history(messages)
-        counter = TokenCounter.from_dict(data.get("token_usage"), "token_usage")
+        counter = TokenCounter.from_dict(data.get("token_usage"))
         start_ns = _start(data["start_time"]) if data.get("start_time") is not None else self._start_ns
         if settings is None:
             saved = data.get("settings")
