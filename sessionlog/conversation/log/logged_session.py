@@ -158,38 +158,36 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
     is_native, status = log.source.id == SOURCE.id, stat_path(log.path)
     fold, problems = Fold(own=is_native), list[Problem]()
     found: list[str] = []  # where events with the number `at` are
-    numbers: tuple[int, int] | None = None  # the lowest and the highest of all
+    numbers: tuple[int, ...] = ()  # the lowest and the highest of all
     for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
         if at is not None and isinstance(item, Event) and item.seq != NOT_LOGGED:
-            numbers = (min(numbers[0], item.seq), max(numbers[1], item.seq)) if numbers else (item.seq, item.seq)
+            numbers = min((item.seq, *numbers)), max((item.seq, *numbers))
             found += [place] if item.seq == at else []
         if found and found != [place]:
             continue  # only to learn whether the number is one event's alone
         if isinstance(item, Event):
             fold.take(item, place)
-            problems += _gap(item, shown, place)
+            problems += [_gap(item, shown, place)] if item.type == "log.gap" else []
+        elif item.severity == "damage" and not (cut or skip_damage) and item.kind not in _HIDES_NOTHING:
+            raise InvalidHistory(
+                f"{item}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
+                "over it, fork_from(…, at=SEQ) goes on from an event before it"
+            )
         else:
-            _meet(item, problems, is_harmless=cut or skip_damage)
+            problems.append(item)
     if at is not None and len(found) != 1:
         raise LookupError(_not_one(shown, at, found, numbers))
-    named = name_of_session(log, session_id)
-    result = _result(shown, named, fold, problems)
-    size = 0 if status is None else status.st_size  # before it was read: what came meanwhile is not counted as known
-    return replace(result, source=log.source.id, closed=_why_closed(log, fold), size=size)
-
-
-def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> LoggedSession:
     logged = messages = fold.messages()
     if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.has_changes:
         messages = messages[1:]  # it is the session's own system text
     if not is_valid(messages):
         detail = "tool calls and results that do not belong together were left out"
-        problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
+        problems.append(Problem(path=shown, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
         messages = repaired(messages)
     return LoggedSession(
-        path=path,
-        source=SOURCE.id,
-        session_id=session_id,
+        path=shown,
+        source=log.source.id,
+        session_id=name_of_session(log, session_id),
         messages=tuple(messages),
         system=fold.system,
         usage=fold.usage,
@@ -204,7 +202,9 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         logged=tuple(logged),
         inherited=tuple(fold.inherited),
         earlier=fold.earlier,
+        size=0 if status is None else status.st_size,  # before it was read: what came meanwhile is not known
         run=fold.run if fold.run.responses else None,
+        closed=_why_closed(log, fold),
     )
 
 
@@ -234,24 +234,13 @@ def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tupl
         yield item, place, isinstance(item, Problem) and item.kind == "torn_tail"
 
 
-def _meet(problem: Problem, problems: list[Problem], *, is_harmless: bool) -> None:
-    if problem.severity == "damage" and not is_harmless and problem.kind not in _HIDES_NOTHING:
-        raise InvalidHistory(
-            f"{problem}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
-            "over it, fork_from(…, at=SEQ) goes on from an event before it"
-        )
-    problems.append(problem)
-
-
-def _gap(event: Event, path: str, place: str) -> list[Problem]:
+def _gap(event: Event, path: str, place: str) -> Problem:
     """What a `log.gap` says: events that were never written. It matters only where a request leans on them."""
-    if event.type != "log.gap":
-        return []
     data = event.data if isinstance(event.data, Mapping) else {}
     line = place.rpartition(":")[2]
     detail = f"{data.get('events', 'some')} events were not recorded: {data.get('reason', 'unknown')}"
     number = int(line) if line.isdigit() else 0
-    return [Problem(path=path, line=number, offset=0, kind="seq_gap", detail=detail, severity="info")]
+    return Problem(path=path, line=number, offset=0, kind="seq_gap", detail=detail, severity="info")
 
 
 def _why_closed(log: Log, fold: Fold) -> str:
@@ -275,7 +264,7 @@ def _refusal(why: str) -> str:
     return f"{why}; Session.fork_from starts a new session from it"
 
 
-def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, int] | None) -> str:
+def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, ...]) -> str:
     if not found:
         shown = "`sessionlog replay --json` shows them"
         there = f"there are {numbers[0]} to {numbers[1]}, {shown}" if numbers else "there are no events"
