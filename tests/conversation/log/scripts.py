@@ -182,11 +182,11 @@ class Player:
         return True
 
     def _end(self, content, text, values, number):
-        del content, values
+        del content, text, values
         if self._waits:
             return False
         status = ("success", "cancelled", "error")[number % 3]
-        self.recorder.end(status, output=text or None)
+        self.recorder.end(status)
         if self.state == "interrupted":
             whole = self.history and self.history[-1].role == "assistant" and not self.history[-1].partial
             by_status = {"success": "complete" if whole else "interrupted", "cancelled": "cancelled", "error": "failed"}
