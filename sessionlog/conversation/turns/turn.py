@@ -23,8 +23,8 @@ from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.state import SessionState
-from sessionlog.conversation.stores.snapshot import save
-from sessionlog.conversation.turns.loops import END, TurnCancelled
+from sessionlog.conversation.stores.snapshot import save_changed
+from sessionlog.conversation.turns.loops import END, CancelToken, TurnCancelled
 from sessionlog.conversation.turns.pieces import (
     AgentRequest,
     Done,
@@ -36,7 +36,7 @@ from sessionlog.conversation.turns.pieces import (
     ToolReturned,
 )
 from sessionlog.conversation.turns.retry import pause_before_retry
-from sessionlog.conversation.turns.streams import CancelToken, Do, Pause, Step, Steps, StreamClosed, source_of
+from sessionlog.conversation.turns.streams import Do, Pause, Step, Steps, StreamClosed, source_of
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
@@ -78,10 +78,7 @@ class Turn:
 
     @property
     def _save(self) -> Do:
-        state = self._state
-        if not state.is_saved:
-            return Do(lambda: None, whole=True)
-        return Do(partial(save, state, state.slot), blocking=True, whole=True)
+        return Do(partial(save_changed, self._state), blocking=self._state.is_saved, whole=True)
 
     @property
     def reply(self) -> Reply | None:
@@ -435,11 +432,5 @@ def _without_summary(state: SessionState, beside: int, error: Exception) -> Trun
     named = "the summary" if isinstance(strategy, str) else getattr(strategy, "__name__", "the truncation")
     why = f"{named} failed: {type(error).__name__}: {error}".rstrip(": ")
     how = "the oldest were dropped without one" if isinstance(strategy, str) else "the oldest were dropped instead"
-    return Truncation(
-        cut.dropped,
-        strategy=cut.strategy,
-        tokens_before=cut.tokens_before,
-        tokens_after=cut.tokens_after,
-        is_over_budget=cut.is_over_budget,
-        warning="; ".join(filter(None, (why, how if cut.dropped else "nothing was dropped", cut.warning))),
-    )
+    cut.warning = "; ".join(filter(None, (why, how if cut.dropped else "nothing was dropped", cut.warning)))
+    return cut
