@@ -56,6 +56,7 @@ from sessionlog.conversation.turns.pieces import (
 from sessionlog.conversation.turns.tool import Tool, error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest, content_of
 
 
@@ -135,7 +136,7 @@ def _tool(tool: Tool) -> AgentTool[Any]:
             result = tool.run(arguments) if tool.is_async else await asyncio.to_thread(tool.run, arguments)
             result = await result if inspect.isawaitable(result) else result
         except Exception as error:
-            raise ToolFailed(f"{type(error).__name__}: {error}") from error
+            raise ToolFailed(describe(error)) from error
         return _content(result_message(ToolRequest("", tool.name), result).content)
 
     return AgentTool.from_schema(call, tool.name, tool.description, dict(tool.parameters))

@@ -17,6 +17,7 @@ from sessionlog.conversation.log.fold import TurnState
 from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
@@ -76,9 +77,8 @@ def save(state: SessionState, slot: StoreSlot) -> None:
     except (StaleSession, SessionNotSaved):
         raise
     except Exception as error:
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
         kept = "the history in memory has all of it, and save() tries again"
-        raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {why}; {kept}") from error
+        raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {describe(error)}; {kept}") from error
 
 
 def catch_up(state: SessionState, logged: LoggedSession) -> None:

@@ -40,6 +40,7 @@ from sessionlog.conversation.turns.streams import Do, Pause, Step, Steps, Stream
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import content_from_json
 
@@ -311,7 +312,7 @@ class Turn:
             try:
                 message = result_message(request, (yield do))
             except Exception as failure:  # noqa: BLE001 - a tool may raise anything, and the model is told
-                error = f"{type(failure).__name__}: {failure}".rstrip(": ")
+                error = describe(failure)
                 message = error_message(request, error)
             taken_ms = round((monotonic() - started) * 1000, 3)
             yield self._add_result(ToolReturned(request, message, error=error, duration_ms=taken_ms))
@@ -341,8 +342,7 @@ class Turn:
             return error
         times = f" after {attempts} attempts" if attempts > 1 else ""
         kept = "what was said is kept in the session" if text else "the question is kept in the session"
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
-        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=text, attempts=attempts)
+        return AgentError(f"the agent failed{times}: {describe(error)}; {kept}", partial=text, attempts=attempts)
 
     def _save_beside(self, error: BaseException) -> Steps:
         """Save while something worse is on its way."""
@@ -430,7 +430,7 @@ def _without_summary(state: SessionState, beside: int, error: Exception) -> Trun
         conversation.settings = chosen
     strategy = chosen.truncation_strategy
     named = "the summary" if isinstance(strategy, str) else getattr(strategy, "__name__", "the truncation")
-    why = f"{named} failed: {type(error).__name__}: {error}".rstrip(": ")
+    why = f"{named} failed: {describe(error)}"
     how = "the oldest were dropped without one" if isinstance(strategy, str) else "the oldest were dropped instead"
     cut.warning = "; ".join(filter(None, (why, how if cut.dropped else "nothing was dropped", cut.warning)))
     return cut
