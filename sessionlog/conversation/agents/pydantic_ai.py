@@ -182,14 +182,10 @@ class PydanticParser:
         elif piece is not None:
             yield piece
 
-    def rest(self) -> Iterator[Piece]:
-        """Give what was held."""
+    def rest(self, output: Any = "") -> Iterator[Piece]:
+        """Give what was held, with the output of a run that it ends; a text is its own output."""
         held, self._held = self._held, []
-        yield from held
-
-    def final(self, output: Any) -> Iterator[Piece]:
-        """Give what was held as what ends the run; a text is its own output."""
-        for piece in self.rest():
+        for piece in held:
             if isinstance(piece, Reply) and not isinstance(output, str):
                 yield replace(piece, output=output, has_output=True)
             else:
@@ -317,7 +313,7 @@ class PydanticAI:
                                 for piece in answer.tools(event):
                                     yield piece
                     elif answer and self._agent.is_end_node(node):
-                        for piece in answer.final(node.data.output):
+                        for piece in answer.rest(node.data.output):
                             yield piece
             except Exception:
                 for piece in answer.rest() if answer else ():

@@ -129,7 +129,7 @@ def find_logged_session(
     with open_session(os.fspath(target), folder, known) as (log, session_id, entry):
         shown = log.path if entry is None else entry.path
         found = _fold(log, shown, session_id, at, skip_damage=skip_damage)
-        return found if entry is None else replace(found, closed=_refusal(f"{shown} is in the archive only"))
+        return found if entry is None else replace(found, closed=f"{shown} is in the archive only")
 
 
 def read_logged_session(path: str, *, skip_damage: bool = False) -> LoggedSession:
@@ -148,7 +148,7 @@ def open_log(logged: LoggedSession, **options: Any) -> SessionLogger:
         InvalidHistory: The log is packed, archived or another agent's.
     """
     if logged.closed:
-        raise InvalidHistory(logged.closed)
+        raise InvalidHistory(f"{logged.closed}; Session.fork_from starts a new session from it")
     path = os.path.realpath(logged.path)
     return SessionLogger(os.path.dirname(path), _stem(path), **options)
 
@@ -247,21 +247,17 @@ def _why_closed(log: Log, fold: Fold) -> str:
     """Why a log cannot be appended to by a session; empty if it can."""
     path = log.path
     if log.source.id != SOURCE.id:
-        return _refusal(f"{path} is {log.source.id}'s own log")
+        return f"{path} is {log.source.id}'s own log"
     if _PACKED.search(path):
-        return _refusal(f"{path} is packed and closed")
+        return f"{path} is packed and closed"
     if not fold.is_ours and fold.last_seq is not None:
-        return _refusal(f"{path} was written by another program, which counts tokens in another way")
+        return f"{path} was written by another program, which counts tokens in another way"
     real = os.path.realpath(path)
     try:
         check_session_id(_stem(real))
     except InvalidSessionId as error:
-        return _refusal(f"{path}: its name is no session's: {error}")
-    return "" if real.endswith(".jsonl") else _refusal(f"{path}: the name of a log ends in .jsonl")
-
-
-def _refusal(why: str) -> str:
-    return f"{why}; Session.fork_from starts a new session from it"
+        return f"{path}: its name is no session's: {error}"
+    return "" if real.endswith(".jsonl") else f"{path}: the name of a log ends in .jsonl"
 
 
 def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, ...]) -> str:
