@@ -28,6 +28,7 @@ from sessionlog.conversation.log.event_codec import (
     spell_result,
     spell_tool,
 )
+from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.event_writer import EventWriter
@@ -189,35 +190,33 @@ class Recorder:
         self,
         message: Message | None,
         *,
-        usage: TokenUsage | None = None,
-        model: str | None = None,
-        provider: str | None = None,
-        cost_usd: float | None = None,
+        reply: Reply | None = None,
         latency_ms: float | None = None,
-        finish_reason: str | None = None,
         error: str | BaseException | None = None,
         partial: str | None = None,
         attempt: int = 1,
     ) -> None:
         """Write the answer, whole or `partial`; or that there was none, and why.
 
-        Without a message, the pieces of text that were written stand for it, if there are any.
+        Without a message, the pieces of text that were written stand for it, if there are any. A `reply` says what else
+        is known of a whole answer: its tokens, its model, what it cost.
         """
+        given = reply or Reply(message=Message.assistant())
         if message is not None and partial is not None:
             message = replace(message, partial=partial)
         message = None if message is None else cap_message(message)
-        given = {
+        known = {
             **({"partial": partial} if message is None else spell_answer(message)),
-            "usage": None if usage is None else usage.to_dict(),
-            "cost_usd": cost_usd,
+            "usage": None if given.usage is None else given.usage.to_dict(),
+            "cost_usd": given.cost_usd,
             "latency_ms": latency_ms,
-            "model": model,
-            "attempt": {"provider_system": provider} if provider else None,
+            "model": given.model,
+            "attempt": {"provider_system": given.provider} if given.provider else None,
             "attempt_index": attempt if attempt > 1 else None,
-            "finish_reason": finish_reason,
+            "finish_reason": given.finish_reason,
             "error": describe(error) if isinstance(error, BaseException) else error,
         }
-        fields, streamed = _given(given), "".join(self._pieces)
+        fields, streamed = _given(known), "".join(self._pieces)
         if message is not None and answer_of(fields, streamed) != message:
             _write_whole(fields, message, "content")
         if self._emit("llm.response", fields):

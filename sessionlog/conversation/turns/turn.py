@@ -217,20 +217,10 @@ class Turn:
         )
         self._texts, self._is_asked, self._asked_at = [], True, monotonic()
 
-    def _respond(self, message: Message | None, *, reply: Reply | None = None, **more: Any) -> None:
-        given = Reply(message=Message.assistant()) if reply is None else reply
+    def _respond(self, message: Message | None, **more: Any) -> None:
         self._texts, self._is_asked = [], False
-        self._state.recorder.response(
-            message,
-            usage=given.usage,
-            model=given.model,
-            provider=given.provider,
-            cost_usd=given.cost_usd,
-            latency_ms=round((monotonic() - self._asked_at) * 1000, 3),
-            finish_reason=given.finish_reason,
-            attempt=self._attempt,
-            **more,
-        )
+        taken_ms = round((monotonic() - self._asked_at) * 1000, 3)
+        self._state.recorder.response(message, latency_ms=taken_ms, attempt=self._attempt, **more)
 
     def _pieces(self) -> Steps:
         """Ask once, keep each piece and pass it on."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
@@ -95,13 +96,13 @@ class Player:
             calls.append(ToolRequest(f"c{self._calls}", "read", values, extra={"cache": text} if text else {}))
         return self._respond(Message.assistant(content, tool_calls=calls), "interrupted", used=number)
 
-    def _respond(self, message, state, *, used=0, **more):
+    def _respond(self, message, state, *, used=0, finish_reason=None):
         if not self._waits:
             return False
         usage = TokenUsage(input=used, output=1)
         self.history.append(message)
         self.usage += usage
-        self.recorder.response(message, usage=usage, **more)
+        self.recorder.response(message, reply=Reply(message=message, usage=usage, finish_reason=finish_reason))
         self._pieces, self._waits, self.state = [], False, state
         return True
 

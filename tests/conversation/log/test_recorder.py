@@ -8,6 +8,7 @@ from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log import recorder as module
 from sessionlog.conversation.log.fold import Fold
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.errors import NotRecorded
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -68,10 +69,8 @@ def test_a_turn(sink, recorder):
     asks, result = Message.assistant("let me see", tool_calls=[call]), Message.tool("text", "c1", name="read")
     recorder.request([USER], model="m", provider="p", tools=[{"name": "read"}], options={"temperature": 0})
     recorder.delta("let me ")
-    recorder.response(
-        asks, usage=TokenUsage(input=3, output=2), model="m-1", provider="p", cost_usd=0.5, latency_ms=7,
-        finish_reason="tool",
-    )  # fmt: skip
+    known = {"usage": TokenUsage(input=3, output=2), "model": "m-1", "provider": "p", "cost_usd": 0.5}
+    recorder.response(asks, reply=Reply(message=asks, finish_reason="tool", **known), latency_ms=7)
     recorder.tool(call, result, duration_ms=1.23456)
     recorder.request([USER, asks, result])
     recorder.response(ANSWER)
@@ -290,7 +289,7 @@ def test_a_session_goes_on_after_its_end(sink, recorder):
     """Each run has an end of its own, which tells what that run used."""
     for text in ("a", "b"):
         recorder.request([Message.user(text)])
-        recorder.response(ANSWER, usage=TokenUsage(input=4, output=1))
+        recorder.response(ANSWER, reply=Reply(message=ANSWER, usage=TokenUsage(input=4, output=1)))
         recorder.end("success")
         recorder.end("success")
     ends = sink.of_type("session.end")
