@@ -380,15 +380,14 @@ class Session:
             InvalidHistory: It is no message, or answers no open call; the history is as it was.
         """
         with self._between_turns() as state:
-            conversation, closed = state.conversation, list[Message]()
-            message = conversation.add_message(role, content, **extra)
-            conversation.pop_last_message()
+            message = state.conversation.add_message(role, content, **extra)
+            state.conversation.pop_last_message()
             if message.role == "tool":
                 state.check_answer(message)
             else:
-                closed = state.close_calls()
-            conversation.add_message(message)
-            state.recorder.added([*closed, message])
+                state.close_calls()
+            state.conversation.add_message(message)
+            state.record()
         return message
 
     def undo(self) -> list[Message]:
@@ -398,7 +397,7 @@ class Session:
             gone = history[last_turn(history) :]
             for _ in gone:
                 state.conversation.pop_last_message()
-            state.recorder.popped(len(gone))
+            state.record()
             if gone:
                 state.turn = state_of(state.conversation.messages)
         return list(gone)

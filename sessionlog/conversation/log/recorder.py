@@ -243,11 +243,6 @@ class Recorder:
         if self._emit("tool.call", fields):
             self._logged.append(message)
 
-    def added(self, messages: Sequence[Message]) -> None:
-        """Write messages that were put into the history between requests."""
-        self._end_partial()
-        self._add(messages, "added")
-
     def popped(self, count: int) -> None:
         """Write that the last `count` messages were taken back."""
         self._end_partial()

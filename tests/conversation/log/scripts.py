@@ -149,7 +149,7 @@ class Player:
             return False
         added = [Message.user(content), Message.assistant(text, partial="summary" if number == 1 else None)]
         self.history += added[: 1 + number % 2]
-        self.recorder.added(added[: 1 + number % 2])
+        self.recorder.sync(self.history)
         return True
 
     def _undo(self, content, text, values, number):

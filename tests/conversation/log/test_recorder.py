@@ -53,7 +53,6 @@ def test_without_a_logger_nothing_happens():
     made.delta("h")
     made.response(ANSWER)
     made.tool(ToolRequest("1", "t"), Message.tool("x", "1"))
-    made.added([USER])
     made.popped(1)
     made.cleared()
     made.truncated([USER], [], Truncation((USER,)))
@@ -156,7 +155,7 @@ def test_after_a_change_of_the_history_the_next_request_is_whole(sink, recorder)
     """What was taken back, cleared or cut is said at once, and the request after it leans on nothing."""
     recorder.request([USER])
     recorder.response(ANSWER)
-    recorder.added([MORE])
+    recorder.sync([USER, ANSWER, MORE])
     recorder.popped(1)
     recorder.request([USER, ANSWER, Message.user("b")])
     assert [kind for kind, _ in payloads(sink)[2:]] == ["history.add", "history.pop", "llm.request"]
