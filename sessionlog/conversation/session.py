@@ -394,20 +394,17 @@ class Session:
         """Take the newest turn back, the user's message and all that followed, and return it."""
         with self._between_turns() as state:
             history = state.conversation.messages
-            gone = history[last_turn(history) :]
-            for _ in gone:
-                state.conversation.pop_last_message()
+            left = history[: last_turn(history)]
+            state.conversation.replace_messages(left)
             state.record()
-            if gone:
-                state.turn = state_of(state.conversation.messages)
-        return list(gone)
+            if left != history:
+                state.turn = state_of(left)
+        return list(history[len(left) :])
 
     def clear(self) -> None:
         """Forget the history; the id, the system's text, and what was used stay."""
         with self._between_turns() as state:
-            used = state.conversation.token_counter
-            state.conversation.clear_history()
-            state.conversation.token_counter = used
+            state.conversation.replace_messages(())
             state.recorder.cleared()
             state.turn = "new"
 
