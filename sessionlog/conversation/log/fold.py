@@ -184,7 +184,7 @@ class Fold:
                 self.usage += read_usage(data.get("usage"))[0]
                 self.state = state_of(self.messages())
             case "history.add":
-                self.state = _state(data.get("state"), self.state)
+                self.state = read_state(data.get("state"), self.state)
             case "history.pop" | "history.clear":
                 self.state = state_of(self.messages())
             case "session.end" if data.get("status") != CLOSED:  # else no run ends: the next end has what it used
@@ -197,7 +197,7 @@ class Fold:
         word = message.partial if message is not None and message.partial else data.get("partial")
         self.requests += not failed and not word
         whole: TurnState = "interrupted" if message is not None and message.tool_calls else "complete"
-        self.state = _state(word, "failed" if failed else whole)
+        self.state = read_state(word, "failed" if failed else whole)
 
     def _end(self, data: Mapping[str, Json]) -> None:
         if self.state == "interrupted":
@@ -215,8 +215,9 @@ def state_of(messages: Sequence[Message]) -> TurnState:
         return "new"
     last = messages[-1]
     is_answered = last.role in ("assistant", "system") and not last.tool_calls
-    return _state(last.partial, "complete" if is_answered else "interrupted")
+    return read_state(last.partial, "complete" if is_answered else "interrupted")
 
 
-def _state(word: Json, otherwise: TurnState) -> TurnState:
+def read_state(word: Json, otherwise: TurnState) -> TurnState:
+    """Return the state that a word of a log or a store names."""
     return _STATES.get(word, otherwise) if isinstance(word, str) else otherwise

@@ -28,13 +28,13 @@ from sessionlog.conversation.log.event_codec import (
     spell_result,
     spell_tool,
 )
-from sessionlog.conversation.turns.pieces import Reply
+from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe
-from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
@@ -224,18 +224,11 @@ class Recorder:
             self._logged += [said] if said else []
             self._pieces = []
 
-    def tool(
-        self,
-        request: ToolRequest,
-        message: Message,
-        *,
-        duration_ms: float | None = None,
-        error: str | None = None,
-    ) -> None:
+    def tool(self, returned: ToolReturned) -> None:
         """Write a tool's run and its result."""
-        message = cap_message(message)
-        duration = None if duration_ms is None else round(duration_ms, 3)
-        fields = _given({**spell_result(request, message), "duration_ms": duration, "error": error})
+        request, message = returned.request, cap_message(returned.message)
+        duration = None if returned.duration_ms is None else round(returned.duration_ms, 3)
+        fields = _given({**spell_result(request, message), "duration_ms": duration, "error": returned.error})
         if size_of_json(request.arguments) > LONG:
             fields["input"] = shortened(str(request.arguments))  # the answer that asks for it has them all
         if result_of(fields, request.id, request.name) != message:

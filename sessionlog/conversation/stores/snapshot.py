@@ -8,12 +8,12 @@ is behind: then the snapshot has what was said since, and nothing of that may be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.fold import TurnState
+from sessionlog.conversation.log.fold import TurnState, read_state
 from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
@@ -139,8 +139,7 @@ def restore(state: SessionState, data: Mapping[str, Any], settings: Conversation
 
 def _saved_turn(data: Mapping[str, Any], conversation: Conversation) -> TurnState:
     """The state that was saved; where none was, what the history shows."""
-    turn = data.get("state")
-    return cast("TurnState", turn) if turn in _TURNS else "complete" if conversation.message_count else "new"
+    return read_state(data.get("state"), "complete" if conversation.message_count else "new")
 
 
 def _is_beginning(messages: Sequence[Message], whole: Sequence[Message]) -> bool:

@@ -288,7 +288,7 @@ class Turn:
 
     def _add_result(self, piece: ToolReturned) -> ToolReturned:
         self._state.conversation.add_message(piece.message)
-        self._state.recorder.tool(piece.request, piece.message, duration_ms=piece.duration_ms, error=piece.error)
+        self._state.recorder.tool(piece)
         return piece
 
     def _run(self, calls: Sequence[ToolRequest]) -> Steps:

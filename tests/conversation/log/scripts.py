@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
-from sessionlog.conversation.turns.pieces import Reply
+from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
@@ -114,7 +114,7 @@ class Player:
         call = calls[number % len(calls)]
         said = Message("tool", content, tool_call_id=call.id, name=text or call.name)
         self.history.append(said)
-        self.recorder.tool(call, said, duration_ms=1.5, error=text or None)
+        self.recorder.tool(ToolReturned(call, said, duration_ms=1.5, error=text or None))
         if len(calls) == 1 and number % 2:
             self.recorder.request(self.history)
             self._waits, self.state = True, "interrupted"

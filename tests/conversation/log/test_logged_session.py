@@ -8,6 +8,7 @@ from hypothesis import given
 
 from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.errors import AmbiguousSession, InvalidHistory, LogNotReadable
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -67,7 +68,7 @@ def test_every_cut_of_a_log_keeps_what_was_whole(folder, read):
     recorder.request([USER])
     recorder.delta("let ")
     recorder.response(Message.assistant("let me", tool_calls=[call]))
-    recorder.tool(call, Message.tool("text", "c", name="read"))
+    recorder.tool(ToolReturned(call, Message.tool("text", "c", name="read")))
     whole, content = 0, (folder / "s.jsonl").read_bytes()
     known = {0: ()}
     for line in lines(folder):
@@ -108,7 +109,7 @@ def test_calls_without_a_result_are_an_interrupted_turn(folder, read):
     recorder.request([USER])
     recorder.response(asks)
     assert (read().state, read().messages) == ("interrupted", (USER, asks))
-    recorder.tool(call, Message.tool("text", "c", name="read"))
+    recorder.tool(ToolReturned(call, Message.tool("text", "c", name="read")))
     assert read().state == "interrupted"
 
 
@@ -246,7 +247,7 @@ def test_an_event_by_its_number(folder, read):
     asks, result = Message.assistant("", tool_calls=[call]), Message.tool("text", "c", name="read")
     recorder.request([USER])
     recorder.response(asks)
-    recorder.tool(call, result)
+    recorder.tool(ToolReturned(call, result))
     recorder.request([USER, asks, result])
     recorder.delta("half")
     recorder.delta(" an answer")
