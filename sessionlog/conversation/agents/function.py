@@ -74,9 +74,8 @@ class Function:
         if ask.system is not None:
             messages.insert(0, Message.system(ask.system))
         options = {"tools": list(ask.tools) or None, "schema": ask.schema, **ask.options}
-        given = {name: value for name, value in options.items() if value is not None}
-        if self._takes is not None:
-            given = {name: value for name, value in given.items() if name in self._takes}
+        takes = options if self._takes is None else self._takes
+        given = {name: value for name, value in options.items() if value is not None and name in takes}
         return self._function(messages, **given)
 
 

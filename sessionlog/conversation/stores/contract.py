@@ -108,9 +108,8 @@ class SessionStoreContract:
             store.save("k", data)
             data["messages"][0]["content"] = "changed after saving"
             data["more"] = True
-            loaded = store.load("k")
+            loaded = _loaded(store, "k")
             _same(loaded, {"messages": [{"content": "kept"}]})
-            assert loaded is not None
             loaded["messages"].append("changed after loading")
             _same(store.load("k"), {"messages": [{"content": "kept"}]})
 
@@ -164,9 +163,7 @@ class SessionStoreContract:
                 name = f"s{number}"
                 for count in range(5):
                     store.save(name, {"count": count, "text": "x" * number * 100})
-                    loaded = store.load(name)
-                    assert loaded is not None, f"{name} is not there"
-                    assert loaded["count"] == count, f"{name}: another save was loaded"
+                    assert _loaded(store, name)["count"] == count, f"{name}: another save was loaded"
                 store.list_sessions()
 
             with ThreadPoolExecutor(8) as threads:
@@ -182,8 +179,7 @@ class SessionStoreContract:
             first.save("b", {"v": 2})
         with self._store(tmp_path) as first, self._store(tmp_path) as second:
             _same((second.list_sessions(), second.load("a"), second.exists("b")), (["b", "a"], {"v": 1}, True))
-            loaded = first.load("a")
-            assert loaded is not None
+            loaded = _loaded(first, "a")
             loaded["v"] = 3
             first.save("a", loaded)
             _same((second.list_sessions(), second.load("a")), (["a", "b"], {"v": 3}))
@@ -194,17 +190,14 @@ class SessionStoreContract:
         """Who saves over a version that he has not seen is told so, and nothing is changed."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"messages": ["hello"]})
-            one, other = store.load("k"), store.load("k")
-            assert one is not None
-            assert other is not None
+            one, other = _loaded(store, "k"), _loaded(store, "k")
             one["messages"].append("from one")
             other["messages"].append("from the other")
             store.save("k", one)
             error = _raises(StaleSession, lambda: store.save("k", other))
             assert "'k'" in str(error), f"the message names no session: {error}"
             _same(store.load("k"), {"messages": ["hello", "from one"]})
-            again = store.load("k")
-            assert again is not None
+            again = _loaded(store, "k")
             again["messages"].append("from the other")
             store.save("k", again)
             _same(store.load("k"), {"messages": ["hello", "from one", "from the other"]})
@@ -223,8 +216,7 @@ class SessionStoreContract:
         """After it was deleted and saved again, what comes from the deleted one cannot be saved over it."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"v": "old"})
-            old = store.load("k")
-            assert old is not None
+            old = _loaded(store, "k")
             store.delete("k")
             store.save("k", {"v": "new"})
             _raises(StaleSession, lambda: store.save("k", old))
@@ -263,10 +255,15 @@ class SessionStoreContract:
             yield store
 
 
+def _loaded(store: SessionStore, session_id: str) -> dict[str, Any]:
+    data = store.load(session_id)
+    assert data is not None, f"{session_id} is not there"
+    return data
+
+
 def _count_up(store: SessionStore) -> None:
     while True:
-        data = store.load("k")
-        assert data is not None, "k is gone"
+        data = _loaded(store, "k")
         data["count"] += 1
         time.sleep(0.0005)  # so that others come between
         with suppress(StaleSession):
