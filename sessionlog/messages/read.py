@@ -105,13 +105,6 @@ def read_result(output: Json, *, call_id: str | None, name: str | None = None, f
     return Entry(messages=builder.messages())
 
 
-def read_calls(value: Json) -> tuple[ToolRequest, ...]:
-    """Read a list of tool calls; what is no list, as the count in the oldest logs, gives none."""
-    if not isinstance(value, list | tuple):
-        return ()
-    return tuple(_call(item) for item in value if isinstance(item, Mapping))
-
-
 class _Builder:
     """Collects the messages of one element: results of tools first, then one message for each run of a role."""
 
@@ -210,8 +203,10 @@ def _result(value: Mapping[str, Json]) -> Message:
 
 def _with_fields(value: Mapping[str, Json], role: Role, builder: _Builder) -> tuple[Message, ...]:
     """The messages, the last of them with the fields that stand beside the content."""
-    calls = read_calls(value.get("tool_calls"))
-    if isinstance(value.get("tool_calls"), list) and len(calls) < len(value["tool_calls"]):
+    given = value.get("tool_calls")
+    listed = given if isinstance(given, list | tuple) else ()  # the oldest logs have their count
+    calls = tuple(_call(item) for item in listed if isinstance(item, Mapping))
+    if len(calls) < len(listed):
         builder.problems.append("a tool call that is no object")
     *before, last = builder.messages() or (Message(role),)
     if last.role == "tool":
