@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from time import time_ns
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -17,7 +16,7 @@ from sessionlog.conversation.history.conversation import Conversation, TokenCoun
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.log.fold import state_of
-from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.log.recorder import Recorder, check_new
 from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import SessionStore, StoreSlot
 from sessionlog.conversation.stores.snapshot import catch_up, restore, save_changed, saved_id
@@ -28,7 +27,7 @@ from sessionlog.messages.message_json import message_from_dict
 if TYPE_CHECKING:
     from sessionlog.conversation.log.logged_session import LoggedSession
 
-_SECOND = 1_000_000_000
+AnyPath = str | os.PathLike[str]
 _STORE = ("save", "load", "delete", "list_sessions", "exists")
 _LOGGER = ("emit", "is_new", "end", "path", "session_id")
 
@@ -57,7 +56,7 @@ def open_session(
             f"there is a history of this session in {where} already; leave out messages=, or change the id"
         )
     if logged:
-        _go_on(state, logged, settings)
+        _go_on(state, logged)
     elif stored is not None:
         restore(state, stored, settings)
     elif messages is not None:
@@ -93,40 +92,48 @@ def open_saved(
 
 
 def open_log_of(
-    logged: LoggedSession, agent: Any, store: SessionStore | None, settings: ConversationSettings | None
+    target: AnyPath,
+    agent: Any,
+    directory: AnyPath | None,
+    store: SessionStore | None,
+    settings: ConversationSettings | None,
+    *,
+    skip_damage: bool,
 ) -> SessionState:
-    """Open a session as its log has it, to go on with both.
+    """Open a session as its log has it, to go on with both; raises what `Session.resume` does."""
+    from sessionlog.conversation.log.logged_session import (  # noqa: PLC0415 - it reads every kind of log
+        find_logged_session,
+        open_log,
+    )
 
-    Raises:
-        InvalidHistory: The log cannot be written.
-    """
-    from sessionlog.conversation.log.logged_session import open_log  # noqa: PLC0415 - it reads every kind of log
-
+    logged = find_logged_session(target, directory=directory, skip_damage=skip_damage)
     state = _new(agent, None, store, open_log(logged), settings)
-    _go_on(state, logged, settings)
+    _go_on(state, logged)
     return state
 
 
 def open_fork_of_log(
-    logged: LoggedSession,
+    target: AnyPath,
     agent: Any,
     session_id: str | None,
-    directory: str | os.PathLike[str] | None,
+    directory: AnyPath | None,
     store: SessionStore | None,
     settings: ConversationSettings | None,
+    *,
+    at: int | None,
+    skip_damage: bool,
 ) -> SessionState:
     """Open a new session where a log is, with a log of its own: in a folder, else beside a log of ours.
 
-    Raises:
-        ValueError: There is a log of the new session's id already.
+    It raises what `Session.fork_from` does.
     """
+    from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - see open_log_of
+
+    logged = find_logged_session(target, directory=directory, at=at, skip_damage=skip_damage)
     _check_parts(session_id=session_id, store=store, settings=settings)
     beside = directory if directory is not None or logged.closed else os.path.dirname(logged.path)
-    logger = SessionLogger(beside, session_id)
-    if not logger.is_new():
-        raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
-    state = _new(agent, None, store, logger, settings)
-    _inherit(state, logged, settings)
+    state = _new(agent, None, store, check_new(SessionLogger(beside, session_id)), settings)
+    _inherit(state, logged)
     return _begun(state, logged.as_parent())
 
 
@@ -146,16 +153,9 @@ def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
     if recorder.path is not None:
         parent.begin()
     history = parent.conversation.messages
-    fork = SessionState(
-        session_id=chosen,
-        agent=parent.agent,
-        conversation=Conversation(parent.conversation.settings, messages=history),
-        recorder=recorder,
-        slot=StoreSlot(store, chosen),
-        system=parent.system,
-        turn=state_of(history),
-        unanswered=parent.unanswered,
-    )
+    fork = _new(parent.agent, chosen, store, None, parent.conversation.settings, system=parent.system)
+    fork.conversation.replace_messages(history)
+    fork.recorder, fork.turn, fork.unanswered = recorder, state_of(history), parent.unanswered
     return _begun(fork, parent.recorder.parent())
 
 
@@ -201,14 +201,16 @@ def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
     return logger.session_id if session_id is None else session_id
 
 
-def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSettings | None) -> None:
+def _go_on(state: SessionState, logged: LoggedSession) -> None:
     """Give a new session the history of its log, and what the store has beyond it.
 
     Raises:
         InvalidHistory: The log and the store went on in different ways.
     """
-    began = logged.start_time
-    _inherit(state, logged, settings, began_ns=None if began is None else int(began.timestamp() * _SECOND))
+    start_ns = logged.start_ns
+    if start_ns is not None:
+        state.conversation = Conversation(state.conversation.settings, clock=lambda: start_ns)
+    _inherit(state, logged)
     state.conversation.token_counter = TokenCounter(logged.usage, logged.requests)
     state.turn, state.is_begun, state.is_resumed = logged.state, True, True
     state.unanswered = logged.messages[-1] if logged.is_unanswered else None
@@ -218,16 +220,9 @@ def _go_on(state: SessionState, logged: LoggedSession, settings: ConversationSet
     catch_up(state, logged)
 
 
-def _inherit(
-    state: SessionState,
-    logged: LoggedSession,
-    settings: ConversationSettings | None,
-    *,
-    began_ns: int | None = None,
-) -> None:
+def _inherit(state: SessionState, logged: LoggedSession) -> None:
     """Give a new session a history that begins with a log's."""
-    clock = time_ns if began_ns is None else lambda: began_ns
-    state.conversation = Conversation(settings, messages=logged.messages, clock=clock)
+    state.conversation.replace_messages(logged.messages)
     state.system = logged.system if state.system is None else state.system
     state.turn = state_of(logged.messages)
 

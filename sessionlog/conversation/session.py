@@ -7,11 +7,10 @@ One turn runs at a time.
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +21,7 @@ from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import TurnState, state_of
-from sessionlog.conversation.opening import open_fork, open_fork_of_log, open_log_of, open_saved, open_session
+from sessionlog.conversation.opening import AnyPath, open_fork, open_fork_of_log, open_log_of, open_saved, open_session
 from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import SessionStore, StoreSlot
 from sessionlog.conversation.stores.snapshot import save, save_changed, session_to_dict
@@ -130,10 +129,10 @@ class Session:
     @classmethod
     def resume(
         cls,
-        target: str | os.PathLike[str],
+        target: AnyPath,
         agent: Any,
         *,
-        directory: str | os.PathLike[str] | None = None,
+        directory: AnyPath | None = None,
         store: SessionStore | None = None,
         settings: ConversationSettings | None = None,
         skip_damage: bool = False,
@@ -153,20 +152,17 @@ class Session:
             AmbiguousSession: Several sessions match.
             InvalidHistory: The log is damaged, or cannot be written. It is left as it is.
         """
-        from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - it reads every kind of log
-
-        logged = find_logged_session(target, directory=directory, skip_damage=skip_damage)
-        return cls._of(open_log_of(logged, agent, store, settings))
+        return cls._of(open_log_of(target, agent, directory, store, settings, skip_damage=skip_damage))
 
     @classmethod
     def fork_from(
         cls,
-        target: str | os.PathLike[str],
+        target: AnyPath,
         agent: Any,
         *,
         at: int | None = None,
         session_id: str | None = None,
-        directory: str | os.PathLike[str] | None = None,
+        directory: AnyPath | None = None,
         store: SessionStore | None = None,
         settings: ConversationSettings | None = None,
         skip_damage: bool = False,
@@ -191,10 +187,9 @@ class Session:
             InvalidHistory: The log is damaged.
             ValueError: There is a log of the new session's id already.
         """
-        from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - see resume
-
-        logged = find_logged_session(target, directory=directory, at=at, skip_damage=skip_damage)
-        return cls._of(open_fork_of_log(logged, agent, session_id, directory, store, settings))
+        return cls._of(
+            open_fork_of_log(target, agent, session_id, directory, store, settings, at=at, skip_damage=skip_damage)
+        )
 
     @property
     def session_id(self) -> str:
@@ -372,10 +367,9 @@ class Session:
         and the response says `cancelled`. A call that blocks its thread cannot be ended.
         """
         stream = self._stream()
-        if stream is None:
-            return False
-        stream.stop.request()
-        return True
+        if stream is not None:
+            stream.stop.request()
+        return stream is not None
 
     def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
         """Add a message to the history; see `Conversation.add_message`.
@@ -386,35 +380,31 @@ class Session:
             InvalidHistory: It is no message, or answers no open call; the history is as it was.
         """
         with self._between_turns() as state:
-            conversation, closed = state.conversation, list[Message]()
-            message = conversation.add_message(role, content, **extra)
-            conversation.pop_last_message()
+            message = state.conversation.add_message(role, content, **extra)
+            state.conversation.pop_last_message()
             if message.role == "tool":
                 state.check_answer(message)
             else:
-                closed = state.close_calls()
-            conversation.add_message(message)
-            state.recorder.added([*closed, message])
+                state.close_calls()
+            state.conversation.add_message(message)
+            state.record()
         return message
 
     def undo(self) -> list[Message]:
         """Take the newest turn back, the user's message and all that followed, and return it."""
         with self._between_turns() as state:
             history = state.conversation.messages
-            gone = history[last_turn(history) :]
-            for _ in gone:
-                state.conversation.pop_last_message()
-            state.recorder.popped(len(gone))
-            if gone:
-                state.turn = state_of(state.conversation.messages)
-        return list(gone)
+            left = history[: last_turn(history)]
+            state.conversation.replace_messages(left)
+            state.record()
+            if left != history:
+                state.turn = state_of(left)
+        return list(history[len(left) :])
 
     def clear(self) -> None:
         """Forget the history; the id, the system's text, and what was used stay."""
         with self._between_turns() as state:
-            used = state.conversation.token_counter
-            state.conversation.clear_history()
-            state.conversation.token_counter = used
+            state.conversation.replace_messages(())
             state.recorder.cleared()
             state.turn = "new"
 
@@ -477,16 +467,12 @@ class Session:
         self._claim()
         self._busy.release()
         self._is_closed = True
-        try:
+        with closing(state.recorder), suppress(StaleSession):  # nothing is written behind what another writer appended
             if state.is_begun:
                 state.enter()
                 if state.is_touched or not state.is_resumed or status or error:  # else it was only looked at
                     own = _STATUS.get(state.turn, "success") if state.is_touched else "success"
                     state.recorder.end(status or own, error=error)
-        except StaleSession:  # another writer has appended: nothing is written behind that
-            pass
-        finally:
-            state.recorder.close()
 
     def __enter__(self) -> Self:
         self._state.begin()

@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from sessionlog.errors import InvalidHistory
-
-Odd = Literal["repr", "refuse"]
 
 MAX_DEPTH = 180
 """Levels of nesting; JSON writers stop at about 200, and a message is some levels deep itself."""
@@ -24,20 +22,27 @@ _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _Path = tuple[str | int, ...]
 
 
-def json_value(value: Any, *, odd: Odd = "repr", depth: int = MAX_DEPTH) -> Any:
-    """Return a copy of a value as JSON types (`dict`, `list`, `str`, `int`, `float`, `bool`, None).
+def json_value(value: Any) -> Any:
+    """Return a copy of any value as JSON types (`dict`, `list`, `str`, `int`, `float`, `bool`, None).
+
+    Raises:
+        InvalidHistory: It is nested too deep, or contains itself.
+    """
+    return _named(value, MAX_DEPTH)
+
+
+def strict_json(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """Return a copy of a JSON value; integers of any size and unpaired surrogates, which JSON text can hold, stay.
 
     Args:
-        value: Anything.
-        odd: What happens to what is no JSON: `repr` makes it text, `refuse` raises. Integers of any size and unpaired
-            surrogates can be written as JSON text, so `refuse` keeps them as they are.
+        value: The value.
         depth: How many levels of nesting are allowed.
 
     Raises:
-        InvalidHistory: It is nested too deep, or contains itself. With `refuse` also where something in it is no JSON;
-            the error names the place, as `['messages'][3]['extra']`.
+        InvalidHistory: It is nested deeper, contains itself, or something in it is no JSON; the error names the place,
+            as `['messages'][3]['extra']`.
     """
-    return _named(value, depth) if odd == "repr" else _checked(value, depth, ())
+    return _checked(value, depth, ())
 
 
 def json_text(value: Any, *, compact: bool = False) -> str:

@@ -20,10 +20,10 @@ MEDIA = frozenset({
     "input_audio", "input_file", "input_image", "media", "uploaded-file", "video", "video-url",
 })  # fmt: skip
 """Types of parts that are files, in the words of OpenAI, Anthropic, Google and pydantic-ai."""
-_MEDIA_FIELDS = (
-    "data", "file", "fileData", "file_data", "file_id", "file_url", "image_url", "inlineData", "inline_data",
-    "input_audio", "source", "url",
-)  # fmt: skip
+FILE_FIELDS = ("data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url")
+"""A part that is sent has one of these; what a tool lists as a file or an image has none."""
+INLINE = ("inlineData", "inline_data", "fileData")
+"""Where Google has a file, in an object."""
 _REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
@@ -75,7 +75,7 @@ class ContentPart:
         return (
             self.data is not None
             or self.image_url is not None
-            or (self.type in MEDIA and any(self.extra.get(key) is not None for key in _MEDIA_FIELDS))
+            or (self.type in MEDIA and any(self.extra.get(key) is not None for key in (*FILE_FIELDS, *INLINE)))
         )
 
     @classmethod
@@ -133,7 +133,8 @@ class ToolRequest:
 
 
 Content = str | tuple[ContentPart, ...]
-_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "partial"})
+FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "partial"})
+"""The fields of a message besides `extra`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class Message:
         object.__setattr__(self, "tool_calls", _calls(self.tool_calls))
         if self.tool_calls and self.role != "assistant":
             raise InvalidHistory(f"tool calls in a {self.role} message; only an assistant message has them")
-        object.__setattr__(self, "extra", _checked_extra(self.extra, _FIELDS))
+        object.__setattr__(self, "extra", _checked_extra(self.extra, FIELDS))
 
     @classmethod
     def system(cls, content: Any) -> Message:
@@ -200,6 +201,11 @@ class Message:
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text or "" for part in self.content if part.type == "text")
+
+    @property
+    def parts(self) -> tuple[ContentPart, ...]:
+        """Its content as parts; a text is one."""
+        return (ContentPart.of_text(self.content),) if isinstance(self.content, str) else self.content
 
     @property
     def failed(self) -> bool:

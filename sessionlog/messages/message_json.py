@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from sessionlog.errors import InvalidHistory, MissingField
 from sessionlog.messages.json_value import json_value
-from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
+from sessionlog.messages.message import FIELDS, Content, ContentPart, Message, ToolRequest
 
 Json = Any
 
-_FIELDS = frozenset({"role", "content", "name", "tool_call_id", "tool_calls", "partial"})
 _CALL = frozenset({"id", "name", "arguments"})
 _KINDS = {
     dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean",
@@ -65,16 +64,18 @@ def message_from_dict(value: Json, place: str = "message") -> Message:
         raise MissingField(f"{place}: no 'content'; a message has one unless it asks for tools")
     content = content_from_json(value.get("content"), f"{place}.content")
     requests = [request_from_dict(call, f"{place}.tool_calls[{n}]") for n, call in enumerate(calls)]
-    with _At(place):
-        texts = {key: value.get(key) for key in ("tool_call_id", "name", "partial")}
-        return Message(value["role"], content, tool_calls=tuple(requests), extra=_rest(value, _FIELDS), **texts)
+    texts = {key: value.get(key) for key in ("tool_call_id", "name", "partial")}
+    try:
+        return Message(value["role"], content, tool_calls=tuple(requests), extra=_rest(value, FIELDS), **texts)
+    except InvalidHistory as error:
+        raise _at(place, error) from None
 
 
-def messages_from(value: Json, place: str = "messages") -> tuple[Message, ...]:
+def messages_from(value: Json) -> tuple[Message, ...]:
     """Return the messages of a list; raises what `message_from_dict` raises."""
     if not isinstance(value, list | tuple):
-        raise InvalidHistory(f"{place}: {_kind(value)}; it is a list of messages")
-    return tuple(message_from_dict(item, f"{place}[{n}]") for n, item in enumerate(value))
+        raise InvalidHistory(f"messages: {_kind(value)}; it is a list of messages")
+    return tuple(message_from_dict(item, f"messages[{n}]") for n, item in enumerate(value))
 
 
 def request_to_dict(request: ToolRequest) -> dict[str, Json]:
@@ -92,20 +93,17 @@ def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
         InvalidHistory: The value is no tool request for another reason.
     """
     _check_mapping(value, place, "a tool call")
-    found, is_openai = value, isinstance(value.get("function"), Mapping)
-    if is_openai:
-        outer = {key: item for key, item in value.items() if key not in {"function", "type"}}
-        found = outer | dict(value["function"])
+    found: Mapping[str, Json] = value
+    make: Callable[..., ToolRequest] = ToolRequest
+    if isinstance(value.get("function"), Mapping):  # as OpenAI has it, with the model's JSON text
+        found, make = _rest(value, {"function", "type"}) | dict(value["function"]), ToolRequest.of_model
     for key in ("id", "name"):
         if key not in found:
             raise MissingField(f"{place}: no {key!r}; a tool call has one")
-    with _At(place):
-        id_, name, given, extra = found["id"], found["name"], found.get("arguments", {}), _rest(found, _CALL)
-        return (
-            ToolRequest.of_model(id_, name, given, extra=extra)
-            if is_openai
-            else ToolRequest(id_, name, given, extra=extra)
-        )
+    try:
+        return make(found["id"], found["name"], found.get("arguments", {}), extra=_rest(found, _CALL))
+    except InvalidHistory as error:
+        raise _at(place, error) from None
 
 
 def content_from_json(value: Json, place: str = "content") -> Content:
@@ -120,20 +118,8 @@ def content_from_json(value: Json, place: str = "content") -> Content:
     return tuple(_piece(item, f"{place}[{n}]") for n, item in enumerate(pieces))
 
 
-class _At:
-    """Puts the place in front of the message of an InvalidHistory that a constructor raises."""
-
-    __slots__ = ("_place",)
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InvalidHistory):
-            raise type(error)(f"{self._place}: {error}") from None
+def _at(place: str, error: InvalidHistory) -> InvalidHistory:
+    return type(error)(f"{place}: {error}")
 
 
 def _content_to_json(content: Content, *, nulls: bool) -> Json:
@@ -170,9 +156,11 @@ def _piece(value: Json, place: str) -> ContentPart:
     if found.get("media_type") is not None:
         known.add("data")  # without a media type, data is a word of the provider's own
         data = _bytes(found.get("data"), place)
-    with _At(place):
-        texts = {key: found.get(key) for key in ("text", "image_url", "media_type")}
+    texts = {key: found.get(key) for key in ("text", "image_url", "media_type")}
+    try:
         return ContentPart(type=found["type"], data=data, extra=_rest(found, known), **texts)
+    except InvalidHistory as error:
+        raise _at(place, error) from None
 
 
 def _spelled(value: dict[str, Json], place: str) -> dict[str, Json]:
@@ -194,7 +182,7 @@ def _bytes(value: Json, place: str) -> bytes | None:
         raise InvalidHistory(f"{place}: data is not base64") from None
 
 
-def _rest(value: Mapping[str, Json], known: frozenset[str] | set[str]) -> dict[str, Json]:
+def _rest(value: Mapping[str, Json], known: Container[str]) -> dict[str, Json]:
     return {key: item for key, item in value.items() if key not in known}
 
 

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.times import utc_time
-from sessionlog.messages.content_text import get, is_content, split_media, text_of
+from sessionlog.messages.content_text import MIME, get, is_content, split_media, text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.json_value import json_text, json_value
-from sessionlog.messages.message import Content, ContentPart, Message, Role, ToolRequest, content_of
+from sessionlog.messages.message import FIELDS, INLINE, Content, ContentPart, Message, Role, ToolRequest, content_of
 from sessionlog.messages.message_json import message_from_dict
 
 Json = Any
@@ -60,7 +60,6 @@ _NEVER_RAN = (  # what pydantic-ai answers to calls that end a run, or that its 
     "Output tool not used - a final result was already processed.",
     "Tool not executed - a final result was already processed.",
 )
-_OWN = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "partial"})
 
 
 def read_entries(history: Iterable[object]) -> tuple[Entry, ...]:
@@ -106,13 +105,6 @@ def read_result(output: Json, *, call_id: str | None, name: str | None = None, f
     return Entry(messages=builder.messages())
 
 
-def read_calls(value: Json) -> tuple[ToolRequest, ...]:
-    """Read a list of tool calls; what is no list, as the count in the oldest logs, gives none."""
-    if not isinstance(value, list | tuple):
-        return ()
-    return tuple(_call(item) for item in value if isinstance(item, Mapping))
-
-
 class _Builder:
     """Collects the messages of one element: results of tools first, then one message for each run of a role."""
 
@@ -137,9 +129,7 @@ class _Builder:
 
     def messages(self) -> tuple[Message, ...]:
         """Return the messages."""
-        made = (
-            Message(role, _content(parts), tool_calls=tuple(calls)) for role, parts, calls in self._groups
-        )  # fmt: skip
+        made = (Message(role, _content(parts), tool_calls=tuple(calls)) for role, parts, calls in self._groups)
         return (*self._results, *made)
 
     def _group(self, role: Role) -> tuple[Role, list[ContentPart], list[ToolRequest]]:
@@ -213,8 +203,10 @@ def _result(value: Mapping[str, Json]) -> Message:
 
 def _with_fields(value: Mapping[str, Json], role: Role, builder: _Builder) -> tuple[Message, ...]:
     """The messages, the last of them with the fields that stand beside the content."""
-    calls = read_calls(value.get("tool_calls"))
-    if isinstance(value.get("tool_calls"), list) and len(calls) < len(value["tool_calls"]):
+    given = value.get("tool_calls")
+    listed = given if isinstance(given, list | tuple) else ()  # the oldest logs have their count
+    calls = tuple(_call(item) for item in listed if isinstance(item, Mapping))
+    if len(calls) < len(listed):
         builder.problems.append("a tool call that is no object")
     *before, last = builder.messages() or (Message(role),)
     if last.role == "tool":
@@ -235,14 +227,14 @@ def _with_fields(value: Mapping[str, Json], role: Role, builder: _Builder) -> tu
 
 
 def _add_content(builder: _Builder, content: Json, role: Role) -> None:
-    if content is None or content == "":
+    if not content:
         return
     if isinstance(content, str):
         builder.part(role, ContentPart.of_text(content))
-    elif isinstance(content, list | tuple) and is_content(content):
+    elif is_content(content):
         for item in content:
             _add_item(builder, item, role)
-    elif content:
+    else:
         builder.problems.append(f"content that is {type(content).__name__}")
         for part in _json_parts(content):
             builder.part(role, part)
@@ -310,10 +302,9 @@ def _add_pydantic(builder: _Builder, part: object, *, is_response: bool) -> None
     elif kind == "thinking":
         builder.part("assistant", ContentPart(type="thinking", text=text_of(content)))
     else:
-        role: Role = "user" if kind == "user" else "assistant" if kind == "assistant" else "system"
         for item in content if isinstance(content, list | tuple) else [content]:
             if get(item, "kind") != "cache-point":
-                builder.part(role, _part(item))
+                builder.part(ROLES[kind], _part(item))
 
 
 def _part(value: Json) -> ContentPart:
@@ -332,13 +323,12 @@ def _part(value: Json) -> ContentPart:
             return ContentPart.of_text(text_of([value]) if kind else text_of(value))
         return ContentPart(type="thinking" if get(value, "thought") is True else "text", text=text)
     text = value.get("text")
-    known = {"type", "text", "image_url", "media_type", "data"}
-    extra = {str(key): item for key, item in value.items() if key not in known}
+    extra = _rest(value, {"type", "text", "image_url", "media_type", "data"})
     if kind in ("input_text", "output_text"):
         kind = "text"
     if text is not None and not isinstance(text, str):
-        return ContentPart(type=kind, text=json_text(text), extra=extra)
-    if isinstance(value.get("data"), str) and "media_type" not in value:
+        text = json_text(text)
+    elif isinstance(value.get("data"), str) and "media_type" not in value:
         extra["data"] = value["data"]
     return ContentPart(type=kind, text=text, extra=extra)
 
@@ -347,7 +337,7 @@ def _media(value: Json) -> ContentPart | None:
     """A picture or another file in any provider's shape, with its bytes or its address where they are in it."""
     kind = get(value, "type") or get(value, "kind")
     word = kind if isinstance(kind, str) and kind else "image"
-    for key in ("inlineData", "inline_data", "fileData", "source"):
+    for key in (*INLINE, "source"):
         inner = get(value, key)
         if isinstance(inner, Mapping) and (key != "source" or word in ("image", "document")):
             if inner.get("type") == "text" and isinstance(inner.get("data"), str):
@@ -355,7 +345,7 @@ def _media(value: Json) -> ContentPart | None:
             return _file(word, inner) or ContentPart(type=word, extra={key: json_value(inner)})
     url = get(value, "image_url")
     if isinstance(url, Mapping) and isinstance(url.get("url"), str):
-        return ContentPart(type=word, image_url=url["url"], extra={k: v for k, v in url.items() if k != "url"})
+        return ContentPart(type=word, image_url=url["url"], extra=_rest(url, {"url"}))
     if isinstance(url, str):
         return ContentPart(type=word, image_url=url, extra=_rest(value, {"type", "image_url"}))
     if word.endswith("-url") and isinstance(get(value, "url"), str):
@@ -365,7 +355,7 @@ def _media(value: Json) -> ContentPart | None:
 
 def _file(kind: str, value: Json) -> ContentPart | None:
     """The bytes beside their media type."""
-    media_type = next((found for key in ("media_type", "mimeType", "mime_type") if (found := get(value, key))), None)
+    media_type = next((found for key in MIME if (found := get(value, key))), None)
     data = get(value, "data")
     if isinstance(data, str) and isinstance(media_type, str):
         try:
@@ -373,7 +363,7 @@ def _file(kind: str, value: Json) -> ContentPart | None:
         except (binascii.Error, ValueError):
             return ContentPart(type=kind, extra={"source": {"media_type": media_type, "data": data}})
     if isinstance(data, bytes | bytearray) and isinstance(media_type, str):
-        extra = _rest(value, {"type", "kind", "data", "media_type", "mimeType", "mime_type"})
+        extra = _rest(value, {"type", "kind", "data", *MIME})
         return ContentPart(type=kind, data=bytes(data), media_type=media_type, extra=extra)
     url = get(value, "url") or get(value, "fileUri")
     return ContentPart(type=kind, image_url=url) if isinstance(url, str) and kind in ("image", "document") else None
@@ -382,21 +372,19 @@ def _file(kind: str, value: Json) -> ContentPart | None:
 def _result_content(content: Json) -> Content:
     if content is None or isinstance(content, str):
         return content or ""
-    if isinstance(content, list | tuple) and is_content(content):
+    if is_content(content):
         return _content([_part(item) for item in content])
-    return _content(list(_json_parts(content)))
+    return _content(_json_parts(content))
 
 
-def _json_parts(content: Json) -> Iterator[ContentPart]:
+def _json_parts(content: Json) -> list[ContentPart]:
     """A JSON value as text, in which media are named; they follow without a text, for they are named already."""
     media = _media(content)
     if media is not None:
-        yield media
-        return
+        return [media]
     bare, found = split_media(content)
-    yield ContentPart.of_text(text_of(bare))
-    for word in found:
-        yield ContentPart(type=word, text="", extra={"url": "in the text"})
+    named = [ContentPart(type=word, text="", extra={"url": "in the text"}) for word in found]
+    return [ContentPart.of_text(text_of(bare)), *named]
 
 
 def _content(parts: list[ContentPart]) -> Content:
@@ -413,11 +401,10 @@ def _call(item: Mapping[str, Json]) -> ToolRequest:
 
 
 def _extra(value: Mapping[str, Json]) -> dict[str, Json]:
-    known = _OWN if "content" in value else {*_OWN, "parts", "output"}
-    return {str(key): item for key, item in value.items() if key not in known}
+    return _rest(value, FIELDS if "content" in value else {*FIELDS, "parts", "output"})
 
 
-def _rest(value: Json, known: set[str]) -> dict[str, Json]:
+def _rest(value: Json, known: Container[str]) -> dict[str, Json]:
     return {str(k): v for k, v in value.items() if k not in known} if isinstance(value, Mapping) else {}
 
 

@@ -7,7 +7,7 @@ nearest one: a picture that a tool returned follows OpenAI's tool messages as th
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sessionlog.messages.entry import arguments_text
@@ -22,7 +22,7 @@ def openai_messages(messages: Iterable[Message], system: str | None = None) -> l
     shown: list[Json] = []
     for message in messages:
         if message.role == "tool":
-            pictures = [_openai_part(part) for part in _parts(message) if part.type != "text"]
+            pictures = [_openai_part(part) for part in message.parts if part.type != "text"]
             text = message.text or ("The result follows." if pictures else "")
             written.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": text})
             shown += pictures
@@ -72,7 +72,7 @@ def _openai_part(part: ContentPart) -> Json:
 
 
 def _anthropic_blocks(message: Message) -> tuple[str, list[Json]]:
-    blocks = [block for part in _parts(message) if (block := _anthropic_block(part))]
+    blocks = [block for part in message.parts if (block := _anthropic_block(part))]
     if message.role == "tool":
         failed = {"is_error": True} if message.failed else {}
         return "user", [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks, **failed}]
@@ -100,10 +100,6 @@ def _anthropic_source(url: str) -> Json:
     if url.startswith("data:") and comma and head.endswith(";base64"):
         return {"type": "base64", "media_type": head[5:-7].partition(";")[0], "data": data}
     return {"type": "url", "url": url}
-
-
-def _parts(message: Message) -> Sequence[ContentPart]:
-    return (ContentPart.of_text(message.content),) if isinstance(message.content, str) else message.content
 
 
 def _base64(part: ContentPart) -> str:

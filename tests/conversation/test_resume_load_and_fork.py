@@ -37,6 +37,15 @@ def test_a_session_is_restored_by_its_id():
     assert store.load("s1")["messages"][-1]["content"] == "4"
 
 
+def test_a_resumed_session_began_when_its_log_did(tmp_path):
+    """To the microsecond."""
+    time_ns = 1_763_800_000_123_451_000
+    one_turn(logger=SessionLogger(tmp_path, "s1", clock=lambda: time_ns)).close()
+    again = Session.resume("s1", Scripted(), directory=tmp_path)
+    assert again.conversation.start_time.microsecond == 123_451
+    assert again.conversation.to_serializable()["start_time"] == "2025-11-22T08:26:40.123451Z"
+
+
 def test_what_is_stored_is_a_session_and_more():
     """Its schema, and all that is known of it."""
     store = MemoryStore()

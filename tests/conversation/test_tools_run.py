@@ -51,6 +51,26 @@ def test_a_tool_that_fails_says_so_to_the_model():
     ]
 
 
+def test_what_a_failure_says_of_itself_may_fail_too():
+    """A tool's is the call's result all the same; an agent's is named."""
+
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def fail():
+        raise Mute
+
+    def agent(messages):
+        raise Mute
+
+    session = Session(Agent(Scripted(calls(("fail", {})), "Sorry."), tools=[fail]))
+    assert session.run("a").text == "Sorry."
+    assert session.messages[2].text == "ERROR: Mute: [unprintable]"
+    with pytest.raises(AgentError, match=r"the agent failed: Mute: \[unprintable\]; the question is kept"):
+        Session(agent).run("a")
+
+
 def test_without_tools_a_turn_ends_with_its_calls_open():
     """Whoever runs them adds the results and lets the agent go on."""
     agent = Scripted(calls(("f", {})), "Done.")

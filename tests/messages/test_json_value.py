@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import from_json, to_json
+from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.json_value import MAX_DEPTH, json_value, valid_text
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
@@ -84,7 +85,7 @@ def test_live_is_log_is_store(tmp_path_factory, text, arguments, more):
     recorder = record(folder, redact=False)
     recorder.request(said[:1])
     recorder.response(said[1])
-    recorder.tool(call, said[2])
+    recorder.tool(ToolReturned(call, said[2]))
     assert list(read_logged_session(str(folder / "s.jsonl")).messages) == said
     stored = from_json(to_json("s", {"messages": [message_to_dict(message) for message in said]}), "s")
     assert [message_from_dict(value) for value in stored["messages"]] == said

@@ -18,8 +18,7 @@ _ACCEPTED = (
     "an agent is a function f(messages) -> text, a pydantic-ai agent, an OpenAI or Anthropic client with model=, or an "
     "object with answer(ask)"
 )
-_CLIENTS = {"openai": "OpenAIClient", "anthropic": "AnthropicClient"}
-_PROVIDERS = {"openai": "OpenAI", "anthropic": "Anthropic"}
+_CLIENTS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 """Provider → the class of its client, in the library of the same name."""
 
 
@@ -125,8 +124,8 @@ def find_adapter(agent: Any, model: str | None = None, provider: str | None = No
     if provider is not None:
         if agent is not None:
             raise TypeError(f"provider={provider!r} opens a client of its own; leave out the agent")
-        if provider not in _PROVIDERS:
-            raise ValueError(f"no client is known for {provider!r}; there are {', '.join(_PROVIDERS)}")
+        if provider not in _CLIENTS:
+            raise ValueError(f"no client is known for {provider!r}; there are {', '.join(_CLIENTS)}")
         if not model:
             raise TypeError(f"a client of {provider} does not know which model to ask: Agent(provider=..., model=...)")
         return cast("ModelAdapter", NamedClient(provider, model))
@@ -139,7 +138,7 @@ def find_adapter(agent: Any, model: str | None = None, provider: str | None = No
         if home in homes:
             if not model:
                 raise TypeError(f"a client of {home} does not know which model to ask: Agent(client, model=...)")
-            return _load_adapter(home, name, agent, model)
+            return _load_adapter(home, f"{name}Client", agent, model)
     if callable(getattr(agent, "answer", None)):
         return cast("ModelAdapter", agent)
     if callable(agent):
@@ -184,5 +183,5 @@ class NamedClient:
                 if error.name != self.provider:
                     raise
                 raise MissingExtra(f"{self.provider} is not installed: pip install {self.provider}") from error
-            self._adapter = find_adapter(getattr(library, _PROVIDERS[self.provider])(), self.model)
+            self._adapter = find_adapter(getattr(library, _CLIENTS[self.provider])(), self.model)
         return self._adapter.answer(ask)

@@ -48,14 +48,9 @@ class Client:
     def _stream(
         self, method: Callable[..., Any], request: Mapping[str, Any], parser: StreamParser
     ) -> Iterator[Piece] | AsyncIterator[Piece]:
-        return stream_reply(partial(method, **filter_kwargs(method, request)), parser, is_async=self.is_async)
-
-
-def stream_reply(
-    opened: Callable[[], Any], parser: StreamParser, *, is_async: bool
-) -> Iterator[Piece] | AsyncIterator[Piece]:
-    """Open a stream, and pass on its pieces, the whole answer last."""
-    return _stream_async(opened, parser) if is_async else _stream_sync(opened, parser)
+        """Open a stream, and pass on its pieces, the whole answer last."""
+        opened = partial(method, **filter_kwargs(method, request))
+        return _stream_async(opened, parser) if self.is_async else _stream_sync(opened, parser)
 
 
 def _stream_sync(opened: Callable[[], Any], parser: StreamParser) -> Iterator[Piece]:

@@ -48,35 +48,24 @@ class Function:
             if inspect.iscoroutine(given):
                 given.close()
             raise AgentError("the function gave something to be awaited; define it with `async def`")
-        answer = _Answer()
-        if isinstance(given, Iterator):
-            try:
-                for piece in given:
-                    yield from answer.read(piece)
-            finally:
-                if inspect.isgenerator(given):
-                    given.close()
-        else:
-            yield from answer.read(given, whole=True)
-        yield from answer.rest()
+        yield from _pieces(given)
 
     async def _answer_async(self, ask: AgentRequest) -> AsyncIterator[Piece]:
         given = self._call(ask)
         if inspect.isawaitable(given):
             given = await given
+        if not isinstance(given, AsyncIterator):
+            for read in _pieces(given):
+                yield read
+            return
         answer = _Answer()
-        if isinstance(given, AsyncIterator):
-            try:
-                async for piece in given:
-                    for read in answer.read(piece):
-                        yield read
-            finally:
-                if inspect.isasyncgen(given):
-                    await given.aclose()
-        else:
-            for piece in given if isinstance(given, Iterator) else (given,):
-                for read in answer.read(piece, whole=piece is given):
+        try:
+            async for piece in given:
+                for read in answer.read(piece):
                     yield read
+        finally:
+            if inspect.isasyncgen(given):
+                await given.aclose()
         for read in answer.rest():
             yield read
 
@@ -85,10 +74,24 @@ class Function:
         if ask.system is not None:
             messages.insert(0, Message.system(ask.system))
         options = {"tools": list(ask.tools) or None, "schema": ask.schema, **ask.options}
-        given = {name: value for name, value in options.items() if value is not None}
-        if self._takes is not None:
-            given = {name: value for name, value in given.items() if name in self._takes}
+        takes = options if self._takes is None else self._takes
+        given = {name: value for name, value in options.items() if value is not None and name in takes}
         return self._function(messages, **given)
+
+
+def _pieces(given: Any) -> Iterator[Piece]:
+    """What a function gave without anything to be awaited, as pieces."""
+    answer = _Answer()
+    if isinstance(given, Iterator):
+        try:
+            for piece in given:
+                yield from answer.read(piece)
+        finally:
+            if inspect.isgenerator(given):
+                given.close()
+    else:
+        yield from answer.read(given, whole=True)
+    yield from answer.rest()
 
 
 class _Answer:
@@ -101,12 +104,10 @@ class _Answer:
 
     def read(self, given: Any, *, whole: bool = False) -> Iterator[Piece]:
         """Turn one thing that was given into pieces."""
-        if isinstance(given, str) and whole:
-            given = Message.assistant(given)
+        if isinstance(given, str):
+            given = Message.assistant(given) if whole else TextDelta(given)
         if isinstance(given, Message):
             given = Reply(message=given)
-        if isinstance(given, str):
-            given = TextDelta(given)
         if isinstance(given, TextDelta):
             self._texts.append(given.text)
             yield given

@@ -56,6 +56,7 @@ from sessionlog.conversation.turns.pieces import (
 from sessionlog.conversation.turns.tool import Tool, error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest, content_of
 
 
@@ -97,13 +98,11 @@ def model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
 
 def _said(message: Message) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = []
-    for part in () if isinstance(message.content, str) else message.content:
+    for part in message.parts:
         if part.type == "text" and part.text:
             parts.append(TextPart(part.text))
         elif part.data is not None:
             parts.append(FilePart(BinaryContent(part.data, media_type=part.media_type or "")))
-    if isinstance(message.content, str) and message.content:
-        parts.append(TextPart(message.content))
     return [*parts, *(ToolCallPart(call.name, call.arguments, call.id) for call in message.tool_calls)]
 
 
@@ -137,7 +136,7 @@ def _tool(tool: Tool) -> AgentTool[Any]:
             result = tool.run(arguments) if tool.is_async else await asyncio.to_thread(tool.run, arguments)
             result = await result if inspect.isawaitable(result) else result
         except Exception as error:
-            raise ToolFailed(f"{type(error).__name__}: {error}") from error
+            raise ToolFailed(describe(error)) from error
         return _content(result_message(ToolRequest("", tool.name), result).content)
 
     return AgentTool.from_schema(call, tool.name, tool.description, dict(tool.parameters))
@@ -183,14 +182,10 @@ class PydanticParser:
         elif piece is not None:
             yield piece
 
-    def rest(self) -> Iterator[Piece]:
-        """Give what was held."""
+    def rest(self, output: Any = "") -> Iterator[Piece]:
+        """Give what was held, with the output of a run that it ends; a text is its own output."""
         held, self._held = self._held, []
-        yield from held
-
-    def final(self, output: Any) -> Iterator[Piece]:
-        """Give what was held as what ends the run; a text is its own output."""
-        for piece in self.rest():
+        for piece in held:
             if isinstance(piece, Reply) and not isinstance(output, str):
                 yield replace(piece, output=output, has_output=True)
             else:
@@ -318,7 +313,7 @@ class PydanticAI:
                                 for piece in answer.tools(event):
                                     yield piece
                     elif answer and self._agent.is_end_node(node):
-                        for piece in answer.final(node.data.output):
+                        for piece in answer.rest(node.data.output):
                             yield piece
             except Exception:
                 for piece in answer.rest() if answer else ():

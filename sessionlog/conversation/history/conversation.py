@@ -48,7 +48,7 @@ class TokenCounter:
         return {**self.usage.to_dict(), "requests": self.requests}
 
     @classmethod
-    def from_dict(cls, value: Any, place: str = "token_usage") -> TokenCounter:
+    def from_dict(cls, value: Any) -> TokenCounter:
         """Read what `to_dict` has saved; None is a counter that has counted nothing.
 
         Raises:
@@ -60,7 +60,7 @@ class TokenCounter:
         requests, issue = read_count(value.get("requests") if isinstance(value, Mapping) else None)
         wrong = [*issues, *([f"requests: {issue}"] if issue else [])]
         if wrong:
-            raise InvalidHistory(f"{place}: {'; '.join(wrong)}")
+            raise InvalidHistory(f"token_usage: {'; '.join(wrong)}")
         return cls(usage, requests)
 
 
@@ -136,11 +136,14 @@ class Conversation:
         Raises:
             InvalidHistory: It is no message; the history is as it was.
         """
-        if isinstance(role, Message):
-            if content is not None or extra:
-                raise TypeError("a whole message is added without content and fields; dataclasses.replace changes one")
-            return self._append(role)
-        return self._append(_message(role, content, extra))
+        if isinstance(role, Message) and (content is not None or extra):
+            raise TypeError("a whole message is added without content and fields; dataclasses.replace changes one")
+        message = cap_message(role if isinstance(role, Message) else _message(role, content, extra))
+        tokens = self._count(message)
+        self._messages.append(message)
+        self._counts.append(tokens)
+        self._tokens += tokens
+        return message
 
     def pop_last_message(self) -> Message | None:
         """Take the last message away and return it; None if there is none."""
@@ -217,23 +220,15 @@ class Conversation:
             raise InvalidHistory(f"a saved conversation is an object, not {type(data).__name__}")
         if "messages" not in data:
             raise MissingField("no 'messages'; a saved conversation has them")
-        messages = [cap_message(message) for message in messages_from(data["messages"])]
+        messages = messages_from(data["messages"])
         check_history(messages)
-        counter = TokenCounter.from_dict(data.get("token_usage"), "token_usage")
+        counter = TokenCounter.from_dict(data.get("token_usage"))
         start_ns = _start(data["start_time"]) if data.get("start_time") is not None else self._start_ns
         if settings is None:
             saved = data.get("settings")
             settings = self.settings if saved is None else self.settings.with_saved(saved)
-        self._set(messages, [self._count(message) for message in messages])
+        self.replace_messages(messages)
         self.settings, self.token_counter, self._start_ns = settings, counter, start_ns
-
-    def _append(self, message: Message) -> Message:
-        message = cap_message(message)
-        tokens = self._count(message)
-        self._messages.append(message)
-        self._counts.append(tokens)
-        self._tokens += tokens
-        return message
 
     def _set(self, messages: list[Message], counts: list[int]) -> None:
         self._messages, self._counts, self._tokens = messages, counts, sum(counts)

@@ -20,7 +20,7 @@ def is_summary(message: Message) -> bool:
     return message.extra.get("summary") is True
 
 
-def check_history(messages: Sequence[Message], place: str = "messages") -> None:
+def check_history(messages: Sequence[Message]) -> None:
     """Demand a call for every tool result. Calls without a result are fine: their turn was interrupted.
 
     Raises:
@@ -32,10 +32,10 @@ def check_history(messages: Sequence[Message], place: str = "messages") -> None:
             unanswered.update(call.id for call in message.tool_calls)
         elif message.role == "tool":
             if not message.tool_call_id:
-                raise InvalidHistory(f"{place}[{n}]: a tool result without a tool_call_id, so its call is unknown")
+                raise InvalidHistory(f"messages[{n}]: a tool result without a tool_call_id, so its call is unknown")
             if not unanswered[message.tool_call_id]:
                 raise InvalidHistory(
-                    f"{place}[{n}]: a tool result for {message.tool_call_id!r:.80}, which no call before it waits for"
+                    f"messages[{n}]: a tool result for {message.tool_call_id!r:.80}, which no call before it waits for"
                 )
             unanswered[message.tool_call_id] -= 1
 

@@ -74,19 +74,19 @@ class ConversationSettings:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: value for name, value in values.items() if name != "summary" and not callable(value)}
 
-    def with_saved(self, value: Any, place: str = "settings") -> ConversationSettings:
+    def with_saved(self, value: Any) -> ConversationSettings:
         """Return these settings with the values that `to_dict` has saved; functions stay these settings' own.
 
         Raises:
             InvalidHistory: The value is no object, or a saved setting cannot be used here.
         """
         if not isinstance(value, Mapping):
-            raise InvalidHistory(f"{place}: {type(value).__name__}; it is an object")
+            raise InvalidHistory(f"settings: {type(value).__name__}; it is an object")
         known = {one.name for one in fields(self)} - {"summary"}
         try:
             return replace(self, **{name: item for name, item in value.items() if name in known})
         except InvalidSettings as error:
-            raise InvalidHistory(f"{place}: {error}. Settings of one's own can be given instead") from error
+            raise InvalidHistory(f"settings: {error}. Settings of one's own can be given instead") from error
 
 
 def _whole(least: int) -> tuple[Callable[[Any], bool], str]:

@@ -146,8 +146,7 @@ def truncate(
     """
     before = system_estimate + sum(counts)
     chosen, budget = settings.truncation_strategy, settings.max_conversation_tokens
-    left = _Left(list(messages), ())
-    after, left_counts = before, list(counts)
+    left, left_counts = _Left(list(messages), ()), list(counts)
     if before >= settings.truncation_threshold * budget:
         known = {id(message): tokens for message, tokens in zip(messages, counts, strict=True)}
 
@@ -158,9 +157,9 @@ def truncate(
         if callable(chosen):
             left = _own(messages, chosen, settings)
         else:
-            left = _Cutter(messages, settings, weigh, system_estimate).cut()
+            left = _cut(messages, settings, weigh, system_estimate)
         left_counts = [weigh(message) for message in left.messages]
-        after = system_estimate + sum(left_counts)
+    after = system_estimate + sum(left_counts)
     over = f"still over budget: {after:,} of {budget:,} tokens" if after > budget else None
     return Cut(
         left.messages,
@@ -176,63 +175,53 @@ def truncate(
     )
 
 
-class _Cutter:
-    """One truncation by `drop_oldest` or `summarise`."""
+def _cut(messages: Sequence[Message], settings: ConversationSettings, weigh: Count, system_estimate: int) -> _Left:
+    """Truncate by `drop_oldest` or `summarise`; the history itself is left if no message can go."""
+    untouched = _Left(list(messages), ())
+    if len(messages) <= settings.truncation_keep_recent + 1:
+        return untouched
+    made = repair(messages)
+    places = [n for n, message in enumerate(made) if message is not None]
+    history = [message for message in made if message is not None]
+    units = _chosen(history, list(map(weigh, history)), settings, system_estimate)
+    gone = {places[n] for start, end in units for n in range(start, end)}
+    dropped = tuple(message for n, message in enumerate(messages) if made[n] is None or n in gone)
+    if not dropped:
+        return untouched
+    left = [message for n, message in enumerate(made) if message is not None and n not in gone]
+    summary = settings.summary if settings.truncation_strategy == "summarise" else None
+    if summary is None or not units:
+        return _Left(left, dropped)
+    text = summarised(summary, dropped)
+    room = min(sum(map(weigh, dropped)), settings.max_conversation_tokens // _SUMMARY)
+    stand_in, warning = cap_summary(text, room, weigh)
+    first = units[0][0]
+    return _Left([*left[:first], *stand_in, *left[first:]], dropped, warning)
 
-    def __init__(
-        self, messages: Sequence[Message], settings: ConversationSettings, weigh: Count, system_estimate: int
-    ) -> None:
-        self._messages = messages
-        self._settings = settings
-        self._weigh = weigh
-        self._budget = settings.max_conversation_tokens
-        self._target = int(self._budget * _TARGET)
-        self._system = system_estimate
-        self._summary = settings.summary if settings.truncation_strategy == "summarise" else None
 
-    def cut(self) -> _Left:
-        """Return what is left; the history itself if no message can go."""
-        if len(self._messages) <= self._settings.truncation_keep_recent + 1:
-            return _Left(list(self._messages), ())
-        made = repair(self._messages)
-        origin = [n for n, message in enumerate(made) if message is not None]
-        history = [message for message in made if message is not None]
-        tokens = [self._weigh(message) for message in history]
-        units = self._chosen(history, tokens)
-        gone = {n for start, end in units for n in range(start, end)}
-        staying = {origin[n] for n in range(len(history)) if n not in gone}
-        dropped = tuple(message for n, message in enumerate(self._messages) if n not in staying)
-        if not dropped:
-            return _Left(list(self._messages), ())
-        left = [message for n, message in enumerate(history) if n not in gone]
-        if self._summary is None or not units:
-            return _Left(left, dropped)
-        text = summarised(self._summary, dropped)
-        stood_for = sum(self._weigh(message) for message in dropped)
-        room = min(stood_for, self._budget // _SUMMARY)
-        stand_in, warning = cap_summary(text, room, self._weigh)
-        left[units[0][0] : units[0][0]] = stand_in
-        return _Left(left, dropped, warning)
+def _chosen(
+    history: Sequence[Message], tokens: Sequence[int], settings: ConversationSettings, system_estimate: int
+) -> list[tuple[int, int]]:
+    """The units that go.
 
-    def _chosen(self, history: Sequence[Message], tokens: Sequence[int]) -> list[tuple[int, int]]:
-        """The units that go.
-
-        For a summary more goes than must, so that it is not needed again soon. It does not stand for an older summary
-        alone: each time at least one message that was said goes, so summing up comes to an end.
-        """
-        estimate = self._system + sum(tokens)
-        units: list[tuple[int, int]] = []
-        if estimate < self._target:
-            return units
-        goal = self._budget // _SUMMED_UP if self._summary is not None else self._target
-        is_worth_it = self._summary is None
-        for start, end in _droppable(history, self._settings.truncation_keep_recent):
-            if estimate < goal and is_worth_it:
-                break
-            units.append((start, end))
-            estimate -= sum(tokens[start:end])
-            is_worth_it = is_worth_it or not is_summary(history[start])
-        return units if is_worth_it else []
+    For a summary more goes than must, so that it is not needed again soon. It does not stand for an older summary
+    alone: each time at least one message that was said goes, so summing up comes to an end.
+    """
+    estimate = system_estimate + sum(tokens)
+    goal = int(settings.max_conversation_tokens * _TARGET)
+    units: list[tuple[int, int]] = []
+    if estimate < goal:
+        return units
+    is_worth_it = settings.truncation_strategy != "summarise"
+    if not is_worth_it:
+        goal = settings.max_conversation_tokens // _SUMMED_UP
+    for start, end in _droppable(history, settings.truncation_keep_recent):
+        if estimate < goal and is_worth_it:
+            break
+        units.append((start, end))
+        estimate -= sum(tokens[start:end])
+        is_worth_it = is_worth_it or not is_summary(history[start])
+    return units if is_worth_it else []
 
 
 def _droppable(history: Sequence[Message], keep_recent: int) -> Iterable[tuple[int, int]]:

@@ -19,8 +19,8 @@ from sessionlog.conversation.history.rules import is_summary
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.history.weight import size_of
 from sessionlog.errors import InvalidHistory
-from sessionlog.messages.json_value import json_value
-from sessionlog.messages.message import Content, Message, ToolRequest
+from sessionlog.messages.json_value import strict_json
+from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.message_json import (
     content_from_json,
     message_from_dict,
@@ -60,14 +60,13 @@ def answer_of(data: Mapping[str, Json], streamed: str = "", place: str = "llm.re
     partial = word if isinstance(word, str) else "failed" if data.get("error") else None
     if content is None and not calls and not streamed:
         return None
-    said = content_of(streamed if content is None else content, f"{place}: content")
+    said = content_from_json(streamed if content is None else content, f"{place}: content")
     return Message("assistant", said, tool_calls=calls, partial=partial)
 
 
 def spell_result(request: ToolRequest, message: Message) -> dict[str, Json]:
     """Return the fields of `tool.call` that say what was called and what it said."""
-    content = message.content
-    output = content if isinstance(content, str) else message_to_dict(message)["content"]
+    output = message_to_dict(message)["content"]
     return {"tool": request.name, "id": request.id, "input": request.arguments, "output": output}
 
 
@@ -131,23 +130,6 @@ def read_calls(value: Json, place: str) -> tuple[ToolRequest, ...]:
     return tuple(calls)
 
 
-def content_of(value: Json, place: str) -> Content:
-    """Return a content; None is an empty text.
-
-    Raises:
-        InvalidHistory: It is neither a text nor pieces.
-    """
-    return content_from_json(value, place)
-
-
-def text_of(value: Json) -> str:
-    """Return the text of a system prompt, which may be in pieces."""
-    if isinstance(value, list | tuple):
-        texts = (part.get("text") for part in value if isinstance(part, Mapping))
-        return "\n".join(text for text in texts if isinstance(text, str))
-    return value if isinstance(value, str) else ""
-
-
 def spell_tool(tool: Any) -> Json:
     """Return what a request says of a tool: a JSON value as it is, of an object its name, description, parameters."""
     if isinstance(tool, Mapping):
@@ -174,7 +156,7 @@ def json_options(options: Mapping[str, Json]) -> dict[str, Json]:
 
 def _is_json(value: object) -> bool:
     try:
-        json_value(value, odd="refuse")
+        strict_json(value)
     except InvalidHistory:
         return False
     return True

@@ -9,7 +9,7 @@ session was then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of
@@ -21,7 +21,7 @@ from sessionlog.events.usage import read_usage
 from sessionlog.logger.totals import Totals
 from sessionlog.messages.message import Message
 from sessionlog.transcript.fold import ConversationFold
-from sessionlog.transcript.splice import Added, Splice
+from sessionlog.transcript.splice import Splice
 
 Json = Any
 TurnState = Literal["new", "complete", "failed", "cancelled", "interrupted"]
@@ -52,7 +52,6 @@ class Fold:
         state: `new`, or how the newest turn stands.
         is_unanswered: The newest request got no answer, and the history has not changed since.
         run: What was used since the last session.end.
-        ended: The last run has an end.
         last_seq: The number of the last event; None while there was none.
         start_ns: The first event's time.
         is_ours: The log says that it counts tokens as we do.
@@ -64,7 +63,7 @@ class Fold:
         self._own = own
         self._conversation = ConversationFold(own=own)
         self._units: list[_Unit] = []  # one for each element of the conversation
-        self._answer: tuple[Message, ...] = ()  # that the event at hand has brought
+        self._answer: Message | None = None  # that the event at hand has brought
         self._started = False
         self.parent: Mapping[str, Json] | None = None
         self.usage = TokenUsage()
@@ -72,20 +71,9 @@ class Fold:
         self.state: TurnState = "new"
         self.is_unanswered = False
         self.run = Totals()
-        self.ended = False
         self.last_seq: int | None = None
         self.start_ns: int | None = None
         self.is_ours = self.has_changes = False
-        self._takers: Mapping[str, Callable[[Mapping[str, Json], str], None]] = {
-            "session.start": self._start,
-            "llm.request": self._request,
-            "llm.response": self._response,
-            "tool.call": self._tool,
-            "history.add": self._add,
-            "history.pop": self._shorten,
-            "history.clear": self._shorten,
-            "session.end": self._end,
-        }
 
     def take(self, event: Event, place: str) -> None:
         """Take the next event.
@@ -111,12 +99,10 @@ class Fold:
             )
         if event.type.startswith("history."):
             self.has_changes = True
-        streamed, self._answer = self._conversation.streamed, ()
+        streamed, self._answer = self._conversation.streamed, None
         for splice in self._conversation.take(event):
             self._apply(splice, data, streamed, place)
-        taker = self._takers.get(event.type)
-        if taker is not None:
-            taker(data, place)
+        self._count(event.type, data)
 
     @property
     def system(self) -> str | None:
@@ -160,85 +146,67 @@ class Fold:
             )
         if splice.cause not in ("request", "inherited"):
             self.is_unanswered = False
-        given = data.get("messages")
-        listed = given if isinstance(given, list | tuple) else ()
-        places = {id(value): n for n, value in enumerate(listed)}  # they live as long as the event
         splice.split(self._units, _Unit.split)
-        messages = [self._messages(one, splice, data, streamed, place, places) for one in splice.added]
-        self._answer = messages[0] if splice.cause == "answer" else self._answer
         is_inherited = splice.cause == "inherited" and data.get("reason") == "fork"
-        splice.put(self._units, [_Unit(one, is_inherited) for one in messages])
+        found = self._messages(splice, data, streamed, place)
+        splice.put(self._units, [_Unit(tuple(messages), is_inherited) for messages in found])
 
     def _messages(
-        self,
-        one: Added,
-        splice: Splice,
-        data: Mapping[str, Json],
-        streamed: str,
-        place: str,
-        places: Mapping[int, int],
-    ) -> tuple[Message, ...]:
+        self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str
+    ) -> Iterable[Iterable[Message]]:
+        """The messages of each element that comes."""
         if splice.cause == "answer":
-            message = answer_of(data, streamed, place)
-            return () if message is None else (message,)
+            self._answer = answer_of(data, streamed, place)
+            return [[self._answer] if self._answer else []]
         if splice.cause == "result":
             call = self._conversation.answered
-            return () if call is None else (result_of(data, *call, place),)  # the oldest logs do not name their calls
+            return [[result_of(data, *call, place)] if call else []]  # the oldest logs do not name their calls
         if splice.cause in ("partial", "prompt"):
-            return one.entry.messages
-        if id(one.raw) in places:
-            place = f"{place}: messages[{places[id(one.raw)]}]"
-        return read_message(one.raw, place, is_transcript=not self._own)
+            return [one.entry.messages for one in splice.added]
+        given = data.get("messages")
+        listed = given if isinstance(given, list | tuple) else ()
+        places = {id(value): f"{place}: messages[{n}]" for n, value in enumerate(listed)}  # they live as long as data
+        return [
+            read_message(one.raw, places.get(id(one.raw), place), is_transcript=not self._own) for one in splice.added
+        ]
 
-    def _start(self, data: Mapping[str, Json], place: str) -> None:
-        del place
-        if not self._started:  # the first one counts
-            self._started, self.is_ours = True, data.get("v") is not None
-            self.parent = data["parent"] if isinstance(data.get("parent"), Mapping) else None
+    def _count(self, type_: str, data: Mapping[str, Json]) -> None:
+        """Follow the state, and what was used."""
+        match type_:
+            case "session.start" if not self._started:  # the first one counts
+                self._started, self.is_ours = True, data.get("v") is not None
+                self.parent = data["parent"] if isinstance(data.get("parent"), Mapping) else None
+            case "llm.request":
+                self.state, self.is_unanswered = "interrupted", True
+            case "llm.response":
+                self._response(data)
+            case "history.add" if data.get("reason") in UNREPEATED:
+                self.usage += read_usage(data.get("usage"))[0]
+                self.state = state_of(self.messages())
+            case "history.add":
+                self.state = read_state(data.get("state"), self.state)
+            case "history.pop" | "history.clear":
+                self.state = state_of(self.messages())
+            case "session.end" if data.get("status") != CLOSED:  # else no run ends: the next end has what it used
+                self._end(data)
 
-    def _request(self, data: Mapping[str, Json], place: str) -> None:
-        del data, place
-        self.state, self.ended, self.is_unanswered = "interrupted", False, True
-
-    def _response(self, data: Mapping[str, Json], place: str) -> None:
-        del place
+    def _response(self, data: Mapping[str, Json]) -> None:
         self.usage += read_usage(data.get("usage"))[0]
         self.run.add(data)
-        self.ended = False
-        failed = bool(data.get("error"))
-        message = self._answer[0] if self._answer else None
+        failed, message = bool(data.get("error")), self._answer
         word = message.partial if message is not None and message.partial else data.get("partial")
         self.requests += not failed and not word
         whole: TurnState = "interrupted" if message is not None and message.tool_calls else "complete"
-        self.state = _state(word, "failed" if failed else whole)
+        self.state = read_state(word, "failed" if failed else whole)
 
-    def _tool(self, data: Mapping[str, Json], place: str) -> None:
-        del data, place
-        self.ended = False
-
-    def _add(self, data: Mapping[str, Json], place: str) -> None:
-        del place
-        if data.get("reason") in UNREPEATED:
-            self.usage += read_usage(data.get("usage"))[0]
-            self.state = state_of(self.messages())
-        else:
-            self.state = _state(data.get("state"), self.state)
-
-    def _shorten(self, data: Mapping[str, Json], place: str) -> None:
-        del data, place
-        self.state = state_of(self.messages())
-
-    def _end(self, data: Mapping[str, Json], place: str) -> None:
-        del place
-        status = str(data.get("status"))
-        if status == CLOSED:  # no run ends: what it used is part of the next end
-            return
+    def _end(self, data: Mapping[str, Json]) -> None:
         if self.state == "interrupted":
+            status = str(data.get("status"))
             last = self._units[-1].messages[-1] if self._units and self._units[-1].messages else None
             is_whole = status == "success" and last is not None and last.role == "assistant" and not last.partial
             self.state = "complete" if is_whole else _BY_STATUS.get(status, "interrupted")
         self.usage += read_usage(data.get("tokens"))[0].beyond(self.run.usage)
-        self.run, self.ended = Totals(), True
+        self.run = Totals()
 
 
 def state_of(messages: Sequence[Message]) -> TurnState:
@@ -247,8 +215,9 @@ def state_of(messages: Sequence[Message]) -> TurnState:
         return "new"
     last = messages[-1]
     is_answered = last.role in ("assistant", "system") and not last.tool_calls
-    return _state(last.partial, "complete" if is_answered else "interrupted")
+    return read_state(last.partial, "complete" if is_answered else "interrupted")
 
 
-def _state(word: Json, otherwise: TurnState) -> TurnState:
+def read_state(word: Json, otherwise: TurnState) -> TurnState:
+    """Return the state that a word of a log or a store names."""
     return _STATES.get(word, otherwise) if isinstance(word, str) else otherwise

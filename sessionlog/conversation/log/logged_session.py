@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessionlog.archive.find import open_session
@@ -46,7 +45,6 @@ _HIDES_NOTHING = frozenset({"bad_number"})
 """Damage that takes nothing away from the messages, such as a count of tokens that is no number."""
 
 _PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ class LoggedSession:
             answer, or calls without a result, at the end).
         is_unanswered: The last message is a question that got no answer: its request failed or was broken off.
         parent: Of a fork `{"session", "path", "seq"}`.
-        start_time: When it began; None where the log has no times.
+        start_ns: When it began, in nanoseconds since 1970; None where the log has no times.
         last_seq: The number of the last event that was read.
         problems: Damage that was passed over, and what else is worth knowing.
         logged: The history in the log's own words and places, before anything was left out of it.
@@ -88,7 +86,7 @@ class LoggedSession:
     state: TurnState = "new"
     is_unanswered: bool = False
     parent: Mapping[str, Json] | None = None
-    start_time: datetime | None = None
+    start_ns: int | None = None
     last_seq: int | None = None
     problems: tuple[Problem, ...] = ()
     logged: tuple[Message, ...] = field(default=(), repr=False)
@@ -131,7 +129,7 @@ def find_logged_session(
     with open_session(os.fspath(target), folder, known) as (log, session_id, entry):
         shown = log.path if entry is None else entry.path
         found = _fold(log, shown, session_id, at, skip_damage=skip_damage)
-        return found if entry is None else replace(found, closed=_refusal(f"{shown} is in the archive only"))
+        return found if entry is None else replace(found, closed=f"{shown} is in the archive only")
 
 
 def read_logged_session(path: str, *, skip_damage: bool = False) -> LoggedSession:
@@ -150,7 +148,7 @@ def open_log(logged: LoggedSession, **options: Any) -> SessionLogger:
         InvalidHistory: The log is packed, archived or another agent's.
     """
     if logged.closed:
-        raise InvalidHistory(logged.closed)
+        raise InvalidHistory(f"{logged.closed}; Session.fork_from starts a new session from it")
     path = os.path.realpath(logged.path)
     return SessionLogger(os.path.dirname(path), _stem(path), **options)
 
@@ -160,39 +158,36 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
     is_native, status = log.source.id == SOURCE.id, stat_path(log.path)
     fold, problems = Fold(own=is_native), list[Problem]()
     found: list[str] = []  # where events with the number `at` are
-    numbers: tuple[int, int] | None = None  # the lowest and the highest of all
+    numbers: tuple[int, ...] = ()  # the lowest and the highest of all
     for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
         if at is not None and isinstance(item, Event) and item.seq != NOT_LOGGED:
-            numbers = (min(numbers[0], item.seq), max(numbers[1], item.seq)) if numbers else (item.seq, item.seq)
+            numbers = min((item.seq, *numbers)), max((item.seq, *numbers))
             found += [place] if item.seq == at else []
         if found and found != [place]:
             continue  # only to learn whether the number is one event's alone
         if isinstance(item, Event):
             fold.take(item, place)
-            problems += _gap(item, shown, place)
+            problems += [_gap(item, shown, place)] if item.type == "log.gap" else []
+        elif item.severity == "damage" and not (cut or skip_damage) and item.kind not in _HIDES_NOTHING:
+            raise InvalidHistory(
+                f"{item}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
+                "over it, fork_from(…, at=SEQ) goes on from an event before it"
+            )
         else:
-            _meet(item, problems, is_harmless=cut or skip_damage)
+            problems.append(item)
     if at is not None and len(found) != 1:
         raise LookupError(_not_one(shown, at, found, numbers))
-    named = name_of_session(log, session_id)
-    result = _result(shown, named, fold, problems)
-    size = 0 if status is None else status.st_size  # before it was read: what came meanwhile is not counted as known
-    return replace(result, source=log.source.id, closed=_why_closed(log, fold), size=size)
-
-
-def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> LoggedSession:
     logged = messages = fold.messages()
     if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.has_changes:
         messages = messages[1:]  # it is the session's own system text
     if not is_valid(messages):
         detail = "tool calls and results that do not belong together were left out"
-        problems.append(Problem(path=path, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
+        problems.append(Problem(path=shown, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
         messages = repaired(messages)
-    start = None if fold.start_ns is None else _EPOCH + timedelta(microseconds=fold.start_ns // 1000)
     return LoggedSession(
-        path=path,
-        source=SOURCE.id,
-        session_id=session_id,
+        path=shown,
+        source=log.source.id,
+        session_id=name_of_session(log, session_id),
         messages=tuple(messages),
         system=fold.system,
         usage=fold.usage,
@@ -201,13 +196,15 @@ def _result(path: str, session_id: str, fold: Fold, problems: list[Problem]) -> 
         state=fold.state,
         is_unanswered=bool(messages) and fold.is_unanswered,
         parent=fold.parent,
-        start_time=start,
+        start_ns=fold.start_ns,
         last_seq=fold.last_seq,
         problems=tuple(problems),
         logged=tuple(logged),
         inherited=tuple(fold.inherited),
         earlier=fold.earlier,
+        size=0 if status is None else status.st_size,  # before it was read: what came meanwhile is not known
         run=fold.run if fold.run.responses else None,
+        closed=_why_closed(log, fold),
     )
 
 
@@ -237,48 +234,33 @@ def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tupl
         yield item, place, isinstance(item, Problem) and item.kind == "torn_tail"
 
 
-def _meet(problem: Problem, problems: list[Problem], *, is_harmless: bool) -> None:
-    if problem.severity == "damage" and not is_harmless and problem.kind not in _HIDES_NOTHING:
-        raise InvalidHistory(
-            f"{problem}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
-            "over it, fork_from(…, at=SEQ) goes on from an event before it"
-        )
-    problems.append(problem)
-
-
-def _gap(event: Event, path: str, place: str) -> list[Problem]:
+def _gap(event: Event, path: str, place: str) -> Problem:
     """What a `log.gap` says: events that were never written. It matters only where a request leans on them."""
-    if event.type != "log.gap":
-        return []
     data = event.data if isinstance(event.data, Mapping) else {}
     line = place.rpartition(":")[2]
     detail = f"{data.get('events', 'some')} events were not recorded: {data.get('reason', 'unknown')}"
     number = int(line) if line.isdigit() else 0
-    return [Problem(path=path, line=number, offset=0, kind="seq_gap", detail=detail, severity="info")]
+    return Problem(path=path, line=number, offset=0, kind="seq_gap", detail=detail, severity="info")
 
 
 def _why_closed(log: Log, fold: Fold) -> str:
     """Why a log cannot be appended to by a session; empty if it can."""
     path = log.path
     if log.source.id != SOURCE.id:
-        return _refusal(f"{path} is {log.source.id}'s own log")
+        return f"{path} is {log.source.id}'s own log"
     if _PACKED.search(path):
-        return _refusal(f"{path} is packed and closed")
+        return f"{path} is packed and closed"
     if not fold.is_ours and fold.last_seq is not None:
-        return _refusal(f"{path} was written by another program, which counts tokens in another way")
+        return f"{path} was written by another program, which counts tokens in another way"
     real = os.path.realpath(path)
     try:
         check_session_id(_stem(real))
     except InvalidSessionId as error:
-        return _refusal(f"{path}: its name is no session's: {error}")
-    return "" if real.endswith(".jsonl") else _refusal(f"{path}: the name of a log ends in .jsonl")
+        return f"{path}: its name is no session's: {error}"
+    return "" if real.endswith(".jsonl") else f"{path}: the name of a log ends in .jsonl"
 
 
-def _refusal(why: str) -> str:
-    return f"{why}; Session.fork_from starts a new session from it"
-
-
-def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, int] | None) -> str:
+def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, ...]) -> str:
     if not found:
         shown = "`sessionlog replay --json` shows them"
         there = f"there are {numbers[0]} to {numbers[1]}, {shown}" if numbers else "there are no events"

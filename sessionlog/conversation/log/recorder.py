@@ -28,12 +28,13 @@ from sessionlog.conversation.log.event_codec import (
     spell_result,
     spell_tool,
 )
+from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe
-from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
 if TYPE_CHECKING:
@@ -103,13 +104,12 @@ class Recorder:
             self._logger.holder = self._key
         if not self._is_alone():
             return  # what is there is another session's: `check_alone` raises
-        if self._logger.is_new():
-            start = _given({"system_prompt": system or None, "parent": dict(parent) if parent else None})
-            if self._emit("session.start", start):
-                self._logged_system = system
+        start = _given({"system_prompt": system or None, "parent": parent})
+        if self._logger.is_new() and self._emit("session.start", start):
+            self._logged_system = system
         if inherited:
             reason = "fork" if parent else "restored"
-            more = _given({"parent": dict(parent) if parent else None, "usage": usage.to_dict() if usage else None})
+            more = _given({"parent": parent, "usage": usage.to_dict() if usage else None})
             self._inherited = {id(message): message for message in inherited} if parent else {}
             self._add(inherited, reason, is_earlier=True, **more)
 
@@ -190,95 +190,73 @@ class Recorder:
         self,
         message: Message | None,
         *,
-        usage: TokenUsage | None = None,
-        model: str | None = None,
-        provider: str | None = None,
-        cost_usd: float | None = None,
+        reply: Reply | None = None,
         latency_ms: float | None = None,
-        finish_reason: str | None = None,
         error: str | BaseException | None = None,
         partial: str | None = None,
         attempt: int = 1,
     ) -> None:
         """Write the answer, whole or `partial`; or that there was none, and why.
 
-        Without a message, the pieces of text that were written stand for it, if there are any.
+        Without a message, the pieces of text that were written stand for it, if there are any. A `reply` says what else
+        is known of a whole answer: its tokens, its model, what it cost.
         """
+        given = reply or Reply(message=Message.assistant())
         if message is not None and partial is not None:
             message = replace(message, partial=partial)
         message = None if message is None else cap_message(message)
-        given = {
+        known = {
             **({"partial": partial} if message is None else spell_answer(message)),
-            "usage": None if usage is None else usage.to_dict(),
-            "cost_usd": cost_usd,
+            "usage": None if given.usage is None else given.usage.to_dict(),
+            "cost_usd": given.cost_usd,
             "latency_ms": latency_ms,
-            "model": model,
-            "attempt": {"provider_system": provider} if provider else None,
+            "model": given.model,
+            "attempt": {"provider_system": given.provider} if given.provider else None,
             "attempt_index": attempt if attempt > 1 else None,
-            "finish_reason": finish_reason,
+            "finish_reason": given.finish_reason,
             "error": describe(error) if isinstance(error, BaseException) else error,
         }
-        fields, streamed = _given(given), "".join(self._pieces)
+        fields, streamed = _given(known), "".join(self._pieces)
         if message is not None and answer_of(fields, streamed) != message:
-            fields["message"] = message_to_dict(message)
-            if size_of(message) > LONG:
-                fields["content"] = shortened(message.text)  # `message` has all of it
+            _write_whole(fields, message, "content")
         if self._emit("llm.response", fields):
-            self._append(message or answer_of(fields, streamed))
+            said = message or answer_of(fields, streamed)
+            self._logged += [said] if said else []
             self._pieces = []
 
-    def tool(
-        self,
-        request: ToolRequest,
-        message: Message,
-        *,
-        duration_ms: float | None = None,
-        error: str | BaseException | None = None,
-    ) -> None:
+    def tool(self, returned: ToolReturned) -> None:
         """Write a tool's run and its result."""
-        message = cap_message(message)
-        given = {
-            **spell_result(request, message),
-            "duration_ms": None if duration_ms is None else round(duration_ms, 3),
-            "error": describe(error) if isinstance(error, BaseException) else error,
-        }
-        fields = _given(given)
+        request, message = returned.request, cap_message(returned.message)
+        duration = None if returned.duration_ms is None else round(returned.duration_ms, 3)
+        fields = _given({**spell_result(request, message), "duration_ms": duration, "error": returned.error})
         if size_of_json(request.arguments) > LONG:
             fields["input"] = shortened(str(request.arguments))  # the answer that asks for it has them all
         if result_of(fields, request.id, request.name) != message:
-            fields["message"] = message_to_dict(message)
-            if size_of(message) > LONG:
-                fields["output"] = shortened(message.text)
+            _write_whole(fields, message, "output")
         if self._emit("tool.call", fields):
-            self._append(message)
-
-    def added(self, messages: Sequence[Message]) -> None:
-        """Write messages that were put into the history between requests."""
-        self._end_partial()
-        self._add(messages, "added")
+            self._logged.append(message)
 
     def popped(self, count: int) -> None:
         """Write that the last `count` messages were taken back."""
         self._end_partial()
         if count > 0 and self._emit("history.pop", {"count": count}):
-            del self._logged[max(0, len(self._logged) - count) :]
-            self._earlier, self._starts_over = 0, True
+            self._start_over(self._logged[:-count])
 
     def cleared(self) -> None:
         """Write that the history begins anew."""
         self._end_partial()
         if self._emit("history.clear", {}):
-            self._logged, self._earlier, self._starts_over = [], 0, True
+            self._start_over([])
 
     def truncated(self, before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> None:
         """Write what was dropped of the history, and what stands in its place."""
         self._end_partial()
-        if self._logger is None or (not truncation.is_over_budget and list(before) == list(after)):
+        if not truncation.is_over_budget and list(before) == list(after):
             return
         self.sync(before)
         fields = spell_cut(before, after, truncation)
         if self._emit("compaction.end", _given(fields)) and not fields["no_compaction"]:
-            self._logged, self._earlier, self._starts_over = list(after), 0, True
+            self._start_over(list(after))
 
     def sync(self, history: Sequence[Message], *, state: str | None = None) -> None:
         """Write what the log does not have yet of a history that was changed in another way.
@@ -302,12 +280,12 @@ class Recorder:
         if state is not None:
             self._emit("history.add", {"reason": "added", "messages": [], "state": state})
 
-    def end(self, status: str, *, output: str | None = None, error: str | BaseException | None = None) -> None:
+    def end(self, status: str, *, error: BaseException | None = None) -> None:
         """Write session.end with the totals since the last one. The session may go on all the same."""
         self._end_partial("cancelled" if status == "cancelled" else "failed" if status == "error" else "interrupted")
         if self._logger is not None:
-            why = describe(error) if isinstance(error, BaseException) else error
-            self._has_ended = self._logger.end(status, output=output, error=why) or self._has_ended
+            why = None if error is None else describe(error)
+            self._has_ended = self._logger.end(status, error=why) or self._has_ended
 
     def close(self) -> None:
         """Let go of the file. The session has written its own end, or leaves a log as it is that others go on with."""
@@ -321,12 +299,7 @@ class Recorder:
             ValueError: There is a log of that session already.
             InvalidSessionId: It is no id for a file.
         """
-        if self._logger is None:
-            return Recorder(None)
-        logger = self._logger.sibling(session_id)
-        if not logger.is_new():
-            raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
-        return Recorder(logger)
+        return Recorder(None if self._logger is None else check_new(self._logger.sibling(session_id)))
 
     def parent(self) -> dict[str, Json] | None:
         """Return what a fork made now says of its parent; None without a log."""
@@ -359,27 +332,43 @@ class Recorder:
         while own < len(history) - 1 and id(history[own]) in self._inherited:
             own += 1
         # readers count each prompt of an incremental request as a new turn: inherited ones go into a history.add
-        is_long = own > earlier or sum(map(size_of, history[own:])) > LONG
-        if own == earlier and not is_long:
+        if own == earlier and sum(map(size_of, history[own:])) <= LONG:
             return earlier
         if not earlier and not self._starts_over:
             if not self._emit("history.clear", {}):
                 return 0
-            self._logged, self._earlier, self._starts_over = [], 0, True
+            self._start_over([])
         self._add(history[earlier:own], "fork", is_earlier=True)
-        if is_long:
-            self._add(history[self._earlier : -1], "long", is_earlier=True)
+        self._add(history[self._earlier : -1], "long", is_earlier=True)
         return self._earlier
 
-    def _append(self, message: Message | None) -> None:
-        if message is not None:
-            self._logged.append(message)
+    def _start_over(self, logged: list[Message]) -> None:
+        """The log gives this history now, and the next request holds all of it."""
+        self._logged, self._earlier, self._starts_over = logged, 0, True
 
     def _end_partial(self, why: str = "interrupted") -> None:
         """Readers take the pieces of an answer that nothing finishes for an answer that is not whole."""
         if self._pieces:
             self._logged.append(Message.assistant("".join(self._pieces), partial=why))
             self._pieces = []
+
+
+def check_new(logger: SessionLogger) -> SessionLogger:
+    """Return the logger of a new log.
+
+    Raises:
+        ValueError: There is a log already.
+    """
+    if not logger.is_new():
+        raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
+    return logger
+
+
+def _write_whole(fields: dict[str, Json], message: Message, key: str) -> None:
+    """Write a message that the plain fields do not give whole; `key` is the one of its text."""
+    fields["message"] = message_to_dict(message)
+    if size_of(message) > LONG:
+        fields[key] = shortened(message.text)
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:

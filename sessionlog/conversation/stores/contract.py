@@ -108,9 +108,8 @@ class SessionStoreContract:
             store.save("k", data)
             data["messages"][0]["content"] = "changed after saving"
             data["more"] = True
-            loaded = store.load("k")
+            loaded = _loaded(store, "k")
             _same(loaded, {"messages": [{"content": "kept"}]})
-            assert loaded is not None
             loaded["messages"].append("changed after loading")
             _same(store.load("k"), {"messages": [{"content": "kept"}]})
 
@@ -164,9 +163,7 @@ class SessionStoreContract:
                 name = f"s{number}"
                 for count in range(5):
                     store.save(name, {"count": count, "text": "x" * number * 100})
-                    loaded = store.load(name)
-                    assert loaded is not None, f"{name} is not there"
-                    assert loaded["count"] == count, f"{name}: another save was loaded"
+                    assert _loaded(store, name)["count"] == count, f"{name}: another save was loaded"
                 store.list_sessions()
 
             with ThreadPoolExecutor(8) as threads:
@@ -175,14 +172,14 @@ class SessionStoreContract:
 
     def test_it_remembers(self, tmp_path: Path) -> None:
         """Another store of the same place has what the first one saved, and sees what it does."""
-        self._needs_sharing()
+        if not self.is_shared:
+            raise unittest.SkipTest("this store is not shared")
         with self._store(tmp_path) as first:
             first.save("a", {"v": 1})
             first.save("b", {"v": 2})
         with self._store(tmp_path) as first, self._store(tmp_path) as second:
             _same((second.list_sessions(), second.load("a"), second.exists("b")), (["b", "a"], {"v": 1}, True))
-            loaded = first.load("a")
-            assert loaded is not None
+            loaded = _loaded(first, "a")
             loaded["v"] = 3
             first.save("a", loaded)
             _same((second.list_sessions(), second.load("a")), (["a", "b"], {"v": 3}))
@@ -193,17 +190,14 @@ class SessionStoreContract:
         """Who saves over a version that he has not seen is told so, and nothing is changed."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"messages": ["hello"]})
-            one, other = store.load("k"), store.load("k")
-            assert one is not None
-            assert other is not None
+            one, other = _loaded(store, "k"), _loaded(store, "k")
             one["messages"].append("from one")
             other["messages"].append("from the other")
             store.save("k", one)
             error = _raises(StaleSession, lambda: store.save("k", other))
             assert "'k'" in str(error), f"the message names no session: {error}"
             _same(store.load("k"), {"messages": ["hello", "from one"]})
-            again = store.load("k")
-            assert again is not None
+            again = _loaded(store, "k")
             again["messages"].append("from the other")
             store.save("k", again)
             _same(store.load("k"), {"messages": ["hello", "from one", "from the other"]})
@@ -222,8 +216,7 @@ class SessionStoreContract:
         """After it was deleted and saved again, what comes from the deleted one cannot be saved over it."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"v": "old"})
-            old = store.load("k")
-            assert old is not None
+            old = _loaded(store, "k")
             store.delete("k")
             store.save("k", {"v": "new"})
             _raises(StaleSession, lambda: store.save("k", old))
@@ -236,7 +229,7 @@ class SessionStoreContract:
 
             def work(_: int) -> None:
                 for _ in range(10):
-                    _count_up(store, "k")
+                    _count_up(store)
 
             with ThreadPoolExecutor(4) as threads:
                 list(threads.map(work, range(4)))
@@ -261,19 +254,20 @@ class SessionStoreContract:
             store.delete("probe")
             yield store
 
-    def _needs_sharing(self) -> None:
-        if not self.is_shared:
-            raise unittest.SkipTest("this store is not shared")
+
+def _loaded(store: SessionStore, session_id: str) -> dict[str, Any]:
+    data = store.load(session_id)
+    assert data is not None, f"{session_id} is not there"
+    return data
 
 
-def _count_up(store: SessionStore, session_id: str) -> None:
+def _count_up(store: SessionStore) -> None:
     while True:
-        data = store.load(session_id)
-        assert data is not None, f"{session_id} is gone"
+        data = _loaded(store, "k")
         data["count"] += 1
         time.sleep(0.0005)  # so that others come between
         with suppress(StaleSession):
-            store.save(session_id, data)
+            store.save("k", data)
             return
 
 

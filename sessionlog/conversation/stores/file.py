@@ -2,24 +2,26 @@
 
 A file is replaced whole or not at all, and only by who has seen the version that it has. One lock and one counter serve
 the whole folder: saving takes milliseconds and happens once a turn, and so the order of saves is known whatever clocks
-say, and clean-up never meets a save half done.
+say, and clean-up never meets a save half done. Files are listed by the version that stands at their beginning; what
+does not begin like ours is never counted, listed, replaced or removed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
 from sessionlog import files
-from sessionlog.conversation.stores.folder import ENDING, Folder
 from sessionlog.conversation.stores.json_text import from_json, to_json
 from sessionlog.conversation.stores.protocol import Saved, Versions
-from sessionlog.errors import InvalidHistory, LogNotReadable, SessionNotSaved
+from sessionlog.errors import InvalidHistory, InvalidSessionId, LogNotReadable, SessionNotSaved
 from sessionlog.events.times import format_time
 from sessionlog.logger.ids import check_session_id
 
@@ -30,6 +32,19 @@ LARGEST = 256 << 20
 """Bytes of a file: reading a session takes several times as much memory."""
 
 _HEAD_SPACE = 1024  # more than what stands before and behind the session in its file
+ENDING = ".json"
+END = b"}}\n"
+"""How a whole file ends: the session's brace, the file's, and a newline."""
+
+WAIT_SECONDS = 10.0
+"""How long a save waits for others; each of theirs takes milliseconds."""
+
+_LOCK, _COUNTER = ".lock", ".counter"
+_HEAD = re.compile(rb'\{"schema":"sessionlog\.saved/1","version":(\d{1,18}),')
+_HEAD_LENGTH = 64
+_LAST_VERSION = 10**18 - 1  # the largest that `_HEAD` takes
+_DAMAGED = 10**17  # no counter has counted so far
+_UNFINISHED = re.compile(r"\.(.+\.json|\.counter)\.[a-z0-9_]{8}")
 
 
 class FileStore:
@@ -46,7 +61,7 @@ class FileStore:
         ValueError: `max_age` or `max_count` would keep nothing, or is endless.
     """
 
-    __slots__ = ("_clock", "_folder", "_is_swept", "_max_age", "_max_count", "_versions")
+    __slots__ = ("_clock", "_directory", "_heads", "_is_swept", "_max_age", "_max_count", "_versions")
 
     def __init__(
         self,
@@ -59,7 +74,8 @@ class FileStore:
         seconds = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         _check_limit("max_age", seconds, (int, float), "seconds, or a timedelta")
         _check_limit("max_count", max_count, (int,), "a whole number")
-        self._folder = Folder(os.path.abspath(os.fspath(directory)))
+        self._directory = os.path.abspath(os.fspath(directory))
+        self._heads: dict[str, tuple[tuple[int, int, int], int | None]] = {}
         self._max_age, self._max_count, self._clock = seconds, max_count, clock
         self._versions = Versions()
         self._is_swept = False
@@ -67,7 +83,7 @@ class FileStore:
     @property
     def directory(self) -> str:
         """The folder, as an absolute path."""
-        return self._folder.path
+        return self._directory
 
     def save(self, session_id: str, data: Mapping[str, Any]) -> int:
         """Replace a session's file; return its version. Then old files are removed, if the store shall.
@@ -83,11 +99,11 @@ class FileStore:
         if len(text) > LARGEST - _HEAD_SPACE:
             raise InvalidHistory(f"session {session_id!r}: {_too_large(len(text))}; nothing was saved")
         with self._changing(path, "not saved"):
-            stored = self._folder.version_at(path)
+            stored = self._version_at(path)
             self._versions.check(session_id, data, stored)
             if stored is None:
-                self._folder.check_case(session_id)
-            version = self._folder.next_version(stored or 0)
+                self._check_case(session_id)
+            version = self._next_version(stored or 0)
             self._versions.trying(session_id, data, version)
             files.replace_file(path, [self._head(session_id, version), text, b"}\n"])
             self._versions.saved(session_id, data, version)
@@ -134,7 +150,7 @@ class FileStore:
         with self._changing(path, "not deleted"):
             self._versions.forget(session_id)
             try:
-                self._folder.remove([session_id + ENDING])
+                self._remove([session_id + ENDING])
             except FileNotFoundError:
                 return False
             files.sync_directory(self.directory)
@@ -147,7 +163,7 @@ class FileStore:
             LogNotReadable: The folder may not be read.
         """
         try:
-            return [name.removesuffix(ENDING) for _, _, name in self._folder.saves()]
+            return [name.removesuffix(ENDING) for _, _, name in self._saves()]
         except OSError as error:
             raise LogNotReadable(f"{self.directory}: {files.reason_of(error)}") from error
 
@@ -164,7 +180,7 @@ class FileStore:
         if not os.path.isdir(self.directory):
             return []
         with self._changing(self.directory, "not cleaned"):
-            self._folder.sweep()
+            self._sweep()
             return self._remove_old(None)
 
     def _path(self, session_id: str) -> str:
@@ -178,7 +194,7 @@ class FileStore:
     def _changing(self, path: str, what: str) -> Iterator[None]:
         """Be alone in the folder, and say which file the system refused."""
         try:
-            with self._folder.alone():
+            with self._alone():
                 yield
         except SessionNotSaved:
             raise
@@ -190,7 +206,7 @@ class FileStore:
 
     def _clean_after(self, session_id: str) -> None:
         if not self._is_swept:
-            self._folder.sweep()
+            self._sweep()
             self._is_swept = True
         if self._max_age is not None or self._max_count is not None:
             self._remove_old(session_id + ENDING)
@@ -200,16 +216,128 @@ class FileStore:
         oldest = None if self._max_age is None else self._clock() - int(self._max_age * 1e9)
         old = [
             name
-            for place, (_, saved_ns, name) in enumerate(self._folder.saves())
+            for place, (_, saved_ns, name) in enumerate(self._saves())
             if name != just_saved
             and (
                 (oldest is not None and saved_ns < oldest) or (self._max_count is not None and place >= self._max_count)
             )
         ]
-        self._folder.remove(old)
+        self._remove(old)
         for name in old:
             self._versions.forget(name.removesuffix(ENDING))
         return [name.removesuffix(ENDING) for name in old]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the folder's lock, making the folder if there is none.
+
+        Raises:
+            OSError: It cannot be made or written to, or others keep it locked.
+        """
+        for parent in files.make_directories(self._directory):
+            files.sync_directory(parent)
+        with closing(files.AppendFile(self._directory, _LOCK)) as file:
+            locked = files.lock(file.fd, WAIT_SECONDS)
+            if not locked and files.fcntl is not None:
+                raise TimeoutError(f"{_LOCK} is kept locked by others, or this file system knows no locks")
+            try:
+                yield
+            finally:
+                if locked:
+                    files.unlock(file.fd)
+
+    def _version_at(self, path: str) -> int | None:
+        """The version of the file that a save would replace, None if there is none.
+
+        Raises:
+            InvalidHistory: It is half written, or none of ours.
+            SessionNotSaved: It is a link.
+            LogNotReadable: It is no regular file, or may not be read.
+        """
+        if not os.path.lexists(path):
+            return None
+        if os.path.islink(path):
+            raise SessionNotSaved(f"{path}: not saved: it is a link; put the file itself in its place")
+        with files.open_log(path) as file:
+            head = _HEAD.match(file.read(_HEAD_LENGTH))
+            file.seek(-min(len(END), files.stat_open(file).st_size), os.SEEK_END)
+            whole = file.read() == END
+        if head is None or not whole:
+            flaw = "half written" if head else "not a session saved by this version of sessionlog"
+            raise InvalidHistory(f"{path}: the file there is {flaw}; it is left as it is: move it away to save")
+        return int(head[1])
+
+    def _next_version(self, stored: int) -> int:
+        """Count up, under the lock. A counter that was lost or damaged is found again in the files.
+
+        Raises:
+            SessionNotSaved: The number would be too large to be read again.
+        """
+        path = os.path.join(self._directory, _COUNTER)
+        counter = (files.read_small(path, 32) or b"").strip()
+        is_counted = counter.isdigit() and int(counter) < _DAMAGED
+        last = int(counter) if is_counted else max((version for version, _, _ in self._saves()), default=0)
+        version = max(last, stored) + 1
+        if version > _LAST_VERSION:
+            raise SessionNotSaved(
+                f"{self._directory}: not saved: there is no version after {version - 1}; use another folder"
+            )
+        files.replace_file(path, [b"%d\n" % version])  # before the session: a number is never given twice
+        return version
+
+    def _check_case(self, session_id: str) -> None:
+        """Refuse a new id that is another's file on some file systems.
+
+        Raises:
+            InvalidSessionId: It differs from that of a file in case only.
+        """
+        name = session_id + ENDING
+        twin = next((entry for entry in os.listdir(self._directory) if entry.casefold() == name.casefold()), name)
+        if twin != name:
+            raise InvalidSessionId(
+                f"session id {session_id!r} differs from {twin.removesuffix(ENDING)!r} in case only, and on some file "
+                "systems they are one file; choose another"
+            )
+
+    def _saves(self) -> list[tuple[int, int, str]]:
+        """(version, when it was saved in nanoseconds, file name) of our files, the most recently saved first."""
+        saves = []
+        with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
+            for entry in entries:
+                if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+                    with suppress(OSError):  # deleted meanwhile, or none of ours
+                        status = entry.stat(follow_symlinks=False)
+                        version = self._version_of(entry, status)
+                        if version is not None:
+                            saves.append((version, status.st_mtime_ns, entry.name))
+        return sorted(saves, reverse=True)
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove files of ours."""
+        for name in names:
+            os.unlink(os.path.join(self._directory, name))
+            self._heads.pop(name, None)
+
+    def _sweep(self) -> None:
+        """Under the lock, remove what killed processes left: no other process is writing."""
+        with os.scandir(self._directory) as entries:
+            for entry in entries:
+                if _UNFINISHED.fullmatch(entry.name):
+                    os.unlink(entry.path)
+
+    def _version_of(self, entry: os.DirEntry[str], status: os.stat_result) -> int | None:
+        """A file's version; only files that are new since the last look are opened."""
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        identity = status.st_ino, status.st_mtime_ns, status.st_size
+        known = self._heads.get(entry.name)
+        if known is not None and known[0] == identity:
+            return known[1]
+        with files.open_log(entry.path) as file:
+            head = _HEAD.match(file.read(_HEAD_LENGTH))
+        version = int(head[1]) if head else None
+        self._heads[entry.name] = identity, version
+        return version
 
 
 def _too_large(size: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from sessionlog.errors import InvalidHistory, InvalidSessionId
-from sessionlog.messages.json_value import json_value
+from sessionlog.messages.json_value import strict_json
 
 MAX_DEPTH = 200
 """Levels of nesting; a session has six or so, and what its tools were given."""
@@ -39,7 +39,7 @@ def to_json(session_id: str, data: Mapping[str, Any]) -> str:
     if not isinstance(data, Mapping):
         raise InvalidHistory(f"session {session_id!r}: {type(data).__name__} cannot be saved; a session is a dict")
     try:
-        value = json_value(data, odd="refuse", depth=MAX_DEPTH)
+        value = strict_json(data, MAX_DEPTH)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         text.encode()
     except UnicodeEncodeError:  # an unpaired surrogate, as a stream that was cut may leave one

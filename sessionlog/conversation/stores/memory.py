@@ -76,9 +76,8 @@ class MemoryStore:
     def clear(self) -> None:
         """Forget all sessions."""
         with self._alone():
-            for session_id in list(self._sessions):
-                self._versions.forget(session_id)
             self._sessions.clear()
+            self._versions = Versions()
 
     def _alone(self) -> Lock:
         """The lock; another thread may have held it when this process was forked, and that thread is not here."""

@@ -8,15 +8,16 @@ is behind: then the snapshot has what was said since, and nothing of that may be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.rules import check_history
 from sessionlog.conversation.history.settings import ConversationSettings
-from sessionlog.conversation.log.fold import TurnState
+from sessionlog.conversation.log.fold import TurnState, read_state
 from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory, SessionNotSaved, StaleSession
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Message
 from sessionlog.messages.message_json import message_to_dict
 
@@ -76,9 +77,8 @@ def save(state: SessionState, slot: StoreSlot) -> None:
     except (StaleSession, SessionNotSaved):
         raise
     except Exception as error:
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
         kept = "the history in memory has all of it, and save() tries again"
-        raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {why}; {kept}") from error
+        raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {describe(error)}; {kept}") from error
 
 
 def catch_up(state: SessionState, logged: LoggedSession) -> None:
@@ -139,8 +139,7 @@ def restore(state: SessionState, data: Mapping[str, Any], settings: Conversation
 
 def _saved_turn(data: Mapping[str, Any], conversation: Conversation) -> TurnState:
     """The state that was saved; where none was, what the history shows."""
-    turn = data.get("state")
-    return cast("TurnState", turn) if turn in _TURNS else "complete" if conversation.message_count else "new"
+    return read_state(data.get("state"), "complete" if conversation.message_count else "new")
 
 
 def _is_beginning(messages: Sequence[Message], whole: Sequence[Message]) -> bool:

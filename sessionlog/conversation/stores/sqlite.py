@@ -281,13 +281,6 @@ class SQLiteStore:
         if connection is not None:
             connection.close()
 
-    def _before_fork(self) -> None:
-        self._lock.acquire()
-        self._let_go()
-
-    def _after_fork(self) -> None:
-        self._lock.release()
-
 
 def _reason(error: sqlite3.Error) -> str:
     """SQLite's words; where it has no room for the memory that it shares, it would speak of a failing disk."""
@@ -305,12 +298,13 @@ def _before_fork() -> None:
     _LISTING.acquire()
     _FORKING[:] = list(_OPEN)
     for store in _FORKING:
-        store._before_fork()  # noqa: SLF001 - this module's own
+        store._lock.acquire()  # noqa: SLF001 - this module's own
+        store._let_go()  # noqa: SLF001 - as above
 
 
 def _after_fork() -> None:
     while _FORKING:
-        _FORKING.pop()._after_fork()  # noqa: SLF001 - this module's own
+        _FORKING.pop()._lock.release()  # noqa: SLF001 - this module's own
     _LISTING.release()
 
 

@@ -13,18 +13,38 @@ import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 
 class TurnCancelled(BaseException):
     """The turn was asked to stop: no error of the agent, so nothing that tries again may take it for one."""
 
 
-class Cancellable(Protocol):
-    """What a wait is ended by; see `streams.CancelToken`."""
+class CancelToken:
+    """A wish to stop, made from any thread or from a signal handler: so without a lock.
 
-    requested: bool
-    wake: Callable[[], object] | None
+    Attributes:
+        requested: A caller wants the turn to end after the piece at hand.
+        wake: Ends the wait for the piece at hand, where it can be ended; set by what waits.
+    """
+
+    __slots__ = ("requested", "wake")
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.wake: Callable[[], object] | None = None
+
+    def request(self) -> None:
+        """Ask the turn to stop."""
+        self.requested = True
+        wake = self.wake
+        if wake is not None:
+            wake()
+
+    def check(self) -> None:
+        """Raise `TurnCancelled` if that was asked for."""
+        if self.requested:
+            raise TurnCancelled
 
 
 def check_no_loop() -> None:
@@ -40,7 +60,7 @@ def check_no_loop() -> None:
     raise RuntimeError("the agent is async and an event loop runs here: use run_async, stream_async, json_async")
 
 
-async def stoppable(awaitable: Awaitable[Any], stop: Cancellable | None) -> Any:
+async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
     """Await something; a stop cancels it. Without a `stop`, a cancelled caller waits for its end first.
 
     Raises:
@@ -64,7 +84,7 @@ async def stoppable(awaitable: Awaitable[Any], stop: Cancellable | None) -> Any:
         stop.wake = None
 
 
-async def in_thread(call: Callable[[], Any], stop: Cancellable | None) -> Any:
+async def in_thread(call: Callable[[], Any], stop: CancelToken | None) -> Any:
     """Run a call that blocks in a thread; one that is stopped is left alone, and what comes of it is lost."""
     return await stoppable(asyncio.to_thread(_without_stop_iteration, call), stop)
 
@@ -142,20 +162,21 @@ class AsyncSource:
     """
 
     is_blocking = False
+    _answer: asyncio.Future[Any]  # what the last `next` waits for
+    _cleaned: asyncio.Future[None]  # done with the task
 
     def __init__(self, pieces: AsyncIterator[Any]) -> None:
         self._pieces = pieces
         self._task: asyncio.Task[None] | None = None
-        self._wanted: asyncio.Event | None = None
-        self._answer: asyncio.Future[Any] | None = None
-        self._cleaned: asyncio.Future[None] | None = None
+        self._wanted = asyncio.Event()
 
     async def next(self) -> Any:
         """Return the next piece, or END."""
-        self._answer = answer = asyncio.get_running_loop().create_future()
-        if self._task is None or self._wanted is None:
-            self._wanted, self._cleaned = asyncio.Event(), asyncio.get_running_loop().create_future()
-            self._task = asyncio.ensure_future(self._run(self._wanted))
+        loop = asyncio.get_running_loop()
+        self._answer = answer = loop.create_future()
+        if self._task is None:
+            self._cleaned = loop.create_future()
+            self._task = loop.create_task(self._run())
             self._task.add_done_callback(self._finish)
         elif self._task.done():
             return END
@@ -177,17 +198,16 @@ class AsyncSource:
             loop.call_soon_threadsafe(task.cancel)
         return self._cleaned
 
-    async def _run(self, wanted: asyncio.Event) -> None:
+    async def _run(self) -> None:
         try:
             piece = None
             while piece is not END:
-                await wanted.wait()
-                wanted.clear()
+                await self._wanted.wait()
+                self._wanted.clear()
                 piece = await anext(self._pieces, END)
                 self._tell(piece)
         except asyncio.CancelledError:  # by `close`; or the agent's own, which is neither is a result
-            if self._answer is not None:
-                self._answer.cancel()
+            self._answer.cancel()
         except Exception as error:  # noqa: BLE001 - it is passed to the waiting `next`
             self._tell(error)
         finally:
@@ -196,11 +216,11 @@ class AsyncSource:
                     await self._pieces.aclose()
 
     def _finish(self, _: object) -> None:
-        if self._cleaned is not None and not self._cleaned.done():
+        if not self._cleaned.done():
             self._cleaned.set_result(None)
 
     def _tell(self, piece: Any) -> None:
-        if self._answer is None or self._answer.done():
+        if self._answer.done():
             return
         if isinstance(piece, Exception):
             self._answer.set_exception(piece)

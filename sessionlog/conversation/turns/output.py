@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import FunctionType
@@ -86,25 +86,21 @@ def checked(value: Any, schema: Any) -> Any:
 def _check_value(value: Any, schema: Mapping[str, Any]) -> None:
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - jsonschema brings it
 
-    found = sorted(_errors(_validator(schema), value, Unresolvable), key=lambda error: len(error.absolute_path))
-    if found:
-        raise _refused([f"{error.json_path}: {error.message:.200}" for error in found])
-
-
-def _errors(validator: Any, value: Any, unresolvable: type[Exception]) -> list[Any]:
     try:
-        return list(islice(validator.iter_errors(value), 100))
-    except unresolvable as error:
+        found = list(islice(_validator(schema).iter_errors(value), 100))
+    except Unresolvable as error:
         raise ValueError(
             f"schema: {error}; a JSON schema has all that it refers to inside, nothing is fetched"
         ) from error
+    if found:
+        found.sort(key=lambda error: len(error.absolute_path))
+        raise _refused([f"{error.json_path}: {error.message:.200}" for error in found])
 
 
-def _refused(flaws: Iterable[str]) -> AgentError:
-    listed = list(flaws)
-    more = f"; and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+def _refused(flaws: Sequence[str]) -> AgentError:
+    more = f"; and {len(flaws) - _NAMED} more" if len(flaws) > _NAMED else ""
     return AgentError(
-        f"the answer is not what was asked for: {'; '.join(listed[:_NAMED])}{more}. It is kept in the session"
+        f"the answer is not what was asked for: {'; '.join(flaws[:_NAMED])}{more}. It is kept in the session"
     )
 
 

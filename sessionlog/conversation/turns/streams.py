@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any, Literal, Protocol, Self
 from weakref import WeakSet
@@ -25,7 +26,7 @@ from weakref import WeakSet
 from sessionlog.conversation.turns.loops import (
     END,
     AsyncSource,
-    TurnCancelled,
+    CancelToken,
     check_no_loop,
     in_thread,
     runner_here,
@@ -39,33 +40,6 @@ _GLANCE = 0.05  # seconds of a pause between two looks at whether the turn is to
 
 class StreamClosed(BaseException):
     """The stream was closed, or forgotten, before its end."""
-
-
-class CancelToken:
-    """A wish to stop, made from any thread or from a signal handler: so without a lock.
-
-    Attributes:
-        requested: A caller wants the turn to end after the piece at hand.
-        wake: Ends the wait for the piece at hand, where it can be ended; set by what waits.
-    """
-
-    __slots__ = ("requested", "wake")
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.wake: Callable[[], object] | None = None
-
-    def request(self) -> None:
-        """Ask the turn to stop."""
-        self.requested = True
-        wake = self.wake
-        if wake is not None:
-            wake()
-
-    def check(self) -> None:
-        """Raise `TurnCancelled` if that was asked for."""
-        if self.requested:
-            raise TurnCancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +215,7 @@ class Stream(BaseStream, Iterator[StreamPiece]):
 
     def _perform(self, step: Step | None) -> StreamPiece | None:
         while isinstance(step, Do | Pause):
-            asked = step
-            step = self._answer(lambda: self._result(asked))  # noqa: B023 - called before the next round
+            step = self._answer(partial(self._result, step))
         return step
 
     def _result(self, step: Do | Pause) -> Any:

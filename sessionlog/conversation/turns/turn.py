@@ -23,8 +23,8 @@ from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.state import SessionState
-from sessionlog.conversation.stores.snapshot import save
-from sessionlog.conversation.turns.loops import END, TurnCancelled
+from sessionlog.conversation.stores.snapshot import save_changed
+from sessionlog.conversation.turns.loops import END, CancelToken, TurnCancelled
 from sessionlog.conversation.turns.pieces import (
     AgentRequest,
     Done,
@@ -36,10 +36,11 @@ from sessionlog.conversation.turns.pieces import (
     ToolReturned,
 )
 from sessionlog.conversation.turns.retry import pause_before_retry
-from sessionlog.conversation.turns.streams import CancelToken, Do, Pause, Step, Steps, StreamClosed, source_of
+from sessionlog.conversation.turns.streams import Do, Pause, Step, Steps, StreamClosed, source_of
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import content_from_json
 
@@ -78,10 +79,7 @@ class Turn:
 
     @property
     def _save(self) -> Do:
-        state = self._state
-        if not state.is_saved:
-            return Do(lambda: None, whole=True)
-        return Do(partial(save, state, state.slot), blocking=True, whole=True)
+        return Do(partial(save_changed, self._state), blocking=self._state.is_saved, whole=True)
 
     @property
     def reply(self) -> Reply | None:
@@ -219,20 +217,10 @@ class Turn:
         )
         self._texts, self._is_asked, self._asked_at = [], True, monotonic()
 
-    def _respond(self, message: Message | None, *, reply: Reply | None = None, **more: Any) -> None:
-        given = Reply(message=Message.assistant()) if reply is None else reply
+    def _respond(self, message: Message | None, **more: Any) -> None:
         self._texts, self._is_asked = [], False
-        self._state.recorder.response(
-            message,
-            usage=given.usage,
-            model=given.model,
-            provider=given.provider,
-            cost_usd=given.cost_usd,
-            latency_ms=round((monotonic() - self._asked_at) * 1000, 3),
-            finish_reason=given.finish_reason,
-            attempt=self._attempt,
-            **more,
-        )
+        taken_ms = round((monotonic() - self._asked_at) * 1000, 3)
+        self._state.recorder.response(message, latency_ms=taken_ms, attempt=self._attempt, **more)
 
     def _pieces(self) -> Steps:
         """Ask once, keep each piece and pass it on."""
@@ -300,7 +288,7 @@ class Turn:
 
     def _add_result(self, piece: ToolReturned) -> ToolReturned:
         self._state.conversation.add_message(piece.message)
-        self._state.recorder.tool(piece.request, piece.message, duration_ms=piece.duration_ms, error=piece.error)
+        self._state.recorder.tool(piece)
         return piece
 
     def _run(self, calls: Sequence[ToolRequest]) -> Steps:
@@ -314,7 +302,7 @@ class Turn:
             try:
                 message = result_message(request, (yield do))
             except Exception as failure:  # noqa: BLE001 - a tool may raise anything, and the model is told
-                error = f"{type(failure).__name__}: {failure}".rstrip(": ")
+                error = describe(failure)
                 message = error_message(request, error)
             taken_ms = round((monotonic() - started) * 1000, 3)
             yield self._add_result(ToolReturned(request, message, error=error, duration_ms=taken_ms))
@@ -344,8 +332,7 @@ class Turn:
             return error
         times = f" after {attempts} attempts" if attempts > 1 else ""
         kept = "what was said is kept in the session" if text else "the question is kept in the session"
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
-        return AgentError(f"the agent failed{times}: {why}; {kept}", partial=text, attempts=attempts)
+        return AgentError(f"the agent failed{times}: {describe(error)}; {kept}", partial=text, attempts=attempts)
 
     def _save_beside(self, error: BaseException) -> Steps:
         """Save while something worse is on its way."""
@@ -433,13 +420,7 @@ def _without_summary(state: SessionState, beside: int, error: Exception) -> Trun
         conversation.settings = chosen
     strategy = chosen.truncation_strategy
     named = "the summary" if isinstance(strategy, str) else getattr(strategy, "__name__", "the truncation")
-    why = f"{named} failed: {type(error).__name__}: {error}".rstrip(": ")
+    why = f"{named} failed: {describe(error)}"
     how = "the oldest were dropped without one" if isinstance(strategy, str) else "the oldest were dropped instead"
-    return Truncation(
-        cut.dropped,
-        strategy=cut.strategy,
-        tokens_before=cut.tokens_before,
-        tokens_after=cut.tokens_after,
-        is_over_budget=cut.is_over_budget,
-        warning="; ".join(filter(None, (why, how if cut.dropped else "nothing was dropped", cut.warning))),
-    )
+    cut.warning = "; ".join(filter(None, (why, how if cut.dropped else "nothing was dropped", cut.warning)))
+    return cut

@@ -7,6 +7,7 @@ from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.weight import MOST, cap_message, shortened, size_of
 from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import to_json
+from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import message_to_dict
 from tests.conversation.log.logs import USER, record
@@ -78,7 +79,7 @@ def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(letter, most,
     recorder.request(history.messages)
     for said in (Message.assistant("", tool_calls=[call]), odd):
         history.add_message(said)
-        recorder.response(said) if said.role == "assistant" else recorder.tool(call, said)
+        recorder.response(said) if said.role == "assistant" else recorder.tool(ToolReturned(call, said))
     recorder.request(history.messages)
     recorder.response(history.add_message(Message.assistant("ho")))
     found = read_logged_session(recorder.path)

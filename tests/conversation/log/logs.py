@@ -1,6 +1,7 @@
 """Logs of sessions, written and spoilt."""
 
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.message import Message
@@ -21,7 +22,7 @@ def turn(recorder, history, text, answer="ho"):
     history = [*history, Message.user(text)]
     recorder.request(history)
     said = Message.assistant(answer)
-    recorder.response(said, usage=TokenUsage(input=2, output=1))
+    recorder.response(said, reply=Reply(message=said, usage=TokenUsage(input=2, output=1)))
     return [*history, said]
 
 

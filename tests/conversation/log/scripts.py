@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sessionlog.conversation.history.rules import open_calls, repaired
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
@@ -95,13 +96,13 @@ class Player:
             calls.append(ToolRequest(f"c{self._calls}", "read", values, extra={"cache": text} if text else {}))
         return self._respond(Message.assistant(content, tool_calls=calls), "interrupted", used=number)
 
-    def _respond(self, message, state, *, used=0, **more):
+    def _respond(self, message, state, *, used=0, finish_reason=None):
         if not self._waits:
             return False
         usage = TokenUsage(input=used, output=1)
         self.history.append(message)
         self.usage += usage
-        self.recorder.response(message, usage=usage, **more)
+        self.recorder.response(message, reply=Reply(message=message, usage=usage, finish_reason=finish_reason))
         self._pieces, self._waits, self.state = [], False, state
         return True
 
@@ -113,7 +114,7 @@ class Player:
         call = calls[number % len(calls)]
         said = Message("tool", content, tool_call_id=call.id, name=text or call.name)
         self.history.append(said)
-        self.recorder.tool(call, said, duration_ms=1.5, error=text or None)
+        self.recorder.tool(ToolReturned(call, said, duration_ms=1.5, error=text or None))
         if len(calls) == 1 and number % 2:
             self.recorder.request(self.history)
             self._waits, self.state = True, "interrupted"
@@ -148,7 +149,7 @@ class Player:
             return False
         added = [Message.user(content), Message.assistant(text, partial="summary" if number == 1 else None)]
         self.history += added[: 1 + number % 2]
-        self.recorder.added(added[: 1 + number % 2])
+        self.recorder.sync(self.history)
         return True
 
     def _undo(self, content, text, values, number):
@@ -182,11 +183,11 @@ class Player:
         return True
 
     def _end(self, content, text, values, number):
-        del content, values
+        del content, text, values
         if self._waits:
             return False
         status = ("success", "cancelled", "error")[number % 3]
-        self.recorder.end(status, output=text or None)
+        self.recorder.end(status)
         if self.state == "interrupted":
             whole = self.history and self.history[-1].role == "assistant" and not self.history[-1].partial
             by_status = {"success": "complete" if whole else "interrupted", "cancelled": "cancelled", "error": "failed"}

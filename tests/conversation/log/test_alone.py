@@ -146,7 +146,7 @@ def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
         raise OSError(28, "full")
 
     monkeypatch.setattr(files.os, "write", write)
-    first.added([Message.user("b")])
+    first.sync([*history, Message.user("b")])
     first.check_alone()
     turn(first, history, "c")
     first.check_alone()

@@ -2,13 +2,13 @@
 
 import json
 import os
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 
 from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.errors import AmbiguousSession, InvalidHistory, LogNotReadable
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -28,7 +28,7 @@ def test_a_session_with_all_that_is_known_of_it(folder, read):
     assert (list(found.messages), found.system, found.state) == (history, "be brief", "complete")
     assert (found.usage, found.requests, found.turns) == (TokenUsage(input=4, output=2), 2, 2)
     assert (found.source, found.session_id, found.last_seq, found.earlier) == ("native", "s", 4, 3)
-    assert found.start_time == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert found.start_ns == 1_700_000_000_000_000_000
     assert (found.parent, found.problems, found.closed) == (None, (), "")
     assert found.as_parent() == {"session": "s", "path": str(folder / "s.jsonl"), "seq": 4}
 
@@ -68,7 +68,7 @@ def test_every_cut_of_a_log_keeps_what_was_whole(folder, read):
     recorder.request([USER])
     recorder.delta("let ")
     recorder.response(Message.assistant("let me", tool_calls=[call]))
-    recorder.tool(call, Message.tool("text", "c", name="read"))
+    recorder.tool(ToolReturned(call, Message.tool("text", "c", name="read")))
     whole, content = 0, (folder / "s.jsonl").read_bytes()
     known = {0: ()}
     for line in lines(folder):
@@ -109,7 +109,7 @@ def test_calls_without_a_result_are_an_interrupted_turn(folder, read):
     recorder.request([USER])
     recorder.response(asks)
     assert (read().state, read().messages) == ("interrupted", (USER, asks))
-    recorder.tool(call, Message.tool("text", "c", name="read"))
+    recorder.tool(ToolReturned(call, Message.tool("text", "c", name="read")))
     assert read().state == "interrupted"
 
 
@@ -247,7 +247,7 @@ def test_an_event_by_its_number(folder, read):
     asks, result = Message.assistant("", tool_calls=[call]), Message.tool("text", "c", name="read")
     recorder.request([USER])
     recorder.response(asks)
-    recorder.tool(call, result)
+    recorder.tool(ToolReturned(call, result))
     recorder.request([USER, asks, result])
     recorder.delta("half")
     recorder.delta(" an answer")

@@ -8,6 +8,7 @@ from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log import recorder as module
 from sessionlog.conversation.log.fold import Fold
 from sessionlog.conversation.log.recorder import Recorder
+from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import NotRecorded
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.logger.session_logger import SessionLogger
@@ -51,8 +52,7 @@ def test_without_a_logger_nothing_happens():
     made.request([USER])
     made.delta("h")
     made.response(ANSWER)
-    made.tool(ToolRequest("1", "t"), Message.tool("x", "1"))
-    made.added([USER])
+    made.tool(ToolReturned(ToolRequest("1", "t"), Message.tool("x", "1")))
     made.popped(1)
     made.cleared()
     made.truncated([USER], [], Truncation((USER,)))
@@ -68,11 +68,9 @@ def test_a_turn(sink, recorder):
     asks, result = Message.assistant("let me see", tool_calls=[call]), Message.tool("text", "c1", name="read")
     recorder.request([USER], model="m", provider="p", tools=[{"name": "read"}], options={"temperature": 0})
     recorder.delta("let me ")
-    recorder.response(
-        asks, usage=TokenUsage(input=3, output=2), model="m-1", provider="p", cost_usd=0.5, latency_ms=7,
-        finish_reason="tool",
-    )  # fmt: skip
-    recorder.tool(call, result, duration_ms=1.23456)
+    known = {"usage": TokenUsage(input=3, output=2), "model": "m-1", "provider": "p", "cost_usd": 0.5}
+    recorder.response(asks, reply=Reply(message=asks, finish_reason="tool", **known), latency_ms=7)
+    recorder.tool(ToolReturned(call, result, duration_ms=1.23456))
     recorder.request([USER, asks, result])
     recorder.response(ANSWER)
     recorder.end("success")
@@ -136,11 +134,11 @@ def test_what_the_plain_fields_do_not_say_stands_beside_them(sink, recorder):
     answer = Message("assistant", (thought, ContentPart.of_text("ho")), tool_calls=(call,))
     recorder.request([USER])
     recorder.response(answer)
-    recorder.tool(call, picture)
+    recorder.tool(ToolReturned(call, picture))
     assert folded(sink) == [USER, answer, picture]
     assert "message" in payloads(sink)[1][1]
     assert "message" not in payloads(sink)[2][1]
-    recorder.tool(call, odd)
+    recorder.tool(ToolReturned(call, odd))
     assert payloads(sink)[3][1]["message"]["name"] == "other"
 
 
@@ -157,7 +155,7 @@ def test_after_a_change_of_the_history_the_next_request_is_whole(sink, recorder)
     """What was taken back, cleared or cut is said at once, and the request after it leans on nothing."""
     recorder.request([USER])
     recorder.response(ANSWER)
-    recorder.added([MORE])
+    recorder.sync([USER, ANSWER, MORE])
     recorder.popped(1)
     recorder.request([USER, ANSWER, Message.user("b")])
     assert [kind for kind, _ in payloads(sink)[2:]] == ["history.add", "history.pop", "llm.request"]
@@ -290,7 +288,7 @@ def test_a_session_goes_on_after_its_end(sink, recorder):
     """Each run has an end of its own, which tells what that run used."""
     for text in ("a", "b"):
         recorder.request([Message.user(text)])
-        recorder.response(ANSWER, usage=TokenUsage(input=4, output=1))
+        recorder.response(ANSWER, reply=Reply(message=ANSWER, usage=TokenUsage(input=4, output=1)))
         recorder.end("success")
         recorder.end("success")
     ends = sink.of_type("session.end")
@@ -343,7 +341,7 @@ def test_nothing_long_is_said_twice_in_one_event(sink, recorder, monkeypatch):
     result = Message("tool", "z" * 30_000, tool_call_id="c1", name="other")
     recorder.request([USER])
     recorder.response(answer)
-    recorder.tool(call, result)
+    recorder.tool(ToolReturned(call, result))
     (_, said), (_, ran) = payloads(sink)[-2:]
     assert all("characters were cut" in text for text in (said["content"], ran["output"], ran["input"]))
     assert folded(sink) == [USER, answer, result]

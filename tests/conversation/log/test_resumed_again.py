@@ -38,7 +38,7 @@ def changed(step, recorder, history):
         recorder.popped(len(history) - last_turn(history))
         return history[: last_turn(history)]
     if step == "add":
-        recorder.added([Message.user("more")])
+        recorder.sync([*history, Message.user("more")])
         return [*history, Message.user("more")]
     if step == "cut":
         left = repaired(history[len(history) // 2 :])
@@ -62,7 +62,7 @@ def test_live_is_log_after_every_step(tmp_path_factory, said, steps, by_request)
     if by_request:
         first.request(said)
     else:
-        first.added(said)
+        first.sync(said)
     first.close()
     path = str(folder / "s.jsonl")
     for step in steps:
@@ -79,7 +79,7 @@ def test_a_system_message_that_was_added_stays(folder, way):
     recorder = Recorder(SessionLogger(folder, "s"))
     recorder.begin(system="be brief", inherited=said if way == "inherited" else ())
     if way == "added":
-        recorder.added(said)
+        recorder.sync(said)
     recorder.request(said)
     assert list(read_logged_session(str(folder / "s.jsonl")).messages) == said
 

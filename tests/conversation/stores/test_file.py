@@ -9,7 +9,6 @@ import pytest
 
 from sessionlog import files
 from sessionlog.conversation.stores import file
-from sessionlog.conversation.stores import folder as folder_module
 from sessionlog.conversation.stores.file import FileStore
 from sessionlog.errors import InvalidHistory, InvalidSessionId, LogNotReadable, SessionNotSaved, StaleSession
 from sessionlog.testing import FixedClock, SessionStoreContract
@@ -326,7 +325,7 @@ def test_a_folder_that_was_removed_is_made_again(store):
 
 def test_a_lock_that_others_keep(store, monkeypatch):
     """A stopped process must not hang this one: it says so after a while."""
-    monkeypatch.setattr(folder_module, "WAIT_SECONDS", 0.005)
+    monkeypatch.setattr(file, "WAIT_SECONDS", 0.005)
     store.save("s", {"v": 1})
     holder = files.AppendFile(store.directory, ".lock")
     assert files.lock(holder.fd)
@@ -339,9 +338,9 @@ def test_a_lock_that_others_keep(store, monkeypatch):
 
 def test_a_child_forked_in_the_middle_of_a_save_keeps_no_lock(store, monkeypatch):
     """It holds the lock's descriptor for as long as it lives."""
-    monkeypatch.setattr(folder_module, "WAIT_SECONDS", 0.005)
+    monkeypatch.setattr(file, "WAIT_SECONDS", 0.005)
     reading, writing = os.pipe()
-    with store._folder.alone():
+    with store._alone():
         child = fork(lambda: os.read(reading, 1))
     try:
         store.save("s", {})

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from sessionlog.conversation.stores import folder as folder_module
 from sessionlog.conversation.stores.file import FileStore
 from sessionlog.errors import SessionNotSaved
 from sessionlog.testing import FixedClock
@@ -102,7 +101,7 @@ def test_a_clean_up_that_fails_fails_no_save(tmp_path, monkeypatch):
     store = FileStore(tmp_path, max_count=1)
     store.save("a", {})
     with monkeypatch.context() as patch:
-        patch.setattr(folder_module.Folder, "remove", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
+        patch.setattr(FileStore, "_remove", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
         assert store.save("b", {}) == 2
         with pytest.raises(SessionNotSaved, match="not cleaned"):
             store.clean()
