@@ -14,7 +14,7 @@ from typing import Any
 
 from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
-from sessionlog.analytics.log_report import LogReport
+from sessionlog.analytics.report import Report
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
@@ -150,7 +150,7 @@ def _present(where: Surroundings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _damage(report: LogReport | ContextReport) -> list[str]:
+def _damage(report: Report | ContextReport) -> list[str]:
     return [damage_note(report.problem_count, report.problems)] if report.problem_count else []
 
 

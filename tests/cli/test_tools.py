@@ -59,7 +59,7 @@ def test_options_reach_the_report(cli, calls):
     assert tools("--sort", "-tool", "--limit", "1") == [("search", 1)]
     days = cli(*ask, "--by", "day, agent").json["rows"]
     assert [(row["day"], row["agent"], row["calls"]) for row in days] == [
-        ("2026-11-20", "main", 3), ("2026-11-19", "main", 2),
+        ("2026-11-19", "main", 2), ("2026-11-20", "main", 3),
     ]  # fmt: skip
 
 
