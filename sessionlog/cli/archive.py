@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import partial
 
-from sessionlog.archive.keep import DAY_NS, archive_logs
+from sessionlog.analytics.window import parse_usage_window
+from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, Leave, fail, print_json
 from sessionlog.render.archive import render_archived
 from sessionlog.sources.registry import choose_sources
 
-_AGE = re.compile(r"(\d{1,5})([hdw])")
-_UNITS = {"h": DAY_NS // 24, "d": DAY_NS, "w": 7 * DAY_NS}
+_AGE = re.compile(r"[0-9]{1,5}(h|d|w|mo)")
 
 
 def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json: bool, now: str | None) -> None:
@@ -24,11 +25,12 @@ def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json
     Example: sessionlog archive --source claude-code --older-than 20d
     """
     where = r.reporting(None, now=now)
-    closed_ns = _age(older_than)
+    now_ns = int(where.now.timestamp() * 1_000_000_000)
+    closed_ns = now_ns - _before(older_than.strip(), where.now)
     with r.scan_progress() as progress:
         done = archive_logs(
             archive_folder(where.env), where.env, sources=choose_sources(r.split_list(source)), closed_ns=closed_ns,
-            now_ns=int(where.now.timestamp() * 1_000_000_000), dry_run=dry_run, progress=progress,
+            now_ns=now_ns, dry_run=dry_run, progress=progress,
         )  # fmt: skip
     if as_json:
         print_json(done.to_dict())
@@ -38,8 +40,9 @@ def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json
         raise Leave(UNREADABLE)
 
 
-def _age(text: str) -> int:
-    told = _AGE.fullmatch(text.strip())
-    if told is None:
-        fail(f"--older-than {text!r} is not an age such as 12h, 20d or 4w")
-    return int(told[1]) * _UNITS[told[2]]
+def _before(age: str, now: datetime) -> int:
+    """When it was so long ago, in nanoseconds since 1970 UTC."""
+    if not _AGE.fullmatch(age):
+        fail(f"--older-than {age!r} is not an age such as 12h, 20d, 4w or 3mo")
+    window = parse_usage_window(age.lstrip("0"), now=now) if age.strip("0hdwmo") else None
+    return int(now.timestamp() * 1_000_000_000) if window is None else window.start_ns or 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from functools import partial
 
 from sessionlog.analytics.session_requests import count_session_requests
@@ -12,13 +12,14 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note, print_json, print_text
-from sessionlog.cli.reporting import choose_one, note_archived, price_book, print_lines
+from sessionlog.cli.reporting import choose_one, note_archived, present, price_book, print_lines
 from sessionlog.context.cache_misses import cache_misses
 from sessionlog.context.xray.report import xray
+from sessionlog.pricing.book import PriceBook
 from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
-from sessionlog.settings import Settings, load_settings
+from sessionlog.settings import load_settings
 
 
 def context(
@@ -29,6 +30,9 @@ def context(
     full: bool,
     as_json: bool,
     as_csv: bool,
+    tz: str | None,
+    now: str | None,
+    prices: str | None,
     directory: str | None,
 ) -> None:
     """Show what fills the model's context window at a request of a session: system prompt, tools, history, results.
@@ -47,7 +51,8 @@ def context(
     if target is None:
         [target] = newest_sessions(1, settings, directory)
     if cache:
-        _show_cache_misses(target, directory or settings.session_dir, form, settings)
+        where = resolve_zone(tz or settings.timezone or "local"), present(now)
+        _show_cache_misses(target, directory or settings.session_dir, form, price_book(settings, prices), *where)
         return
     with open_session(target, directory or settings.session_dir, os.environ) as (log, session, entry):
         report = xray(log, session, request=request)
@@ -59,23 +64,22 @@ def context(
     )  # fmt: skip
     report = replace(report, session_requests=whole)
     if form == "table":
-        zone = resolve_zone(settings.timezone or "local")
-        print_lines(partial(render_context, report, zone=zone, now=datetime.now(UTC), full=full))
+        zone = resolve_zone(tz or settings.timezone or "local")
+        print_lines(partial(render_context, report, zone=zone, now=present(now), full=full))
         return
     print_json(report.to_dict(full=full)) if form == "json" else print_text(render_context_csv(report))
     if report.problem_count:
         note(damage_note(report.problem_count, report.problems))
 
 
-def _show_cache_misses(target: str, directory: str, form: str, settings: Settings) -> None:
+def _show_cache_misses(target: str, directory: str, form: str, prices: PriceBook, zone: tzinfo, now: datetime) -> None:
     with open_session(target, directory, os.environ) as (log, session, entry):
-        report = cache_misses(log, session, price=price_book(settings).price)
+        report = cache_misses(log, session, price=prices.price)
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
     if form == "table":
-        zone = resolve_zone(settings.timezone or "local")
-        print_lines(partial(render_cache_misses, report, zone=zone, now=datetime.now(UTC)))
+        print_lines(partial(render_cache_misses, report, zone=zone, now=now))
         return
     print_json(report.to_dict()) if form == "json" else print_text(render_cache_misses_csv(report))
     if report.problem_count:

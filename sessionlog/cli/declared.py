@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sessionlog.cli.completion import completer
 from sessionlog.cli.options import Option
 
 
@@ -19,11 +20,14 @@ def info(option: Option) -> Any:
     """Return what typer calls the option or argument."""
     shown: str | bool = True if option.shown is None else option.shown
     if not option.name:
-        return typer.Argument(metavar=option.metavar, help=option.says, show_default=shown)
+        return typer.Argument(
+            metavar=option.metavar, help=option.says, show_default=shown, autocompletion=completer(option)
+        )
     names = (option.name, option.short) if option.short else (option.name,)
     return typer.Option(
-        *names, metavar=option.metavar, help=option.says, show_default=shown, min=option.least, max=option.most
-    )
+        *names, metavar=option.metavar, help=option.says, show_default=shown, min=option.least, max=option.most,
+        autocompletion=completer(option),
+    )  # fmt: skip
 
 
 _TYPES: Mapping[str, tuple[Any, Any]] = {

@@ -198,7 +198,7 @@ REPLAY = (
     Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
     Option("--tz", "tz", "text", "Zone of times.", "ZONE", shown="local; UTC when plain"),
     Option("--no-pager", "no_pager", "flag", "Print straight to the terminal."),
-    _DIRECTORY,
+    PRICES, _DIRECTORY,
 )  # fmt: skip
 
 CONTEXT = (
@@ -206,7 +206,7 @@ CONTEXT = (
     Option("--request", "request", "number", "Which request, from 1.", "N", shown="the last"),
     Option("--cache", "cache", "flag", "Why requests missed the provider's cache, and what that cost."),
     Option("--full", "full", "flag", "Every part and item, not only the largest."),
-    AS_JSON, AS_CSV, _DIRECTORY,
+    AS_JSON, AS_CSV, TZ, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
 DIFF = (
@@ -265,7 +265,8 @@ LEDGER_FORGET = (
 ARCHIVE = (
     SOURCE,
     Option(
-        "--older-than", "older_than", "text", "Only logs not written to for so long: 12h, 20d, 4w.", "AGE", default="1d"
+        "--older-than", "older_than", "text", "Only logs not written to for so long: 12h, 20d, 4w, 3mo.", "AGE",
+        default="1d",
     ),
     Option("--dry-run", "dry_run", "flag", "Say what would be archived, and write nothing."), AS_JSON, NOW,
 )  # fmt: skip

@@ -58,6 +58,7 @@ def replay(
     plain: bool,
     tz: str | None,
     no_pager: bool,
+    prices: str | None,
     directory: str | None,
 ) -> None:
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
@@ -85,15 +86,17 @@ def replay(
             name = name_of_session(log, session)
             blocks = fold_replay(
                 items, own=log.source.id in OWN, session_id=name, all_messages=all_messages, chosen=chosen,
-                subagents=cast("Subagents", subagents), price=None if plain else _price(),
+                subagents=cast("Subagents", subagents), price=None if plain else _price(prices),
             )  # fmt: skip
             texts = _painted(_or_types(blocks, types), view, colours)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
-def _price() -> Price:
+def _price(prices: str | None) -> Price:
     """What estimates the costs that are not recorded; in text that is to stay the same none is."""
-    book = cache(lambda: price_book(load_settings()))
+    book = cache(lambda: price_book(load_settings(), prices))
+    if prices is not None:
+        book()  # what is wrong with a file is said before anything is shown
 
     def price(*args: Any, **more: Any) -> int | None:
         return book().price(*args, **more)  # loaded by the first answer: 40 ms, for which the head need not wait

@@ -147,7 +147,7 @@ def reporting(
         settings=settings,
         paths=tuple(paths) if paths else None,
         zone=tz or settings.timezone or "local",
-        now=_present(now),
+        now=present(now),
         home=os.path.expanduser("~"),
         env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
         ledger=None if no_ledger or paths else ledger or settings.ledger_path,
@@ -167,7 +167,8 @@ def _check_log(path: str, *, anything: bool) -> None:
         fail(f"{path}: {log.detail}; `sessionlog sources` lists those that are known", UNREADABLE)
 
 
-def _present(text: str | None) -> datetime:
+def present(text: str | None) -> datetime:
+    """Return the present, or the time that `--now` takes for it; what is none ends the command."""
     if text is None:
         return datetime.now(UTC)
     from sessionlog.events.times import parse_time  # noqa: PLC0415 - see above

@@ -112,7 +112,16 @@ def test_wrong_usage_names_the_word_and_the_next_step(cli, arguments, says, next
 
 @pytest.mark.parametrize(
     ("words", "at", "expected"),
-    [("sessionlog us", 1, ["usage"]), ("sessionlog usage --str", 2, ["--strict"])],
+    [
+        ("sessionlog us", 1, ["usage"]),
+        ("sessionlog usage --str", 2, ["--strict"]),
+        ("sessionlog usage --by day,mo", 3, ["day,model", "day,month"]),
+        ("sessionlog tools --by s", 3, ["server", "source", "session", "status"]),
+        ("sessionlog usage --source cl", 3, ["claude-code", "cline"]),
+        ("sessionlog tools --sort err", 3, ["errors", "error_rate"]),
+        ("sessionlog replay --subagents n", 3, ["none"]),
+        ("sessionlog replay s-f", 2, []),
+    ],
 )
 def test_a_shell_can_complete_words(process, words, at, expected):
     """Commands and options, by the protocol of bash."""
@@ -121,6 +130,15 @@ def test_a_shell_can_complete_words(process, words, at, expected):
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
+def test_a_shell_can_complete_the_ids_of_sessions(cli, process, home, record):
+    """Those in the ledger, without reading a log."""
+    record(home / ".local" / "state" / "sessionlog" / "sessions", "s-first")
+    assert cli("usage").code == 0
+    for command in ("replay", "context", "status", "diff"):
+        ran = process(_SESSIONLOG_COMPLETE="complete_bash", COMP_WORDS=f"sessionlog {command} s-f", COMP_CWORD="2")
+        assert (ran.out.split(), ran.err) == (["s-first"], "")
+
+
 def test_the_completion_script_is_shown(home):
     """`--show-completion` finds out which shell asks, and prints the script for it."""
     line = f'"{sys.executable}" -m sessionlog --show-completion; true'

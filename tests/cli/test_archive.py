@@ -103,7 +103,7 @@ def test_a_dry_run_says_what_would_be_done(cli, ours, home):
     assert not (home / ".local" / "share").exists()
 
 
-@pytest.mark.parametrize(("age", "kept"), [("1d", 0), ("59h", 0), ("1h", 3), ("0d", 3)])
+@pytest.mark.parametrize(("age", "kept"), [("1d", 0), ("59h", 0), ("1h", 3), ("01h", 3), ("0d", 3), ("1mo", 0)])
 def test_logs_in_use_are_left_for_later(cli, ours, age, kept):
     """Two hours old."""
     ran = cli("archive", "--older-than", age, "--now", "2026-11-18T13:06:40Z")
@@ -115,7 +115,7 @@ def test_logs_in_use_are_left_for_later(cli, ours, age, kept):
 def test_an_age_that_is_none_is_wrong_usage(cli, ours, age):
     """With the forms that there are."""
     ran = cli("archive", "--older-than", age)
-    assert (ran.code, "is not an age such as 12h, 20d or 4w" in ran.err) == (2, True)
+    assert (ran.code, "is not an age such as 12h, 20d, 4w or 3mo" in ran.err) == (2, True)
 
 
 def test_sources_are_chosen(cli, ours, tmp_path, home):
