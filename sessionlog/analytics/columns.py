@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Unit = Literal[
-        "count", "bytes", "usd", "price", "amount", "percent", "ms", "days", "ratio", "rate", "text", "texts",
-        "sentences", "objects", "time", "day", "flag",
+        "count", "bytes", "usd", "whole_usd", "price", "amount", "percent", "ms", "days", "ratio", "rate", "text",
+        "texts", "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
-    """What values are: `usd` has the marks of its row's cost, `price` has none, `amount` is in its row's `unit`; `ms`
-    is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC nanoseconds."""
+    """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `price` has none;
+    `amount` is in its row's `unit`, `ms` is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC
+    nanoseconds."""
 
 
 class Column:
@@ -151,3 +152,8 @@ def document(
         "archived_sessions": archived_sessions,
         "problems": {"count": problem_count, "first": list(problems)},
     }
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number and its noun, `1 log` or `2 logs`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from sessionlog.analytics.columns import Column
-from sessionlog.analytics.report import Report, counted
+from sessionlog.analytics.columns import Column, counted
+from sessionlog.analytics.report import Report
 from sessionlog.events.times import format_time
 from sessionlog.ledger.summary import KeptSource, Summary
 
@@ -17,8 +17,8 @@ COLUMNS = (
     Column("sessions", "count", "SESSIONS", 2),
     Column("records", "count", "RECORDS"),
     Column("archived_files", "count", "GONE LOGS", 1, label="gone logs"),
-    Column("archived_sessions", "count", "ARCHIVED SESSIONS", 4),
-    Column("archived_records", "count", "ARCHIVED RECORDS", 3),
+    Column("archived_sessions", "count", "REMEMBERED SESSIONS", 4, label="remembered sessions"),
+    Column("archived_records", "count", "REMEMBERED RECORDS", 3, label="remembered records"),
     Column("elsewhere_files", "count", "ELSEWHERE", 5, label="elsewhere"),
 )
 """What is said of an agent, in the order of JSON, CSV and tables."""

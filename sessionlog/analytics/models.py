@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.analytics.columns import Column
+from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import counted
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from sessionlog.analytics.columns import Column, document, words_of
+from sessionlog.analytics.columns import Column, counted, document, words_of
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
@@ -169,8 +169,3 @@ def cost_footnotes(priced_from: str, rows: Iterable[Any]) -> Iterator[str]:
         yield f"~ estimated from {priced_from}"
     if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
         yield "+ a part of it has no price: `sessionlog pricing MODEL` says why"
-
-
-def counted(count: int, thing: str) -> str:
-    """Return a number and its noun, `1 log` or `2 logs`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -190,8 +190,14 @@ class SessionList(Report):
         return replace(self, rows=self.rows[:kept], left_out=left_out, hidden_rows=len(left_out))
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what the marks beside costs mean, also beside the sums of days."""
+        """Yield what the marks beside costs mean, also beside the sums of days, and what is of the window."""
         yield from cost_footnotes(self.priced_from, [self.totals])
+        yield from self.window_footnotes()
+
+    def window_footnotes(self) -> Iterator[str]:
+        """Yield which figures a window cuts."""
+        if self.window is not None and self.rows:
+            yield "calls, tokens and cost are those of this time; the start and TOOK are the whole session's"
 
 
 def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionList:

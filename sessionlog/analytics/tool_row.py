@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessionlog.analytics.columns import Column, row_data
-from sessionlog.analytics.report import Report, counted
+from sessionlog.analytics.columns import Column, counted, row_data
+from sessionlog.analytics.partial import partial_period
+from sessionlog.analytics.report import Report
 
 _MANY_ERRORS = 0.2
 
@@ -132,3 +133,4 @@ class ToolReport(Report):
         if self.rows and self.totals.open_calls:
             have = "open call has" if self.totals.open_calls == 1 else "open calls have"
             yield f"{self.totals.open_calls:,} {have} no result in the log: not in rates, times and means"
+        yield from partial_period(self.window, self.rows)

@@ -79,6 +79,8 @@ class UsageColumns(Sums):
     unknown_cost_sessions: int
     generation_tokens: int
     generation_ms: float
+    ended_nano: int | None
+    priced_successes: int
 
     @property
     def provider(self) -> str:
@@ -109,9 +111,9 @@ class UsageColumns(Sums):
 
     @property
     def cost_per_success(self) -> float | None:
-        """Cost of everything here per session that succeeded, in US dollars."""
-        cost = self.cost_usd
-        return cost / self.success_sessions if cost is not None and self.success_sessions else None
+        """Cost of the sessions that ended ÷ those that succeeded, in US dollars; only of those with a whole cost."""
+        cost = _usd(self.ended_nano)
+        return cost / self.priced_successes if cost is not None and self.priced_successes else None
 
     @property
     def input_tokens_per_second(self) -> float | None:
@@ -184,7 +186,7 @@ COLUMNS = (
     Column("unpriced_requests"),
     Column("cache_hit_rate", "ratio", "HIT", 5, label="cache hit", style=lambda rate: "cached" if rate > 0.5 else ""),
     Column("success_rate", "ratio", "OK", 2, label="success", style=lambda rate: "failed" if rate < 0.5 else ""),
-    Column("cost_per_success", "usd", "PER OK", 6),
+    Column("cost_per_success", "whole_usd", "PER OK", 6),
     Column("input_tokens_per_second", "rate"),
     Column("output_tokens_per_second", "rate"),
     Column("generation_tokens_per_second", "rate", "TOK/S", 8, label="tok/s", shown=_speed),

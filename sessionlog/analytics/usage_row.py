@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from sessionlog.analytics.columns import Column
-from sessionlog.analytics.report import Report, counted
+from sessionlog.analytics.columns import Column, counted
+from sessionlog.analytics.partial import partial_period
+from sessionlog.analytics.report import Report
 from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
 
 
@@ -39,6 +40,8 @@ class UsageRow(UsageColumns):
         unpriced_requests: Requests that have neither.
         generation_tokens: Output of the calls that have a latency.
         generation_ms: Their latency in all.
+        ended_nano: Cost of the sessions that ended and whose cost is known whole; None where there is none.
+        priced_successes: Those of them that succeeded.
     """
 
     keys: Mapping[str, str]
@@ -64,6 +67,8 @@ class UsageRow(UsageColumns):
     unpriced_requests: int = 0
     generation_tokens: int = 0
     generation_ms: float = 0.0
+    ended_nano: int | None = None
+    priced_successes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,7 @@ class UsageReport(Report):
             mark = "+ " if any(row.cost_usd is not None and row.cost_is_partial for row in rows) else ""
             have = "has" if unknown == 1 else "have"
             yield f"{mark}{counted(unknown, 'session')} {have} parts {self._without_cost()}"
+        yield from partial_period(self.window, self.rows)
         for word, meaning in _PROVENANCE.items():
             count = self.provenance.get(word, 0)
             if count:

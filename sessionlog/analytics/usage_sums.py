@@ -23,9 +23,9 @@ _SUMS = (
     "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
     "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
     "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
-    "generation_ms",
+    "generation_ms", "ended_nano", "priced_successes",
 )  # fmt: skip
-_NULLABLE = frozenset({"known_nano", "estimated_nano"})
+_NULLABLE = frozenset({"known_nano", "estimated_nano", "ended_nano"})
 
 _SHARES = """
 CREATE TEMP TABLE shares AS
@@ -45,12 +45,17 @@ FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_
 """
 """How long each session was active in the window, whatever part of it the filters chose; asked where no log says it."""
 
+_ENDED_COST = """CASE WHEN shares.status NOT IN ('running', 'unfinished') AND NOT shares.unknown
+    AND (known IS NOT NULL OR estimated IS NOT NULL) THEN COALESCE(known, 0) + COALESCE(estimated, 0) END"""
+"""The cost of sessions that ended and whose cost is known whole."""
+
 _ROWS = """
 SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
     SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
     SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
     SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
-    SUM(generation_us) / 1000.0, group_concat(latencies, '') {names}
+    SUM(generation_us) / 1000.0, SUM({ended_cost}), SUM(status = 'success' AND NOT unknown),
+    group_concat(latencies, '') {names}
 FROM shares LEFT JOIN spans USING (session_id) GROUP BY {grouping}
 """
 
@@ -60,12 +65,14 @@ WITH each AS (SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_m
     once AS (SELECT COUNT(*) AS sessions, SUM(status = 'success') AS success,
         SUM(status NOT IN ('success', 'running', 'unfinished')) AS failed,
         SUM(status IN ('running', 'unfinished')) AS unfinished, SUM(status = 'running') AS running,
-        SUM(COALESCE(whole_ms, spans.active_ms)) AS duration, SUM(unknown) AS unknown
+        SUM(COALESCE(whole_ms, spans.active_ms)) AS duration, SUM(unknown) AS unknown,
+        SUM(status = 'success' AND NOT unknown) AS priced
         FROM each LEFT JOIN spans USING (session_id))
 SELECT once.sessions, once.success, once.failed, once.unfinished, once.running, SUM(requests), SUM(shares.failed),
     SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning), once.duration, SUM(known),
     SUM(estimated), once.unknown, SUM(unpriced), SUM(generated), SUM(generation_us) / 1000.0,
-    group_concat(latencies, '')
+    SUM(CASE WHEN shares.session_id IN (SELECT session_id FROM each WHERE NOT unknown) THEN {ended_cost} END),
+    once.priced, group_concat(latencies, '')
 FROM once LEFT JOIN shares
 """
 """What adds up, of all shares; what a session has but once, of each session."""
@@ -114,7 +121,8 @@ def fill_shares(
 def sums_of(query: Query, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the sums of every group, `keys` among them; of no names the sums of everything."""
     columns = _columns(names)
-    sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", ")) if names else _TOTALS
+    sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", "), ended_cost=_ENDED_COST)
+    sql = sql if names else _TOTALS.format(ended_cost=_ENDED_COST)
     found = query(sql, {})[::-1]
     while found:  # many rows are not held twice
         yield _row(found.pop(), names)

@@ -51,6 +51,10 @@ def local_time(time_ns: int, zone: tzinfo) -> datetime:
         return (FIRST if time_ns < 0 else LAST).replace(tzinfo=zone)
 
 
+NAMELESS = "local time"
+"""What the machine's zone is called where it has no name."""
+
+
 def resolve_zone(tz: str | tzinfo) -> tzinfo:
     """Return the zone that a name means: an IANA name, `UTC`, or `local` for the machine's own.
 
@@ -77,7 +81,7 @@ def resolve_zone(tz: str | tzinfo) -> tzinfo:
 def zone_name(tz: str | tzinfo) -> str:
     """The name of a zone for people: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
     zone = resolve_zone(tz)
-    return str(zone) if isinstance(zone, zoneinfo.ZoneInfo | timezone) else "local time"
+    return str(zone) if isinstance(zone, zoneinfo.ZoneInfo | timezone) else NAMELESS
 
 
 def _machine_zone() -> tzinfo:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Leave, fail, note, print_text
 from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
-from sessionlog.render.notes import counted
 from sessionlog.render.pricing import render_no_price, render_price
 
 

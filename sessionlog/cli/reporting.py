@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sessionlog import files
+from sessionlog.analytics.columns import counted
 from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.ledger.cached import ask_current
 from sessionlog.render.line import settle
-from sessionlog.render.notes import archived_note, counted, damage_note, limit_note
+from sessionlog.render.notes import archived_note, damage_note, limit_note
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sessionlog.analytics.budgets.gaps import error_words
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
@@ -28,7 +29,7 @@ from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server.surroundings import Surroundings, session_named
 from sessionlog.pricing.book import PriceBook
-from sessionlog.render.notes import counted, damage_note
+from sessionlog.render.notes import damage_note
 
 Found = tuple[dict[str, Any], Sequence[str]]
 """A document, and sentences beside it: what a limit left out, what could not be read."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sessionlog.analytics.columns import counted
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.keep import Archived
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, human_count, size
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path

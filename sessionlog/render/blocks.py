@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
 from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, table_columns
 from sessionlog.render.table import Cell, Column, fit_table

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
+from sessionlog.analytics.columns import counted
 from sessionlog.context.cache_misses import CacheMiss, CacheReport
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note
+from sessionlog.render.notes import damage_note
 from sessionlog.render.numbers import UNKNOWN, human_count, usd
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import Cell, Column, fit_table

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sessionlog.analytics.columns import counted
 from sessionlog.errors import Problem
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair
 from sessionlog.render.escape import terminal
-from sessionlog.render.notes import counted
 
 SCHEMA = "sessionlog.check/1"
 _SHOWN = 20

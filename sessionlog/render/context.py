@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
+from sessionlog.analytics.columns import counted
 from sessionlog.context.xray.items import Item
 from sessionlog.context.xray.parts import KINDS, Part, apportion
 from sessionlog.context.xray.report import ContextReport
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note
+from sessionlog.render.notes import damage_note
 from sessionlog.render.numbers import human_count, percent
 from sessionlog.render.report import csv_text
 from sessionlog.render.spark import spark

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.diff.align import Pair
 from sessionlog.analytics.diff.report import SessionDiff
 from sessionlog.render.diff_head import figure_lines, tool_lines
 from sessionlog.render.diff_message import bodies, side_by_side, text_bodies, title
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note
+from sessionlog.render.notes import damage_note
 
 WIDE = 120
 """From this width on the sides stand beside each other."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.diff.align import Pair, Pieces, compare_words
 from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 
 LINES = 6
 """Lines of one message that are shown by default."""

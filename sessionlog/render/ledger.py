@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.compare import Difference
@@ -14,7 +15,6 @@ from sessionlog.ledger.upkeep import Forgettable, Rebuilt
 from sessionlog.ledger.verify import Verified
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import size
 from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
 from sessionlog.render.table import fit_table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sessionlog.analytics.columns import counted
 from sessionlog.render.escape import one_line
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
@@ -13,11 +14,6 @@ if TYPE_CHECKING:
     from sessionlog.errors import Problem
 
 _LONGEST = 44
-
-
-def counted(count: int, thing: str) -> str:
-    """A number and its noun, `1 log` or `2 logs`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
@@ -38,8 +34,8 @@ def limit_note(count: int, thing: str) -> str:
 
 def archived_note(count: int) -> str:
     """Say how much comes from memory."""
-    gone = "is archived: its log is" if count == 1 else "are archived: their logs are"
-    return f"{counted(count, 'session')} here {gone} gone, only the ledger remembers (--live leaves out what is gone)"
+    gone = "is only remembered: its log is" if count == 1 else "are only remembered: their logs are"
+    return f"{counted(count, 'session')} here {gone} gone (--live leaves out what is gone)"
 
 
 def _ending(text: str) -> str:

@@ -10,11 +10,12 @@ import csv
 import io
 import json
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted, damage_note, limit_note
+from sessionlog.render.notes import damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, price_text, rate, size, usd
 from sessionlog.render.table import Cell, Column, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
@@ -140,8 +141,9 @@ def heading(column: data.Column) -> Column:
 def cell(column: data.Column, row: Any, view: View) -> Cell:
     """Return the finished text of a column in a row."""
     value = column.shown(row)
-    if column.unit == "usd":
-        return cost_cell(value, estimated=bool(row.estimated_nano), partial=row.cost_is_partial)
+    if column.unit in ("usd", "whole_usd"):
+        partial = row.cost_is_partial and column.unit == "usd"
+        return cost_cell(value, estimated=bool(row.estimated_nano), partial=partial)
     if column.name == "project" and value:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:

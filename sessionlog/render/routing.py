@@ -15,12 +15,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.routing import OverrideClassBucket, RoutingQualityScan
 from sessionlog.analytics.routing_buckets import OUTCOMES
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import percent
 
 LISTED = 10

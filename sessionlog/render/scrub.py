@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sessionlog.analytics.columns import counted
 from sessionlog.events.secrets.rules import NAMED, RULES, VERSION
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import human_count
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby, pairwise, takewhile
+from itertools import chain, groupby, pairwise, takewhile
 
 from sessionlog.analytics import columns as data
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import add_up, cost_footnotes
 from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tree, key_of
 from sessionlog.analytics.sessions import SessionList, SessionSummary, reason
@@ -20,7 +21,6 @@ from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, usd
 from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
@@ -69,7 +69,8 @@ def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> It
         for branch in listed:
             yield _elsewhere(branch.key, known, tz, now) if branch.session is None else next(laid_out)
         yield Line()
-    yield from closing_notes(found, table.hidden, cost_footnotes(found.priced_from, sums))
+    footnotes = chain(cost_footnotes(found.priced_from, sums), found.window_footnotes())
+    yield from closing_notes(found, table.hidden, footnotes)
 
 
 def _in_order(sessions: Sequence[SessionSummary]) -> list[Branch]:

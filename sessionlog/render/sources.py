@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.survey import DUE_DAYS, FoundSource, SourceReport
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN
 from sessionlog.render.report import View, cell, heading, table_columns
 from sessionlog.render.table import fit_table

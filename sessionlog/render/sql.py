@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.sql.question import Answer
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import GAP, Cell, Column, fit_table

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import parse_time
 from sessionlog.render.bar import bar
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import at_least, budget_name, money, severity

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from sessionlog.analytics.budgets.states import BudgetState
+from sessionlog.analytics.columns import counted
 from sessionlog.analytics.limits import LimitWord
 from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent, time_text
 from sessionlog.analytics.zones import local_time
@@ -14,7 +15,6 @@ from sessionlog.render.bar import bar
 from sessionlog.render.budget import level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import counted
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
 from sessionlog.render.report import cost_cell
 from sessionlog.render.sessions import MARKS

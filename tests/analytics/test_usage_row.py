@@ -116,11 +116,11 @@ def test_cost_is_what_is_known_and_what_is_estimated(known, estimated, cost):
     assert one.estimated_cost_usd == (None if estimated is None else estimated / 10**9)
 
 
-def test_cost_per_success_spreads_all_cost_over_the_successes():
+def test_cost_per_success_spreads_the_cost_of_what_ended_over_the_successes():
     """The origin's anchor: $0.70 for two successes are $0.35 each; without a success there is none."""
-    assert row(known_nano=700_000_000, success_sessions=2).cost_per_success == 0.35
-    assert row(known_nano=700_000_000).cost_per_success is None
-    assert row(success_sessions=2).cost_per_success is None
+    assert row(ended_nano=700_000_000, priced_successes=2).cost_per_success == 0.35
+    assert row(ended_nano=700_000_000).cost_per_success is None
+    assert row(priced_successes=2).cost_per_success is None
 
 
 def test_speeds_divide_by_their_own_time():

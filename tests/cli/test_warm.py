@@ -118,7 +118,7 @@ def test_a_session_of_the_archive_is_said(warmed, cli, monkeypatch, taken, home)
     short, whole = both(cli, monkeypatch)
     assert taken == [True]
     assert short == whole
-    assert "1 session here is archived: its log is gone" in short.err
+    assert "1 session here is only remembered: its log is gone" in short.err
 
 
 def _new_log(sessions, record):

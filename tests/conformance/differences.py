@@ -169,22 +169,22 @@ RULES = (
         reason="known money must not be hidden because another session's is unknown",
         cases=(
             (usage(_REPO, "all", "30d"), {  # 0.240213 + 0.016446 + 0.0019216
-                "total": says(known_cost_usd=0.2585806, cost_per_success=0.2585806 / 4),
+                "total": says(known_cost_usd=0.2585806, cost_per_success=0.2585806 / 3),
             }),
-            (usage(_REPO, "7d"), {"total": says(known_cost_usd=0.0019216, cost_per_success=0.0019216 / 2)}),
+            (usage(_REPO, "7d"), {"total": says(known_cost_usd=0.0019216, cost_per_success=0.0019216)}),
             ((_REPO_MAY,), {"total": says(known_cost_usd=0.256659, cost_per_success=0.256659 / 2)}),
             (usage("edge/origin_mixed", "all", "7d", "30d", "2026-04-08"), {
-                "lmstudio|qwen3.5-7b": says(known_cost_usd=0.25, cost_per_success=0.125),
+                "lmstudio|qwen3.5-7b": says(known_cost_usd=0.25, cost_per_success=0.25),
             }),
-            (usage("edge/origin_mixed", "all", "30d"), {"total": says(known_cost_usd=1.75, cost_per_success=1.75 / 4)}),
-            (usage("edge/origin_mixed", "7d", "2026-04-08"), {"total": says(known_cost_usd=0.75, cost_per_success=0.25)}),
+            (usage("edge/origin_mixed", "all", "30d"), {"total": says(known_cost_usd=1.75, cost_per_success=1.75 / 3)}),
+            (usage("edge/origin_mixed", "7d", "2026-04-08"), {"total": says(known_cost_usd=0.75, cost_per_success=0.375)}),
             (usage("edge/json_shapes"), {"total": says(known_cost_usd=1.75, cost_per_success=1.75 / 8)}),
-            (usage("edge/session_shape"), {"total": says(known_cost_usd=6.25, cost_per_success=6.25 / 15)}),
-            (usage("edge/token_totals"), {"total": says(known_cost_usd=1.5, cost_per_success=1.5 / 7)}),
+            (usage("edge/session_shape"), {"total": says(known_cost_usd=6.25, cost_per_success=6.25 / 12)}),
+            (usage("edge/token_totals"), {"total": says(known_cost_usd=1.5, cost_per_success=1.5 / 6)}),
             (usage("edge/unknown_cost"), {
-                "first|m": says(known_cost_usd=0.3, cost_per_success=0.1),
-                "second|m": says(known_cost_usd=0.1, cost_per_success=0.05),
-                "total": says(known_cost_usd=0.7, cost_per_success=0.1),
+                "first|m": says(known_cost_usd=0.3, cost_per_success=0.15),
+                "second|m": says(known_cost_usd=0.1, cost_per_success=0.1),
+                "total": says(known_cost_usd=0.7, cost_per_success=0.14),
             }),
         ),
     ),
@@ -194,8 +194,12 @@ RULES = (
         cases=(
             (usage("edge/origin_mixed", "14d"), {
                 "anthropic|claude-sonnet-4-20250514": row(tokens=(100, 50), ms=3000, usd=0.5),
-                "lmstudio|qwen3.5-7b": row(sessions=2, success=2, tokens=(30, 15), ms=3000, unknown=1),
-                "total": row(sessions=3, success=3, tokens=(130, 65), ms=6000, usd=0.75, unknown=1),
+                "lmstudio|qwen3.5-7b": row(sessions=2, success=2, tokens=(30, 15), ms=3000, unknown=1) | says(
+                    known_cost_usd=0.25, cost_per_success=0.25
+                ),
+                "total": row(sessions=3, success=3, tokens=(130, 65), ms=6000, usd=0.75, unknown=1) | says(
+                    cost_per_success=0.375
+                ),
                 "window": says(start="2026-03-26T12:00:00Z", end="2026-04-09T12:00:00Z"),
                 "routing": accepted(3),
             }),

@@ -57,7 +57,7 @@ def test_a_summary_in_full():
         "Ledger · ~/.local/share/sessionlog/ledger.sqlite",
         f"12.3 MB · schema version {VERSION} · 45,678 tool calls · oldest record 16 Oct 2025 12:00 · synced 20 Nov 12:00",
         "",
-        "AGENT        LOGS  SESSIONS  RECORDS  GONE LOGS  ARCHIVED SESSIONS  ARCHIVED RECORDS  ELSEWHERE",
+        "AGENT        LOGS  SESSIONS  RECORDS  GONE LOGS  REMEMBERED SESSIONS  REMEMBERED RECORDS  ELSEWHERE",
         "claude-code  1.2k       567    98.8k         12                  3               456          1",
         "native          1         1        1          0                  0                 0          0",
         "───────────────────────────────────────────────────────────────────────────────────────────────",

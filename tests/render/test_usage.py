@@ -137,7 +137,7 @@ def short(values):
     """A row of the document as a person reads it."""
     guess = {"estimated": bool(values["estimated_cost_usd"])}
     more = "+" if values["unknown_cost_sessions"] and values["cost_usd"] is not None else ""
-    per_success = usd(values["cost_per_success"], **guess) + (more if values["success_sessions"] else "")
+    per_success = usd(values["cost_per_success"], **guess)
     counts = {
         name: human_count(values[f"{name}_tokens"])
         for name in ("input", "cache_read", "cache_write", "output", "reasoning")
@@ -215,11 +215,19 @@ def test_the_marks_of_hidden_rows_are_not_explained():
     assert "5 more rows (--limit)" in lines(report)
 
 
-def test_partial_cost_per_success_is_marked_too():
-    """A mean over a sum that is not all of it is no more certain than the sum."""
-    report = of(session("a", record(cost_nano=5 * 10**8, provider="p"), record(provider="p")), by=())
-    heading, row, _ = table_of(report, wide=True)
-    assert row[heading.index("PER OK")] == "$0.50+"
+def test_cost_per_success_is_of_what_ended_and_is_known():
+    """A session without an end, or with a part without a price, is in neither of the two that are divided."""
+    priced = record(cost_nano=4 * 10**8, provider="p")
+    sessions = [
+        session("good", priced), session("bad", priced, status="error"), session("open", priced, status=None),
+        session("part", priced, record(provider="p")),
+    ]  # fmt: skip
+    heading, row, total = table_of(of(*sessions, by=("provider",)), wide=True)
+    shown = dict(zip(heading, row, strict=True))
+    assert (shown["COST"], shown["PER OK"]) == ("$1.60+", "$0.80")
+    assert total[heading.index("PER OK")] == "$0.80"
+    heading, row, _ = table_of(of(session("part", priced, record(provider="p")), by=()), wide=True)
+    assert row[heading.index("PER OK")] == "–"
 
 
 def test_what_has_no_price_is_named():

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog import files
+from sessionlog.analytics.columns import counted
 from sessionlog.cli.output import ended
 from sessionlog.cli.repl.faces import Face
 from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import SessionLogError, StaleSession
-from sessionlog.render.notes import counted
 
 
 class ToldToEnd(SystemExit):

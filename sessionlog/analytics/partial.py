@@ -1,0 +1,28 @@
+"""Partial: the first hour, day, week or month of a report that its window cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.zones import NAMELESS, day_key, hour_key, local_time, month_key, resolve_zone, week_key
+
+_KEYS = {"hour": hour_key, "day": day_key, "week": week_key, "month": month_key}
+
+
+def partial_period(window: UsageWindow | None, rows: Iterable[Any]) -> Iterator[str]:
+    """Yield which period of a report grouped by time is there in part, because a window begins within it.
+
+    Args:
+        window: The window; its zone is the one whose days are shown.
+        rows: The rows, with their `keys`.
+    """
+    if window is None or window.start_ns is None:
+        return
+    zone = resolve_zone("local" if window.zone == NAMELESS else window.zone)
+    for key, name_of in _KEYS.items():
+        first = name_of(window.start_ns, zone)
+        if name_of(window.start_ns - 1, zone) == first and any(row.keys.get(key) == first for row in rows):
+            begin = local_time(window.start_ns, zone)
+            yield f"{first} is only a part of the {key}: the window begins on {begin:%d %b at %H:%M}"
