@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
 
-_NAME = 200  # characters; a longer name is damage
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
