@@ -25,13 +25,14 @@ from sessionlog.context.snapshots.snapshot_items import (
     ToolDetailSnapshot,
     ToolSnapshot,
 )
+from sessionlog.context.snapshots.tools import Tool
 from sessionlog.context.snapshots.turns import between_ms, number_turns
 from sessionlog.context.steps import read_duration
 from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.events.times import format_time
-from sessionlog.messages.entry import Entry, Piece
+from sessionlog.messages.entry import Piece
 from sessionlog.messages.json_value import json_text
 
 _FIELDS = {
@@ -41,6 +42,7 @@ _FIELDS = {
     "tool_call": "tool_call_tokens",
     "tool_return": "tool_return_tokens",
 }
+_ROLES = {"user": "user", "tool_return": "tool"}
 
 
 def extract_context_snapshot(
@@ -88,10 +90,12 @@ def extract_context_snapshot(
     )  # fmt: skip
     if turn_start_time is not None:
         material = _timed_from(turn_start_time, material)
-    return snapshot_of(
-        material, count=count, turn_usage=turn_usage, session_usage=session_usage,
-        model_input_tokens=model_input_tokens, model_output_tokens=model_output_tokens,
-    )  # fmt: skip
+    given = {
+        "turn_usage": turn_usage, "session_usage": session_usage, "model_input_tokens": model_input_tokens,
+        "model_output_tokens": model_output_tokens,
+    }  # fmt: skip
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(snapshot_of(material, count=count), **known)
 
 
 def extract_full_context_snapshot(
@@ -132,60 +136,40 @@ def extract_full_context_snapshot(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
-    return full_snapshot_of(
-        material, count=count, secrets=SecretFilter(env), memory_blocks=memory_blocks, tool_rules=tool_rules
-    )
+    return full_snapshot_of(material, count=count, env=env, memory_blocks=memory_blocks, tool_rules=tool_rules)
 
 
-def snapshot_of(
-    material: Material,
-    *,
-    count: Count | None = None,
-    turn_usage: TurnUsage | None = None,
-    session_usage: SessionUsage | None = None,
-    model_input_tokens: int | None = None,
-    model_output_tokens: int | None = None,
-) -> ContextSnapshot:
+def snapshot_of(material: Material, *, count: Count | None = None) -> ContextSnapshot:
     """Count what was gathered."""
     tally, secrets = Tally(count, model=material.model), SecretFilter()
     tokens = dict.fromkeys([f"{when}_{name}" for when in ("history", "current") for name in _FIELDS.values()], 0)
-    said = []
+    texts = []
     turns = number_turns(material.messages)
     for message, turn in zip(material.messages, turns, strict=True):
         when = "current" if turn == turns[-1] else "history"
         for part in message.pieces:
-            if part.kind != "system":
-                taken = tally.part(part)
-                tokens[f"{when}_{_FIELDS[part.kind]}"] += taken
-                if part.kind in ("user", "assistant"):
-                    content = secrets.text(part.text)
-                    said.append(
-                        MessageSnapshot(
-                            role=part.kind, content=content, estimated_tokens=taken, timestamp=message.timestamp
-                        )
-                    )
-    last, session = (material.turns[-1], sum_turns(material.turns)) if material.turns else (None, None)
+            if part.kind == "system":
+                continue
+            size = tally.part(part)
+            tokens[f"{when}_{_FIELDS[part.kind]}"] += size
+            if part.kind in ("user", "assistant"):
+                text = secrets.text(part.text)
+                texts.append(
+                    MessageSnapshot(role=part.kind, content=text, estimated_tokens=size, timestamp=message.timestamp)
+                )
     return ContextSnapshot(
         agent_id=material.agent_id,
         system_prompts=tuple(map(secrets.text, material.prompts)),
         system_prompt_tokens=sum(map(tally.text, material.prompts)),
-        tools=tuple(
-            ToolSnapshot(
-                name=tool.name,
-                description=secrets.text(tool.description or "") or None,
-                parameters_tokens=tally.json(tool.schema),
-                total_tokens=tally.json(tool.definition),
-            )
-            for tool in material.tools
-        ),
-        messages=tuple(said),
-        model_input_tokens=material.prompt_tokens if model_input_tokens is None else model_input_tokens,
-        model_output_tokens=material.output_tokens if model_output_tokens is None else model_output_tokens,
+        tools=tuple(ToolSnapshot(**_tool_fields(tool, tally, secrets)) for tool in material.tools),
+        messages=tuple(texts),
+        model_input_tokens=material.prompt_tokens,
+        model_output_tokens=material.output_tokens,
         per_request_usage=material.steps,
         context_window=material.window,
         is_window_known=material.is_window_known,
-        turn_usage=last if turn_usage is None else turn_usage,
-        session_usage=session if session_usage is None else session_usage,
+        turn_usage=material.turns[-1] if material.turns else None,
+        session_usage=sum_turns(material.turns) if material.turns else None,
         estimated=tally.estimated,
         **tokens,
     )
@@ -195,24 +179,21 @@ def full_snapshot_of(
     material: Material,
     *,
     count: Count | None = None,
-    secrets: SecretFilter | None = None,
+    env: Mapping[str, str] | None = None,
     memory_blocks: Sequence[Mapping[str, Any]] = (),
     tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
     """Count what was gathered, and see what of it fits, from the newest message back."""
-    tally, secrets = Tally(count, model=material.model), secrets or SecretFilter()
+    tally, secrets = Tally(count, model=material.model), SecretFilter(env)
     prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in material.prompts)
     tools = tuple(
         ToolDetailSnapshot(
-            name=tool.name,
-            description=secrets.text(tool.description or "") or None,
             parameters_schema=secrets.schema(tool.schema),
-            parameters_tokens=tally.json(tool.schema),
-            total_tokens=tally.json(tool.definition),
             source_type=tool.source_type,
             is_async=tool.is_async,
             requires_approval=tool.requires_approval,
             source_code=secrets.text(tool.source_code or "") or None,
+            **_tool_fields(tool, tally, secrets),
         )
         for tool in material.tools
     )
@@ -233,8 +214,18 @@ def full_snapshot_of(
         system_prompts=prompts,
         tools=tools,
         messages=tuple(
-            replace(_detail(*piece, names, in_context=index >= kept), content=secrets.text(piece[1].text))
-            for index, piece in enumerate(pieces)
+            MessageDetailSnapshot(
+                role=_ROLES.get(part.kind, "assistant"),
+                content=secrets.text(part.text),
+                estimated_tokens=tokens,
+                timestamp=message.timestamp,
+                in_context=index >= kept,
+                tool_name=part.name or names.get(part.call_id or ""),
+                tool_call_id=part.call_id,
+                is_tool_call=part.kind == "tool_call",
+                is_tool_result=part.kind == "tool_return",
+            )
+            for index, (message, part, tokens) in enumerate(pieces)
         ),
         memory_blocks=tuple(map(secrets.settings, memory_blocks)),
         memory_tokens=memory,
@@ -242,6 +233,15 @@ def full_snapshot_of(
         tool_rules=tuple(map(secrets.settings, tool_rules)),
         estimated=tally.estimated,
     )
+
+
+def _tool_fields(tool: Tool, tally: Tally, secrets: SecretFilter) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": secrets.text(tool.description or "") or None,
+        "parameters_tokens": tally.json(tool.schema),
+        "total_tokens": tally.json(tool.definition),
+    }
 
 
 def _timed_from(start: float, material: Material) -> Material:
@@ -265,23 +265,6 @@ def _timed_from(start: float, material: Material) -> Material:
         material,
         steps=tuple(first if step is steps[0] else step for step in material.steps),
         turns=(*material.turns[:-1], turn),
-    )
-
-
-def _detail(
-    message: Entry, part: Piece, tokens: int, names: Mapping[str, str | None], *, in_context: bool
-) -> MessageDetailSnapshot:
-    role = "user" if part.kind == "user" else "tool" if part.kind == "tool_return" else "assistant"
-    return MessageDetailSnapshot(
-        role=role,
-        content=part.text,
-        estimated_tokens=tokens,
-        timestamp=message.timestamp,
-        in_context=in_context,
-        tool_name=part.name or names.get(part.call_id or ""),
-        tool_call_id=part.call_id,
-        is_tool_call=part.kind == "tool_call",
-        is_tool_result=part.kind == "tool_return",
     )
 
 

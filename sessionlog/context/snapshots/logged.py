@@ -14,7 +14,7 @@ from typing import Any
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps
-from sessionlog.context.usage import Counts, TurnUsage, tokens_of
+from sessionlog.context.usage import TurnUsage, counts_of, tokens_of
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import SECOND, utc_time
@@ -23,6 +23,7 @@ from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.sources.find import log_at, name_of_session
+from sessionlog.sources.values import text
 from sessionlog.transcript.fold import OWN, ConversationFold
 from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.splice import Splice, answer_entry
@@ -50,13 +51,13 @@ class LoggedSession:
         window: How many tokens the model takes in; None where that is not logged.
     """
 
-    session_id: str
-    model: str | None
-    provider: str
-    messages: tuple[Entry, ...]
-    tools: tuple[Tool, ...]
-    steps: tuple[RequestUsageSnapshot, ...]
-    turns: tuple[TurnUsage, ...]
+    session_id: str = ""
+    model: str | None = None
+    provider: str = ""
+    messages: tuple[Entry, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    steps: tuple[RequestUsageSnapshot, ...] = ()
+    turns: tuple[TurnUsage, ...] = ()
     served: str = ""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -80,9 +81,8 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
         starts = "llm.request" if fold.conversation.requests else "llm.response"
         is_over = is_over or (request is not None and len(answers) >= request and kind == starts)
         if not is_over:
-            was_waiting = fold.conversation.is_waiting
             fold.take(event, len(usages))
-            if kind == "llm.response" and not is_beside and (was_waiting or fold.conversation.requests > len(answers)):
+            if fold.conversation.answers > len(answers):
                 answers.append(len(usages))
         if kind == "session.start":
             usages.begin(event.data)
@@ -93,11 +93,9 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
     read = usages.read()
     counted = [TokenUsage() if usages.is_estimated(n) else read[n] for n in answers]
     wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
-    reported = wanted[-1] if wanted and wanted[-1].prompt else None
+    last = wanted[-1] if wanted else TokenUsage()
     return replace(
-        fold.result(read),
-        prompt_tokens=None if reported is None else reported.prompt,
-        output_tokens=None if reported is None else reported.output,
+        fold.result(read), prompt_tokens=last.prompt or None, output_tokens=last.output if last.prompt else None
     )
 
 
@@ -113,15 +111,11 @@ def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
 
 def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
     """The session's name (that of a file with one session), its events, and whether requests hold whole prompts."""
-    items: Iterable[Event | Problem]
     name, own = "", True
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
-        name, own = name_of_session(found), found.source.id in OWN
-        items = read_session(found)
-    else:
-        items = log
-    return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping)), own
+        name, own, log = name_of_session(found), found.source.id in OWN, read_session(found)
+    return name, (item for item in log if isinstance(item, Event) and isinstance(item.data, Mapping)), own
 
 
 class _Fold:
@@ -154,7 +148,7 @@ class _Fold:
         elif event.type == "llm.response" and "agent" not in data:
             self._response(data, ts, response)
         elif event.type == "tool.call" and "agent" not in data and self._steps and not self._names_known:
-            self._steps[-1][2].append(word_of(data.get("tool")) or "unknown")
+            self._steps[-1][2].append(text(data.get("tool")) or "unknown")
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
             turn = max(self.conversation.turn, 1)
             first, _ = self._spans.setdefault(turn, (event.time_ns, event.time_ns))
@@ -162,7 +156,7 @@ class _Fold:
 
     def result(self, usages: Sequence[TokenUsage]) -> LoggedSession:
         """What is known now; `usages` are those of all responses."""
-        counts = [Counts.of_usage(usage) for usage in usages]
+        counts = [counts_of(usage) for usage in usages]
         entries = [
             entry if response is None else replace(entry, usage=counts[response]) for entry, response in self._entries
         ]
@@ -205,12 +199,12 @@ class _Fold:
     def _begin(self, data: Mapping[str, Json]) -> None:
         if not self._start:  # the first one counts
             self._start = data
-            self._model = word_of(data.get("resolved_model")) or word_of(data.get("model")) or self._model
-            self._provider = word_of(data.get("provider"))
+            self._model = text(data.get("resolved_model")) or text(data.get("model")) or self._model
+            self._provider = text(data.get("provider"))
 
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
         self._asked = ts
-        self._model = word_of(data.get("model")) or self._model
+        self._model = text(data.get("model")) or self._model
         sent = data.get("sent")
         tools = data.get("tools") or (sent.get("tools") if isinstance(sent, Mapping) else None)
         self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
@@ -218,7 +212,7 @@ class _Fold:
     def _response(self, data: Mapping[str, Json], ts: str | None, response: int) -> None:
         if data.get("error") and data.get("usage") is None:
             return
-        self._served = word_of(data.get("model")) or self._served
+        self._served = text(data.get("model")) or self._served
         size = data.get("context_window")
         self._window = size if type(size) is int and size > 0 else None
         took, calls = read_duration(data.get("latency_ms")), data.get("tool_calls")
@@ -233,8 +227,3 @@ class _Fold:
         )
         self._steps.append((step, response, list(answer_entry(data).tool_names)))
         self._asked = None
-
-
-def word_of(value: Json) -> str:
-    """Return a text; of anything else an empty one."""
-    return value if isinstance(value, str) else ""

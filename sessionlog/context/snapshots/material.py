@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.logged import LoggedSession, LogLike, read_logged_session
@@ -72,62 +72,41 @@ def gather(
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
     """
     live = getattr(agent, "_agent", None) or agent
-    logged = None if log is None else read_logged_session(log, request=request)
-    messages = _messages(message_history, logged)
-    model = model or _model_of(live) or (logged.model or logged.served or None if logged else None)
-    if logged and message_history is None:
-        steps, turns = logged.steps, logged.turns
-    else:
-        steps, turns = steps_of(messages), _turns(messages)
-    is_known = context_window is not None
-    if context_window is None:
-        known = _window_of(model, logged)
-        context_window, is_known = known or DEFAULT_CONTEXT_WINDOW, known is not None
-    is_of_log = logged is not None and message_history is None
+    logged = LoggedSession() if log is None else read_logged_session(log, request=request)
+    if message_history is not None:
+        logged = _with_history(logged, read_entries(message_history))
+    model = model or _model_of(live) or logged.model or logged.served or None
+    window = _window_of(model, logged) if context_window is None else context_window
     return Material(
-        agent_id=agent_id or (logged.session_id if logged else ""),
+        agent_id=agent_id or logged.session_id,
         model=model,
         settings=_settings(live),
-        prompts=_prompts(live, messages),
-        tools=_tools(live, tool_definitions, logged),
-        messages=messages,
-        steps=steps,
-        turns=turns,
-        window=context_window,
-        is_window_known=is_known,
-        prompt_tokens=logged.prompt_tokens if logged and is_of_log else None,
-        output_tokens=logged.output_tokens if logged and is_of_log else None,
+        prompts=_prompts(live, logged.messages),
+        tools=read_tools(tool_definitions) if tool_definitions else tools_of_agent(live) or logged.tools,
+        messages=logged.messages,
+        steps=logged.steps,
+        turns=logged.turns,
+        window=DEFAULT_CONTEXT_WINDOW if window is None else window,
+        is_window_known=window is not None,
+        prompt_tokens=logged.prompt_tokens,
+        output_tokens=logged.output_tokens,
         is_live=agent is not None,
     )
 
 
-def _window_of(model: str | None, logged: LoggedSession | None) -> int | None:
+def _window_of(model: str | None, logged: LoggedSession) -> int | None:
     """What the model takes in, as logged; else an alias is known by who answered, as in the X-ray."""
-    if logged is not None and logged.window is not None and model in (None, logged.model):
+    if logged.window is not None and model in (None, logged.model):
         return logged.window
-    names = (model, logged.served if logged else None)
-    provider = logged.provider if logged else ""
-    found = (find_context_window(name, provider) for name in names if name)
+    found = (find_context_window(name, logged.provider) for name in (model, logged.served) if name)
     return next((size for size in found if size), None)
 
 
-def _turns(messages: tuple[Entry, ...]) -> tuple[TurnUsage, ...]:
-    """What each turn used; where no message tells any usage, nothing is known of the turns."""
-    steps = steps_of(messages)
-    last = max(number_turns(messages), default=0)
-    return tuple(fold_turns(steps, turn_seconds(messages), last=last).values()) if steps else ()
-
-
-def _messages(history: Iterable[object] | None, logged: LoggedSession | None) -> tuple[Entry, ...]:
-    if history is not None:
-        return read_entries(history)
-    return logged.messages if logged else ()
-
-
-def _tools(live: object, given: Iterable[object] | None, logged: LoggedSession | None) -> tuple[Tool, ...]:
-    if given:
-        return read_tools(given)
-    return tools_of_agent(live) or (logged.tools if logged else ())
+def _with_history(logged: LoggedSession, messages: tuple[Entry, ...]) -> LoggedSession:
+    """A caller's history in place of the log's; where no message tells any usage, nothing is known of the turns."""
+    steps, last = steps_of(messages), max(number_turns(messages), default=0)
+    turns = tuple(fold_turns(steps, turn_seconds(messages), last=last).values()) if steps else ()
+    return replace(logged, messages=messages, steps=steps, turns=turns, prompt_tokens=None, output_tokens=None)
 
 
 def _prompts(live: object, messages: tuple[Entry, ...]) -> tuple[str, ...]:
