@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
-from sessionlog.context.xray.items import Item
-from sessionlog.context.xray.parts import KINDS, Part, apportion
+from sessionlog.context.xray.parts import KINDS, Item, Part, apportion
 from sessionlog.context.xray.report import ContextReport
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line

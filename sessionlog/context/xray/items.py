@@ -12,32 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL
+from sessionlog.context.xray.parts import Item
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.sources.record import server_of
 
 _TRIFLE = 30  # tokens; what is smaller may repeat without costing anything
 _TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One thing in the window.
-
-    Attributes:
-        kind: As of the part that it belongs to: system, tools, history, tool_results, turn, not_in_log.
-        name: What a person would call it; it may quote the log.
-        tokens: Its size, estimated, in the same measure as the parts.
-        count: How many pieces it is made of.
-    """
-
-    kind: str
-    name: str
-    tokens: int
-    count: int = 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
