@@ -29,7 +29,7 @@ from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.meaning import spelling_of
 from sessionlog.transcript.sent_prompt import SentPrompt
 from sessionlog.transcript.splice import Splice
-from sessionlog.transcript.usages import ResponseUsages, provider_of
+from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
 SCHEMA = "sessionlog.cache/1"
@@ -303,7 +303,6 @@ class _Fold:
         self.usages = ResponseUsages()
         self._own = own
         self._conversation = ConversationFold(finds_new=False)  # of our own logs, whose conversation is what was sent
-        self._start: Mapping[str, Json] = {}
         self._blocks: list[_Block] = []  # of the conversation
         self._sent = SentPrompt[_Block]()  # of other agents' logs
         self._tools: tuple[_Block, ...] = ()
@@ -321,7 +320,6 @@ class _Fold:
             self._apply(splice)
         if event.type == "session.start":
             self.usages.begin(data)
-            self._start = self._start or data
         elif event.type == "llm.request":
             self._ask(data, event.time_ns)
         elif event.type == "llm.response":
@@ -354,11 +352,11 @@ class _Fold:
     def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
         if self._request is None:
             return
-        start, usage = self._start, read_usage(data.get("usage"))[0]
+        start, usage = self.usages.start, read_usage(data.get("usage"))[0]
         named = (self._request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
         prompt = replace(
-            self._request, provider=provider_of(data, start), answered_ns=time_ns,
-            model=next((text(name) for name in named if text(name)), ""), lives_long=bool(usage.cache_write_1h),
+            self._request, provider=self.usages.provider_of(data), answered_ns=time_ns,
+            model=next(filter(None, map(text, named)), ""), lives_long=bool(usage.cache_write_1h),
         )  # fmt: skip
         self._request, before = None, self._before
         reason: Reason = "provider"

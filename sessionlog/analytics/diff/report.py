@@ -49,8 +49,11 @@ class ToolPair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        sides = {"left": self.left, "right": self.right}
-        return {"tool": self.tool} | {name: use and use.to_dict() for name, use in sides.items()}
+        return {
+            "tool": self.tool,
+            "left": self.left and self.left.to_dict(),
+            "right": self.right and self.right.to_dict(),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

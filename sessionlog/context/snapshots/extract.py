@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot, PromptSnapshot
-from sessionlog.context.snapshots.logged import LogLike
-from sessionlog.context.snapshots.material import Material, gather
+from sessionlog.context.snapshots.gather import gather
+from sessionlog.context.snapshots.logged import LogLike, SnapshotInput
 from sessionlog.context.snapshots.secrets import SecretFilter
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.snapshot_items import (
@@ -84,18 +84,18 @@ def extract_context_snapshot(
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
     """
-    material = gather(
+    known = gather(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
     if turn_start_time is not None:
-        material = _timed_from(turn_start_time, material)
+        known = _timed_from(turn_start_time, known)
     given = {
         "turn_usage": turn_usage, "session_usage": session_usage, "model_input_tokens": model_input_tokens,
         "model_output_tokens": model_output_tokens,
     }  # fmt: skip
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(snapshot_of(material, count=count), **known)
+    overrides: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(snapshot_of(known, count=count), **overrides)
 
 
 def extract_full_context_snapshot(
@@ -132,20 +132,20 @@ def extract_full_context_snapshot(
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
     """
-    material = gather(
+    known = gather(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
-    return full_snapshot_of(material, count=count, env=env, memory_blocks=memory_blocks, tool_rules=tool_rules)
+    return full_snapshot_of(known, count=count, env=env, memory_blocks=memory_blocks, tool_rules=tool_rules)
 
 
-def snapshot_of(material: Material, *, count: Count | None = None) -> ContextSnapshot:
+def snapshot_of(known: SnapshotInput, *, count: Count | None = None) -> ContextSnapshot:
     """Count what was gathered."""
-    tally, secrets = Tally(count, model=material.model), SecretFilter()
+    tally, secrets = Tally(count, model=known.model), SecretFilter()
     tokens = dict.fromkeys([f"{when}_{name}" for when in ("history", "current") for name in _FIELDS.values()], 0)
     texts = []
-    turns = number_turns(material.messages)
-    for message, turn in zip(material.messages, turns, strict=True):
+    turns = number_turns(known.messages)
+    for message, turn in zip(known.messages, turns, strict=True):
         when = "current" if turn == turns[-1] else "history"
         for part in message.pieces:
             if part.kind == "system":
@@ -158,25 +158,25 @@ def snapshot_of(material: Material, *, count: Count | None = None) -> ContextSna
                     MessageSnapshot(role=part.kind, content=text, estimated_tokens=size, timestamp=message.timestamp)
                 )
     return ContextSnapshot(
-        agent_id=material.agent_id,
-        system_prompts=tuple(map(secrets.text, material.prompts)),
-        system_prompt_tokens=sum(map(tally.text, material.prompts)),
-        tools=tuple(ToolSnapshot(**_tool_fields(tool, tally, secrets)) for tool in material.tools),
+        agent_id=known.session_id,
+        system_prompts=tuple(map(secrets.text, known.prompts)),
+        system_prompt_tokens=sum(map(tally.text, known.prompts)),
+        tools=tuple(ToolSnapshot(**_tool_fields(tool, tally, secrets)) for tool in known.tools),
         messages=tuple(texts),
-        model_input_tokens=material.prompt_tokens,
-        model_output_tokens=material.output_tokens,
-        per_request_usage=material.steps,
-        context_window=material.window,
-        is_window_known=material.is_window_known,
-        turn_usage=material.turns[-1] if material.turns else None,
-        session_usage=sum_turns(material.turns) if material.turns else None,
+        model_input_tokens=known.prompt_tokens,
+        model_output_tokens=known.output_tokens,
+        per_request_usage=known.steps,
+        context_window=known.window,
+        is_window_known=known.is_window_known,
+        turn_usage=known.turns[-1] if known.turns else None,
+        session_usage=sum_turns(known.turns) if known.turns else None,
         estimated=tally.estimated,
         **tokens,
     )
 
 
 def full_snapshot_of(
-    material: Material,
+    known: SnapshotInput,
     *,
     count: Count | None = None,
     env: Mapping[str, str] | None = None,
@@ -184,8 +184,8 @@ def full_snapshot_of(
     tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
     """Count what was gathered, and see what of it fits, from the newest message back."""
-    tally, secrets = Tally(count, model=material.model), SecretFilter(env)
-    prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in material.prompts)
+    tally, secrets = Tally(count, model=known.model), SecretFilter(env)
+    prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in known.prompts)
     tools = tuple(
         ToolDetailSnapshot(
             parameters_schema=secrets.schema(tool.schema),
@@ -195,22 +195,22 @@ def full_snapshot_of(
             source_code=secrets.text(tool.source_code or "") or None,
             **_tool_fields(tool, tally, secrets),
         )
-        for tool in material.tools
+        for tool in known.tools
     )
     memory = sum(map(tally.json, memory_blocks))
-    room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
-    pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.pieces if part.kind != "system"]
+    room = known.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
+    pieces = [(m, part, tally.bare(part)) for m in known.messages for part in m.pieces if part.kind != "system"]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
     while kept and pieces[kept - 1][2] <= room:
         kept -= 1
         room -= pieces[kept][2]
     return FullContextSnapshot(
-        agent_id=material.agent_id,
-        model_name=material.model,
-        context_window=material.window,
-        is_window_known=material.is_window_known,
-        model_settings=secrets.settings(material.settings),
+        agent_id=known.session_id,
+        model_name=known.model,
+        context_window=known.window,
+        is_window_known=known.is_window_known,
+        model_settings=secrets.settings(known.settings),
         system_prompts=prompts,
         tools=tools,
         messages=tuple(
@@ -229,7 +229,7 @@ def full_snapshot_of(
         ),
         memory_blocks=tuple(map(secrets.settings, memory_blocks)),
         memory_tokens=memory,
-        tool_environment=secrets.tool_keys() if material.is_live else {},
+        tool_environment=secrets.tool_keys() if known.is_live else {},
         tool_rules=tuple(map(secrets.settings, tool_rules)),
         estimated=tally.estimated,
     )
@@ -244,27 +244,24 @@ def _tool_fields(tool: Tool, tally: Tally, secrets: SecretFilter) -> dict[str, A
     }
 
 
-def _timed_from(start: float, material: Material) -> Material:
+def _timed_from(start: float, known: SnapshotInput) -> SnapshotInput:
     """Time the last turn, and its first request if that has no time, from when the turn began."""
     seconds = read_duration(start)
-    if seconds is None or not material.turns:
-        return material
+    if seconds is None or not known.turns:
+        return known
     began = format_time(int(seconds * 1_000_000_000))
-    last = material.steps[-1].turn_id if material.steps and material.turns[-1].requests else None
-    steps = [step for step in material.steps if step.turn_id == last]
+    last = known.steps[-1].turn_id if known.steps and known.turns[-1].requests else None
+    steps = [step for step in known.steps if step.turn_id == last]
     took = between_ms(began, steps[-1].timestamp) if steps else None
     if took is None:
-        return material
-    first = (
-        steps[0]
-        if steps[0].duration_ms is not None
-        else replace(steps[0], duration_ms=between_ms(began, steps[0].timestamp))
-    )
-    turn = replace(material.turns[-1], duration_seconds=took / 1000)
+        return known
+    first = steps[0]
+    if first.duration_ms is None:
+        first = replace(first, duration_ms=between_ms(began, first.timestamp))
     return replace(
-        material,
-        steps=tuple(first if step is steps[0] else step for step in material.steps),
-        turns=(*material.turns[:-1], turn),
+        known,
+        steps=tuple(first if step is steps[0] else step for step in known.steps),
+        turns=(*known.turns[:-1], replace(known.turns[-1], duration_seconds=took / 1000)),
     )
 
 

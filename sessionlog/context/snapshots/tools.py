@@ -170,19 +170,14 @@ async def _asked(toolset: object) -> tuple[Tool, ...]:
     registry = next(
         (one for one in (toolset, _get(toolset, "registry", "_registry")) if hasattr(one, "discover_all")), None
     )
-    if registry is not None:
-        try:
+    asks = (getattr(toolset, name, None) for name in ("list_tools", "tools"))
+    ask = next(filter(inspect.iscoroutinefunction, asks), None)
+    try:
+        if registry is not None:
             return await _discovered(registry)
-        except Exception:  # noqa: BLE001 - as below
-            return ()
-    for name in ("list_tools", "tools"):
-        ask = getattr(toolset, name, None)
-        if inspect.iscoroutinefunction(ask):
-            try:
-                return read_tools(_items(await ask()))
-            except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
-                return ()
-    return ()
+        return () if ask is None else read_tools(_items(await ask()))
+    except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
+        return ()
 
 
 async def _discovered(registry: Any) -> tuple[Tool, ...]:

@@ -27,7 +27,7 @@ from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.fold import ConversationFold, has_compacted
 from sessionlog.transcript.sent_prompt import SentPrompt
 from sessionlog.transcript.splice import Added, Splice
-from sessionlog.transcript.usages import ResponseUsages, provider_of
+from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
 _KEPT = 2 << 20
@@ -76,7 +76,6 @@ class _Fold:
         self._wanted = wanted
         self._own = own
         self._conversation = ConversationFold(own=own, finds_new=False)
-        self._start: Mapping[str, Json] = {}
         self._system: list[SizedMessage] = []
         self._messages: list[SizedMessage] = []  # one for each element of the conversation
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
@@ -95,8 +94,7 @@ class _Fold:
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
         splices = self._conversation.take(event)
-        if event.type == "session.start" and not self._start:
-            self._start = data
+        if event.type == "session.start" and not self._usages.start:
             self._usages.begin(data)
             if self._conversation.system:
                 self._system = [self._message("system", self._conversation.system)]
@@ -177,8 +175,9 @@ class _Fold:
         self._sizes[number - 1 :] = [size + aside + (size_of(tools) if tools else 0)]  # the one before may be none
         if self._wanted in (None, number):
             window = Window(
-                number=number, time_ns=event.time_ns, model=model or "", provider=_word(self._start.get("provider")),
-                is_whole=is_whole, has_prompt=is_whole or bool(head),
+                number=number, time_ns=event.time_ns, model=model or "",
+                provider=_word(self._usages.start.get("provider")), is_whole=is_whole,
+                has_prompt=is_whole or bool(head),
             )  # fmt: skip
             self._look = _Look(window, head, sent, len(sent), list(thoughts), tools)
 
@@ -213,7 +212,7 @@ class _Fold:
             asked = self._look.window
             self._look.window = replace(
                 asked, model=asked.model or model, served=model,
-                provider=provider_of(data, self._start) or asked.provider,
+                provider=self._usages.provider_of(data) or asked.provider,
                 size=size if type(size) is int and size > 0 else None,
             )  # fmt: skip
         thought = data.get("reasoning")
@@ -240,9 +239,9 @@ class _Fold:
         self._thoughts = []
 
     def _model(self, data: Mapping[str, Json]) -> str | None:
-        start = self._start
+        start = self._usages.start
         named = (data.get("model"), start.get("resolved_model"), start.get("model"), start.get("requested_model"))
-        return next((_word(name) for name in named if _word(name)), self._latest or None)
+        return next(filter(None, map(_word, named)), self._latest or None)
 
     def history(self) -> History:
         """What was folded so far."""
@@ -252,16 +251,16 @@ class _Fold:
         tokens = 0 if window is None else total(window.pieces) + total(window.tools) - words
         estimates = (words + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
-            requests=len(self._sizes), window=window, is_waiting=self._conversation.is_waiting,
+            window=window, is_waiting=self._conversation.is_waiting,
             samples=tuple(self._samples(estimates)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
             problem_count=self.damage.count, problems=self.damage.problems,
         )  # fmt: skip
 
     def _samples(self, estimates: Iterable[int]) -> Iterator[Sample]:
-        """The size of each request; what an agent estimated itself was not counted by a provider."""
-        for n, (estimate, usage) in enumerate(zip_longest(estimates, self._usages.read())):
-            if usage is not None and usage.prompt and not self._usages.is_estimated(n):
+        """The size of each request."""
+        for estimate, usage in zip_longest(estimates, self._usages.reported()):
+            if usage is not None and usage.prompt:
                 yield Sample(estimate=estimate, reported=usage.prompt, cached=usage.cache_read)
             else:
                 yield Sample(estimate=estimate)
