@@ -114,8 +114,8 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
     if isinstance(data.get("message"), Mapping):
         return read_entry(data["message"])
     content = data.get("content")
-    said = {key: data[key] for key in ("tool_calls", "reasoning", "partial") if data.get(key) is not None}
-    return read_entry({"role": "assistant", "content": streamed if content is None else content, **said})
+    rest = {key: data[key] for key in ("tool_calls", "reasoning", "partial") if data.get(key) is not None}
+    return read_entry({"role": "assistant", "content": streamed if content is None else content, **rest})
 
 
 def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:

@@ -70,12 +70,12 @@ def _with_history(known: SnapshotInput, messages: tuple[Entry, ...]) -> Snapshot
 
 def _prompts(live: object, messages: tuple[Entry, ...]) -> tuple[str, ...]:
     own = [text for text in _items(live, "_system_prompts") if isinstance(text, str)]
-    told = Counter(own)
-    said = [part.text for message in messages for part in message.pieces if part.kind == "system"]
+    left = Counter(own)
+    found = [part.text for message in messages for part in message.pieces if part.kind == "system"]
     more = []
-    for text in said:
-        if told[text] > 0:
-            told[text] -= 1
+    for text in found:
+        if left[text] > 0:
+            left[text] -= 1
         else:
             more.append(text)
     instructions = next((m.instructions for m in reversed(messages) if m.instructions), None)

@@ -130,11 +130,10 @@ def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Fou
     if not isinstance(made, list | tuple):
         return inside
     tools = {tool.name: tool for tool, _ in inside}
-    told = [(read, definition) for definition in made if (read := read_tool(definition)) is not None]
     return [
         (replace(tools[read.name], description=read.description, schema=read.schema), definition)
-        for read, definition in told
-        if read.name in tools
+        for definition in made
+        if (read := read_tool(definition)) is not None and read.name in tools
     ]
 
 
