@@ -337,7 +337,7 @@ class _Fold:
             system, tools = self._conversation.system, data.get("tools")
             self._system = (_block(system, "system prompt"),) if system else ()
             self._tools = _tools(tools) if isinstance(tools, list | tuple) else self._tools
-            messages = self._blocks if isinstance(data.get("messages"), list | tuple) else None
+            messages = self._blocks if self._conversation.holds_messages else None
         else:
             if self._sent.take(data.get("sent"), _message):
                 numbered = enumerate(self._sent.system, start=1)

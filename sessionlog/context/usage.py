@@ -68,11 +68,6 @@ class Counts(CamelCase):
     requests: int = 0
     tool_calls: int = 0
 
-    @property
-    def total_tokens(self) -> int:
-        """Prompt and output."""
-        return self.input_tokens + self.output_tokens
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnUsage(Counts):

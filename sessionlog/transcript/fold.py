@@ -46,6 +46,7 @@ class ConversationFold:
         requests: Requests so far, without those that another one follows unanswered; an answer that no request came
             before counts as one, too, where the log has no requests at all.
         is_waiting: The last request has no answer yet.
+        holds_messages: The last request holds messages; those of the very oldest logs only count them.
         turns: Prompts that were asked; those that a fork has copied from its parent's log are not its own.
         turn: The number of the turn, copied ones included.
         streamed: What has arrived of the answer under way.
@@ -82,7 +83,7 @@ class ConversationFold:
         self.answered: tuple[str, str] | None = None
         self._calls: dict[str | int, tuple[str, str]] | None = {}  # (id, tool) of open calls; None: it names none
         self._has_started = self._has_requests = False
-        self._holds_messages = False
+        self.holds_messages = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
             "session.start": self._start,
             "llm.request": self._request,
@@ -144,7 +145,7 @@ class ConversationFold:
             if isinstance(data.get(key), str):
                 self.system = data[key]
         given = data.get("messages")
-        self._holds_messages = isinstance(given, list | tuple)
+        self.holds_messages = isinstance(given, list | tuple)
         if isinstance(given, list | tuple):
             self.prompt = ""
             yield self._apply_request(given, data.get("earlier_messages"))
@@ -327,7 +328,7 @@ class ConversationFold:
     def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         self._since += 1
         call = self._answer_call(data.get("id"), data.get("tool"))
-        if call is None and self._own and self._holds_messages and self._calls is not None:
+        if call is None and self._own and self.holds_messages and self._calls is not None:
             return
         call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
         yield from self._open_prompt() if not self._has_requests else ()

@@ -82,7 +82,6 @@ class _Fold:
         self._thoughts: list[SizedMessage] = []
         self._sent = SentPrompt[SizedMessage]()
         self._sent_head: list[SizedMessage] = []
-        self._holds_messages = False
         self._is_cut = False  # whether a compaction has told no summary yet
         self._names: dict[str, str] = {}
         self._latest = ""  # who answered last: a request that is not answered may name nobody
@@ -100,8 +99,6 @@ class _Fold:
                 self._system = [self._message("system", self._conversation.system)]
         if "agent" in data:
             return  # a sub-agent's, or what wrote a summary: beside the conversation
-        if event.type == "llm.request":
-            self._holds_messages = isinstance(data.get("messages"), list | tuple)
         before = tuple(splice for splice in splices if splice.cause != "answer")
         for splice in before:
             self._apply(splice, data)
@@ -140,7 +137,7 @@ class _Fold:
     def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> SizedMessage:
         count = len(one.entry.messages) if self._own else 1
         message = one.raw
-        if splice.cause in ("answer", "result", "added", "partial") and self._holds_messages:
+        if splice.cause in ("answer", "result", "added", "partial") and self._conversation.holds_messages:
             return _NOTHING if count == 1 else Summed((), 0, count=count)  # the next request repeats it
         if splice.cause == "answer":
             message = {"role": "assistant", "content": data.get("content"), "tool_calls": data.get("tool_calls")}
@@ -156,8 +153,8 @@ class _Fold:
         return SizedMessage(message, self._model(data), placeholders=not self._own, count=count)
 
     def _ask(self, event: Event, data: Mapping[str, Json]) -> None:
-        messages, model = data.get("messages"), self._model(data)
-        is_whole = self._own and isinstance(messages, list | tuple) and not data.get("earlier_messages")
+        model = self._model(data)
+        is_whole = self._own and self._conversation.holds_messages and not data.get("earlier_messages")
         has_own = is_whole and bool(self._messages) and self._messages[0].role in ("system", "developer")
         beside = data.get("system") or data.get("instructions")
         if isinstance(beside, str) and beside:
