@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sessionlog.errors import LogNotReadable, Problem, problems_dict
 from sessionlog.events.envelope import Event
@@ -153,9 +153,12 @@ _UNKNOWN = _Block(b"", "message")
 """One of several messages that stood in one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prompt:
-    """What a request sent, and when; where it is not known, the log does not hold its messages."""
+@dataclass(slots=True, kw_only=True)
+class _Request:
+    """What a request sent, who answered and when, and how it differs from the one before it that was counted.
+
+    Where its prompt is not known, the log does not hold the messages. They are dropped once they have been compared.
+    """
 
     is_known: bool
     tools: tuple[_Block, ...]
@@ -166,18 +169,9 @@ class _Prompt:
     provider: str = ""
     answered_ns: int | None = None
     lives_long: bool = False
-
-
-class _Answered(NamedTuple):
-    """An answered request: whether its prompt is known, and how it differs from the one before it that was counted."""
-
-    is_known: bool
-    is_counted: bool
-    answered_ns: int | None
-    provider: str
-    model: str
-    reason: Reason
-    detail: str
+    is_counted: bool = False
+    reason: Reason = "provider"
+    detail: str = ""
 
 
 def cache_misses(
@@ -216,7 +210,7 @@ def cache_misses(
     )  # fmt: skip
 
 
-def _find(asked: Sequence[_Answered], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+def _find(asked: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
     is_cached = any(usage.cache_read for usage in usages)
     names_writes = any(usage.cache_write for usage in usages)
     last: TokenUsage | None = None
@@ -237,7 +231,7 @@ def _find(asked: Sequence[_Answered], usages: Sequence[TokenUsage], price: Price
         last = usage
 
 
-def _why(old: _Prompt, new: _Prompt, *, is_compacted: bool) -> tuple[Reason, str]:
+def _why(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, str]:
     """The first thing that differs between two requests."""
     if old.model != new.model:
         return "model", f"{old.model or 'unknown'} → {new.model or 'unknown'}"
@@ -279,7 +273,7 @@ def _difference(old: Sequence[_Block], new: Sequence[_Block], *, goes_on: bool =
     return f"{old[same].name}{number} changed"
 
 
-def _cost(price: Price, one: _Answered, usage: TokenUsage, missed: int) -> int | None:
+def _cost(price: Price, one: _Request, usage: TokenUsage, missed: int) -> int | None:
     """What the missed tokens cost, less what they had cost from the cache."""
     missed = min(missed, usage.input + usage.cache_write)
     written = min(missed, usage.cache_write)
@@ -299,7 +293,7 @@ class _Fold:
     """
 
     def __init__(self, *, own: bool) -> None:
-        self.asked: list[_Answered] = []
+        self.asked: list[_Request] = []
         self.usages = ResponseUsages()
         self._own = own
         self._conversation = ConversationFold(finds_new=False)  # of our own logs, whose conversation is what was sent
@@ -307,8 +301,8 @@ class _Fold:
         self._sent = SentPrompt[_Block]()  # of other agents' logs
         self._tools: tuple[_Block, ...] = ()
         self._system: tuple[_Block, ...] = ()
-        self._request: _Prompt | None = None
-        self._before: _Prompt | None = None  # of the last request that the provider has counted
+        self._request: _Request | None = None
+        self._before: _Request | None = None  # of the last request that the provider has counted
         self._is_compacted = False
 
     def take(self, event: Event) -> None:
@@ -344,31 +338,30 @@ class _Fold:
                 self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
                 self._tools = _tools(self._sent.tools)
             messages = self._sent.messages
-        self._request = _Prompt(
+        self._request = _Request(
             is_known=messages is not None, tools=self._tools, system=self._system, messages=tuple(messages or ()),
             model=text(data.get("model")), asked_ns=time_ns,
         )  # fmt: skip
 
     def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
-        if self._request is None:
+        request, self._request = self._request, None
+        if request is None:
             return
         start, usage = self.usages.start, read_usage(data.get("usage"))[0]
-        named = (self._request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
-        prompt = replace(
-            self._request, provider=self.usages.provider_of(data), answered_ns=time_ns,
-            model=next(filter(None, map(text, named)), ""), lives_long=bool(usage.cache_write_1h),
-        )  # fmt: skip
-        self._request, before = None, self._before
-        reason: Reason = "provider"
-        detail, is_counted = "", bool(usage.prompt) and data.get("quality") != "estimated"
-        if is_counted:
-            if before is not None:
-                reason, detail = _why(before, prompt, is_compacted=self._is_compacted)
-            self._before, self._is_compacted = prompt, False
-        self.asked.append(
-            _Answered(prompt.is_known, is_counted, time_ns, prompt.provider, prompt.model, reason, detail)
-        )
+        named = (request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
+        request.model = next(filter(None, map(text, named)), "")
+        request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
+        request.lives_long = bool(usage.cache_write_1h)
+        request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
+        self.asked.append(request)
         self.usages.add(data)
+        if not request.is_counted:
+            request.messages = ()
+            return
+        if self._before is not None:
+            request.reason, request.detail = _why(self._before, request, is_compacted=self._is_compacted)
+            self._before.messages = ()
+        self._before, self._is_compacted = request, False
 
 
 def _tools(tools: Json) -> tuple[_Block, ...]:

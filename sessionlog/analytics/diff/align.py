@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 
 from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.transcript.seen import shared
@@ -190,10 +191,5 @@ def _words(tokens: Sequence[str]) -> list[str]:
 
 
 def _pieces(words: Sequence[str], marks: Sequence[bool]) -> Pieces:
-    pieces: list[tuple[str, bool]] = []
-    for word, mark in zip(words, marks, strict=True):
-        if pieces and pieces[-1][1] == mark:
-            pieces[-1] = pieces[-1][0] + word, mark
-        else:
-            pieces.append((word, mark))
-    return tuple(pieces)
+    runs = groupby(zip(words, marks, strict=True), lambda pair: pair[1])
+    return tuple(("".join(word for word, _ in run), mark) for mark, run in runs)
