@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot, PromptSnapshot
@@ -28,7 +29,7 @@ from sessionlog.context.snapshots.snapshot_items import (
 from sessionlog.context.snapshots.tools import Tool
 from sessionlog.context.snapshots.turns import between_ms, number_turns
 from sessionlog.context.steps import read_duration
-from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
+from sessionlog.context.tokens import TokenCount, count_tokens
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.events.times import format_time
@@ -277,21 +278,20 @@ class Tally:
     """
 
     def __init__(self, count: Count | None = None, *, model: str | None = None) -> None:
-        self._count = count
-        self._model = model
+        self._count = partial(count_tokens, model=model) if count is None else count
+        self._is_compact = count is None
         self.estimated = False
 
     def text(self, text: str) -> int:
         """Count a text; an empty one has no tokens, surely."""
-        if not text:
-            return 0
-        return self._noted(count_tokens(text, self._model) if self._count is None else self._count(text))
+        count = self._count(text) if text else 0
+        if isinstance(count, TokenCount) and not count.exact:
+            self.estimated = True
+        return int(count)
 
     def json(self, value: Any) -> int:
-        """Count a value as JSON."""
-        return self._noted(
-            count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
-        )
+        """Count a value as JSON; a caller's own tokenizer has always had blanks in it."""
+        return self.text(json_text(value, compact=self._is_compact))
 
     def part(self, part: Piece) -> int:
         """Count a piece of a message as it is sent."""
@@ -316,8 +316,3 @@ class Tally:
             answer = {"tool_use_id": part.call_id or "", "type": "tool_result", "content": part.text}
             return self.json({**answer, "is_error": part.failed})
         return self.text(part.text)
-
-    def _noted(self, count: int) -> int:
-        if isinstance(count, TokenCount) and not count.exact:
-            self.estimated = True
-        return int(count)
