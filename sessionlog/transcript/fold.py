@@ -163,9 +163,9 @@ class ConversationFold:
 
     def _apply_request(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
-        added = [Added(value) for value in (given if self._own else self._fresh(given))]
         if self._own and not count:
-            return self._apply_whole_prompt(added)
+            return self._apply_whole_prompt(given)
+        added = [Added(value) for value in (given if self._own else self._fresh(given))]
         start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
         self._recognise(added)
         if self._finds_new:
@@ -173,23 +173,24 @@ class ConversationFold:
         missing = max(0, count - self._sent) if self._own else 0
         return self._change("request", start, added, missing=missing)
 
-    def _apply_whole_prompt(self, added: list[Added]) -> Splice:
+    def _apply_whole_prompt(self, given: Sequence[Json]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
+        start = shared(self._spellings, [spelling_of(value) for value in given])
+        added = [Added(value) for value in given[start:]]
         self._recognise(added)
-        start = shared(self._spellings, [one.spelling for one in added])
         if not self._finds_new:
-            return self._change("request", start, added[start:])
+            return self._change("request", start, added)
         elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
         current = Conversation(elements, (self.turns, self.turn))
-        former, common = self._seen.closest(current, [one.meaning for one in added])
+        former, common = self._seen.closest(current, [*self._meanings[:start], *(one.meaning for one in added)])
         rest = Counter(former.meanings[common:])
-        self._seen.mark_new(added[common:], rest)
+        self._seen.mark_new(added[common - start :], rest)
         if elements and (former is not current or common < len(elements)):
             self._seen.keep_aside(current)
         if former is not current:  # what was asked between was beside this conversation, as a title is
             self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
-        return self._change("request", start, added[start:], left_out=left_out, kept=len(former.meanings) - left_out)
+        return self._change("request", start, added, left_out=left_out, kept=len(former.meanings) - left_out)
 
     def _fresh(self, given: Sequence[Json]) -> Iterator[Json]:
         """What another agent's request adds, less the answers and results that a compaction has swallowed."""
