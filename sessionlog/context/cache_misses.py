@@ -10,7 +10,7 @@ hour (Anthropic's documentation of prompt caching, 2026-11).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,11 +22,14 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
-from sessionlog.transcript.fold import OWN, ConversationFold
+from sessionlog.sources.values import text
+from sessionlog.transcript.damage import Damage
+from sessionlog.transcript.fold import OWN, ConversationFold, has_compacted
 from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.meaning import spelling_of
+from sessionlog.transcript.sent_prompt import SentPrompt
 from sessionlog.transcript.splice import Splice
-from sessionlog.transcript.usages import ResponseUsages, provider_of
+from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
 SCHEMA = "sessionlog.cache/1"
@@ -40,7 +43,6 @@ _SHORT_NS, _LONG_NS = 5 * 60 * SECOND, 60 * 60 * SECOND
 _LEAST = 256  # tokens; providers round to blocks of up to 128
 _SHARE = 0.05  # of what was expected: less is no miss worth a line
 _WORDS = 60
-_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,32 +153,25 @@ _UNKNOWN = _Block(b"", "message")
 """One of several messages that stood in one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prompt:
-    """What a request sent, and when; None for what the log does not hold."""
+@dataclass(slots=True, kw_only=True)
+class _Request:
+    """What a request sent, who answered and when, and how it differs from the one before it that was counted.
 
-    tools: tuple[_Block, ...] | None
-    system: tuple[_Block, ...] | None
-    messages: tuple[_Block, ...] | None
+    Where its prompt is not known, the log does not hold the messages. They are dropped once they have been compared.
+    """
+
+    is_known: bool
+    tools: tuple[_Block, ...]
+    system: tuple[_Block, ...]
+    messages: tuple[_Block, ...]
     model: str
     asked_ns: int | None
     provider: str = ""
     answered_ns: int | None = None
     lives_long: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answered:
-    """An answered request: whether its prompt is known, and how it differs from the one before it that was counted."""
-
-    is_known: bool
-    is_counted: bool
-    answered_ns: int | None
-    provider: str
-    model: str
-    response: int
-    reason: Reason
-    detail: str
+    is_counted: bool = False
+    reason: Reason = "provider"
+    detail: str = ""
 
 
 def cache_misses(
@@ -202,32 +197,24 @@ def cache_misses(
     """
     log, session = open_target(target, session, directory, env)
     fold = _Fold(own=log.source.id in OWN)
-    damage: list[Problem] = []
-    damage_count = 0
-    for item in read_session(log, session):
-        if isinstance(item, Event):
-            fold.take(item)
-        elif item.severity == "damage":
-            damage_count += 1
-            damage = [*damage, item][:_PROBLEMS]
+    damage = Damage()
+    for event in damage.events(read_session(log, session)):
+        fold.take(event)
     if not fold.asked:
         raise LogNotReadable(f"{log.path}: no request of it has an answer, so nothing is known of its cache")
     usages = fold.usages.read()
-    name = name_of_session(log, session)
     return CacheReport(
-        source=log.source.id, session=name, path=log.path, requests=len(fold.asked),
-        known_prompts=sum(one.is_known for one in fold.asked),
-        cached_tokens=sum(usages[one.response].cache_read for one in fold.asked),
-        misses=tuple(_find(fold.asked, usages, price)), problem_count=damage_count, problems=tuple(damage),
+        source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(fold.asked),
+        known_prompts=sum(one.is_known for one in fold.asked), cached_tokens=sum(usage.cache_read for usage in usages),
+        misses=tuple(_find(fold.asked, usages, price)), problem_count=damage.count, problems=damage.problems,
     )  # fmt: skip
 
 
-def _find(asked: Sequence[_Answered], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
-    is_cached = any(usages[one.response].cache_read for one in asked)
-    names_writes = any(usages[one.response].cache_write for one in asked)
+def _find(asked: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+    is_cached = any(usage.cache_read for usage in usages)
+    names_writes = any(usage.cache_write for usage in usages)
     last: TokenUsage | None = None
-    for number, one in enumerate(asked, start=1):
-        usage = usages[one.response]
+    for number, (one, usage) in enumerate(zip(asked, usages, strict=True), start=1):
         if not one.is_counted:
             continue  # it failed, or the provider has not counted it
         if last is not None and is_cached:
@@ -244,28 +231,27 @@ def _find(asked: Sequence[_Answered], usages: Sequence[TokenUsage], price: Price
         last = usage
 
 
-def _why(old: _Prompt, new: _Prompt, *, is_compacted: bool) -> tuple[Reason, str]:
+def _why(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, str]:
     """The first thing that differs between two requests."""
     if old.model != new.model:
         return "model", f"{old.model or 'unknown'} → {new.model or 'unknown'}"
     if old.provider != new.provider:
         return "model", f"served by {new.provider or 'unknown'} instead of {old.provider or 'unknown'}"
-    if old.tools is not None and new.tools is not None and (found := _difference(old.tools, new.tools)):
+    is_known = old.is_known and new.is_known
+    if is_known and (found := _difference(old.tools, new.tools)):
         return "tools", found
-    if old.system is not None and new.system is not None and (found := _difference(old.system, new.system)):
+    if is_known and (found := _difference(old.system, new.system)):
         return "system", found
     if is_compacted:
         return "compaction", "history was summed up"
-    if old.messages is not None and new.messages is not None:
-        found = _difference(old.messages, new.messages, goes_on=True)
-        if found:
-            return "message", found
+    if is_known and (found := _difference(old.messages, new.messages, goes_on=True)):
+        return "message", found
     idle_ns = 0 if old.answered_ns is None or new.asked_ns is None else new.asked_ns - old.answered_ns
     lifetime_ns = _LONG_NS if old.lives_long else _SHORT_NS
     if idle_ns > lifetime_ns:
         minutes = idle_ns // (60 * SECOND)
         return "expired", f"{minutes:,} minutes passed; it lives for {lifetime_ns // (60 * SECOND)}"
-    if old.messages is None or new.messages is None:
+    if not is_known:
         return "not_in_log", "the log does not hold the prompts"
     return "provider", "the prompts are equal: the provider had it no longer"
 
@@ -287,7 +273,7 @@ def _difference(old: Sequence[_Block], new: Sequence[_Block], *, goes_on: bool =
     return f"{old[same].name}{number} changed"
 
 
-def _cost(price: Price, one: _Answered, usage: TokenUsage, missed: int) -> int | None:
+def _cost(price: Price, one: _Request, usage: TokenUsage, missed: int) -> int | None:
     """What the missed tokens cost, less what they had cost from the cache."""
     missed = min(missed, usage.input + usage.cache_write)
     written = min(missed, usage.cache_write)
@@ -299,116 +285,103 @@ def _cost(price: Price, one: _Answered, usage: TokenUsage, missed: int) -> int |
 
 
 class _Fold:
-    """Collects a session's answered requests with their prompts."""
+    """Collects a session's answered requests with their prompts.
+
+    Attributes:
+        asked: The answered requests, in order.
+        usages: What each of them used.
+    """
 
     def __init__(self, *, own: bool) -> None:
-        self.asked: list[_Answered] = []
+        self.asked: list[_Request] = []
         self.usages = ResponseUsages()
         self._own = own
         self._conversation = ConversationFold(finds_new=False)  # of our own logs, whose conversation is what was sent
-        self._start: Mapping[str, Json] = {}
         self._blocks: list[_Block] = []  # of the conversation
-        self._tools: tuple[_Block, ...] | None = None
-        self._system: tuple[_Block, ...] | None = None
-        self._sent: list[_Block] = []
-        self._request: _Prompt | None = None
-        self._before: _Prompt | None = None  # of the last request that the provider has counted
+        self._sent = SentPrompt[_Block]()  # of other agents' logs
+        self._tools: tuple[_Block, ...] = ()
+        self._system: tuple[_Block, ...] = ()
+        self._request: _Request | None = None
+        self._before: _Request | None = None  # of the last request that the provider has counted
         self._is_compacted = False
 
     def take(self, event: Event) -> None:
         """Take the next event."""
         data = event.data if isinstance(event.data, Mapping) else {}
-        for splice in self._conversation.take(event) if self._own else ():
-            self._apply(splice)
         if "agent" in data:
             return
+        for splice in self._conversation.take(event) if self._own else ():
+            self._apply(splice)
         if event.type == "session.start":
             self.usages.begin(data)
-            self._start = self._start or data
         elif event.type == "llm.request":
             self._ask(data, event.time_ns)
         elif event.type == "llm.response":
             self._answer(data, event.time_ns)
-        elif event.type == "compaction.end" and data.get("success") is not False and not data.get("no_compaction"):
+        elif event.type == "compaction.end" and has_compacted(data):
             self._is_compacted = True
 
     def _apply(self, splice: Splice) -> None:
         splice.split(self._blocks, lambda block: [block] if block.count == 1 else [_UNKNOWN] * block.count)
-        blocks = [_block(one.raw, f"{_role(one.raw)} message") for one in splice.added]
-        counts = (len(one.entry.messages) for one in splice.added)
-        splice.put(self._blocks, [replace(block, count=n) for block, n in zip(blocks, counts, strict=True)])
+        splice.put(self._blocks, [replace(_message(one.raw), count=len(one.entry.messages)) for one in splice.added])
 
     def _ask(self, data: Mapping[str, Json], time_ns: int | None) -> None:
-        tools, sent = data.get("tools"), data.get("sent")
-        if isinstance(tools, list | tuple):
-            self._tools = _tools(tools)
         messages: Sequence[_Block] | None = None
         if self._own:
-            system = self._conversation.system
+            system, tools = self._conversation.system, data.get("tools")
             self._system = (_block(system, "system prompt"),) if system else ()
-            self._tools = self._tools or ()
-            messages = self._blocks if isinstance(data.get("messages"), list | tuple) else None
-        elif isinstance(sent, Mapping) and isinstance(sent.get("messages"), list | tuple):
-            messages = self._take_sent(sent)
-        is_known = messages is not None
-        self._request = _Prompt(
-            tools=self._tools if is_known else None, system=self._system if is_known else None,
-            messages=None if messages is None else tuple(messages), model=_word(data.get("model")), asked_ns=time_ns,
+            self._tools = _tools(tools) if isinstance(tools, list | tuple) else self._tools
+            messages = self._blocks if self._conversation.holds_messages else None
+        else:
+            if self._sent.take(data.get("sent"), _message):
+                numbered = enumerate(self._sent.system, start=1)
+                self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
+                self._tools = _tools(self._sent.tools)
+            messages = self._sent.messages
+        self._request = _Request(
+            is_known=messages is not None, tools=self._tools, system=self._system, messages=tuple(messages or ()),
+            model=text(data.get("model")), asked_ns=time_ns,
         )  # fmt: skip
-
-    def _take_sent(self, sent: Mapping[str, Json]) -> list[_Block]:
-        """What another agent's log holds of a whole request."""
-        system, tools, keep = sent.get("system"), sent.get("tools"), sent.get("keep")
-        if "system" in sent:
-            parts = system if isinstance(system, list | tuple) else [] if system is None else [system]
-            numbered = enumerate(parts, start=1)
-            self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
-        if "tools" in sent:
-            self._tools = _tools(tools if isinstance(tools, list | tuple) else ())
-        kept = self._sent[: keep if type(keep) is int and keep > 0 else 0]
-        self._sent = [*kept, *(_block(one, f"{_role(one)} message") for one in sent["messages"])]
-        return self._sent
 
     def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
-        if self._request is None:
+        request, self._request = self._request, None
+        if request is None:
             return
-        start, usage = self._start, read_usage(data.get("usage"))[0]
-        named = (self._request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
-        prompt = replace(
-            self._request, provider=provider_of(data, start), answered_ns=time_ns,
-            model=next((_word(name) for name in named if _word(name)), ""), lives_long=bool(usage.cache_write_1h),
-        )  # fmt: skip
-        self._request, before = None, self._before
-        reason: Reason = "provider"
-        detail, is_counted = "", bool(usage.prompt) and data.get("quality") != "estimated"
-        if is_counted:
-            if before is not None:
-                reason, detail = _why(before, prompt, is_compacted=self._is_compacted)
-            self._before, self._is_compacted = prompt, False
-        self.asked.append(
-            _Answered(
-                is_known=prompt.messages is not None,
-                is_counted=is_counted,
-                answered_ns=time_ns,
-                model=prompt.model,
-                provider=prompt.provider,
-                response=len(self.usages),
-                reason=reason,
-                detail=detail,
-            )
-        )
+        start, usage = self.usages.start, read_usage(data.get("usage"))[0]
+        named = (request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
+        request.model = next(filter(None, map(text, named)), "")
+        request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
+        request.lives_long = bool(usage.cache_write_1h)
+        request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
+        self.asked.append(request)
         self.usages.add(data)
+        if not request.is_counted:
+            request.messages = ()
+            return
+        if self._before is not None:
+            request.reason, request.detail = _why(self._before, request, is_compacted=self._is_compacted)
+            self._before.messages = ()
+        self._before, self._is_compacted = request, False
 
 
-def _tools(tools: Iterable[Json]) -> tuple[_Block, ...]:
-    return tuple(_block(tool, f"tool {_tool_name(tool)}") for tool in tools)
+def _tools(tools: Json) -> tuple[_Block, ...]:
+    listed = tools if isinstance(tools, list | tuple) else ()
+    return tuple(_block(tool, f"tool {_tool_name(tool)}") for tool in listed)
 
 
 def _tool_name(tool: Json) -> str:
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     named = inner if isinstance(inner, Mapping) else tool
-    name = named.get("name") if isinstance(named, Mapping) else None
-    return name[:_WORDS] if isinstance(name, str) and name else "unnamed"
+    return _name(named, "name") or "unnamed"
+
+
+def _message(value: Json) -> _Block:
+    return _block(value, f"{_name(value, 'role') or 'unknown'} message")
+
+
+def _name(value: Json, key: str) -> str:
+    name = value.get(key) if isinstance(value, Mapping) else None
+    return name[:_WORDS] if isinstance(name, str) else ""
 
 
 def _block(value: Json, name: str) -> _Block:
@@ -423,12 +396,3 @@ def _without_marks(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {key: _without_marks(item) for key, item in value.items() if key != "cache_control"}
     return [_without_marks(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _role(value: Json) -> str:
-    role = value.get("role") if isinstance(value, Mapping) else None
-    return role[:_WORDS] if isinstance(role, str) and role else "unknown"
-
-
-def _word(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -14,13 +14,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sessionlog.context.snapshots.extract import full_snapshot_of, snapshot_of
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot
-from sessionlog.context.snapshots.logged import LogLike
-from sessionlog.context.snapshots.material import Material, gather
+from sessionlog.context.snapshots.gather import gather
+from sessionlog.context.snapshots.logged import LogLike, SnapshotInput
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.turns import fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, read_duration
@@ -30,8 +30,7 @@ from sessionlog.messages.entry import Entry
 from sessionlog.messages.read import read_entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _Request(NamedTuple):
     """A recorded call, which may stand for several requests that were only counted together."""
 
     step: RequestUsageSnapshot
@@ -44,6 +43,9 @@ class AgentRecorder:
 
     Args:
         clock: Nanoseconds since 1970, for tests.
+
+    Attributes:
+        messages: The history that was kept; None before the first.
     """
 
     def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
@@ -51,7 +53,7 @@ class AgentRecorder:
         self._lock = threading.Lock()
         self._turn = 0
         self._requests: list[_Request] = []
-        self._messages: tuple[Entry, ...] | None = None
+        self.messages: tuple[Entry, ...] | None = None
 
     def begin_turn(self) -> None:
         """Say that a user prompt came in; what is recorded from now on belongs to its turn."""
@@ -86,32 +88,23 @@ class AgentRecorder:
                 **tokens_of(counts),
             )
             calls = len(step.tool_names) or counts.tool_calls
-            self._requests.append(_Request(step=step, requests=max(1, counts.requests), tool_calls=calls))
+            self._requests.append(_Request(step, max(1, counts.requests), calls))
 
     def keep_messages(self, history: Iterable[object]) -> None:
         """Keep a message history of any kind, in place of the one before; later changes to it are not seen."""
-        messages = read_entries(history)
-        with self._lock:
-            self._messages = messages
+        self.messages = read_entries(history)
 
-    def add_to(self, material: Material) -> Material:
+    def add_to(self, known: SnapshotInput) -> SnapshotInput:
         """Return what was gathered of the agent with what was recorded in place of what is lacking."""
         with self._lock:
             requests, turn = tuple(self._requests), self._turn
         if not requests:
-            return material
+            return known
         steps = tuple(request.step for request in requests)
-        return replace(material, steps=steps, turns=_turns(requests, turn))
-
-    @property
-    def messages(self) -> tuple[Entry, ...] | None:
-        """The history that was kept; None before the first."""
-        with self._lock:
-            return self._messages
+        return replace(known, steps=steps, turns=_turns(requests, turn))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Registered:
+class _Registered(NamedTuple):
     agent: object
     info: Mapping[str, Any]
     log: LogLike | None
@@ -176,21 +169,21 @@ def get_agent_full_context_snapshot(agent_id: str) -> FullContextSnapshot | None
     return None if found is None else full_snapshot_of(found)
 
 
-def _gathered(agent_id: str) -> Material | None:
+def _gathered(agent_id: str) -> SnapshotInput | None:
     with _lock:
-        known = _agents.get(agent_id)
-    if known is None:
+        agent = _agents.get(agent_id)
+    if agent is None:
         return None
-    window, model = known.info.get("context_window"), known.info.get("model")
-    material = gather(
-        known.agent,
+    window, model = agent.info.get("context_window"), agent.info.get("model")
+    known = gather(
+        agent.agent,
         agent_id,
-        log=known.log,
-        message_history=known.recorder.messages,
+        log=agent.log,
+        message_history=agent.recorder.messages,
         context_window=window if type(window) is int and window > 0 else None,  # True is an int, and no window
         model=model if isinstance(model, str) else None,
     )
-    return known.recorder.add_to(material)
+    return agent.recorder.add_to(known)
 
 
 def _turns(requests: Sequence[_Request], last: int) -> tuple[TurnUsage, ...]:

@@ -193,10 +193,10 @@ class UsageTracker:
     def _count_calls(self, counts: Counts, cumulative: Mapping[str, Any] | None, named: int) -> int:
         """Count the turn's tool calls, each once, and note them in its data."""
         if not self.codemode:
-            told = read_count(self._data.get("mcp_tool_calls"))[0] or counts.tool_calls or named
-            self._data |= {"mcp_tool_calls": told, "codemode_tool_calls": NOT_APPLICABLE}
-            self._calls["mcp_tool_calls"] += told
-            return max(told, counts.tool_calls)  # those of an MCP server may be told apart, and are among all
+            calls = read_count(self._data.get("mcp_tool_calls"))[0] or counts.tool_calls or named
+            self._data |= {"mcp_tool_calls": calls, "codemode_tool_calls": NOT_APPLICABLE}
+            self._calls["mcp_tool_calls"] += calls
+            return max(calls, counts.tool_calls)  # those of an MCP server may be told apart, and are among all
         if not cumulative:
             return 0
         for name in _CALLS:

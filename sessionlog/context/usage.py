@@ -49,8 +49,8 @@ def _json(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Used(CamelCase):
-    """What some requests used.
+class Counts(CamelCase):
+    """What some requests used; requests and calls of tools are 0 where nobody says.
 
     Attributes:
         input_tokens: The whole prompts, cached or not.
@@ -70,27 +70,7 @@ class _Used(CamelCase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts(_Used):
-    """The counts of one usage object; requests and calls of tools are 0 where the object does not say."""
-
-    @property
-    def total_tokens(self) -> int:
-        """Prompt and output."""
-        return self.input_tokens + self.output_tokens
-
-    @classmethod
-    def of_usage(cls, usage: TokenUsage) -> Counts:
-        """Add disjoint classes up."""
-        return cls(
-            input_tokens=usage.prompt,
-            output_tokens=usage.output,
-            cache_read_tokens=usage.cache_read,
-            cache_write_tokens=usage.cache_write,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnUsage(_Used):
+class TurnUsage(Counts):
     """What one turn used: a user prompt and everything until the next one.
 
     Attributes:
@@ -103,7 +83,7 @@ class TurnUsage(_Used):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionUsage(_Used):
+class SessionUsage(Counts):
     """What the turns of a session used together.
 
     Attributes:
@@ -124,6 +104,16 @@ def _added(used: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: sum(getattr(one, name) for one in used) for name in names}
 
 
+def counts_of(usage: TokenUsage) -> Counts:
+    """Add disjoint classes up."""
+    return Counts(
+        input_tokens=usage.prompt,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )
+
+
 def sum_turns(turns: Iterable[TurnUsage]) -> SessionUsage:
     """Add turns up."""
     listed = list(turns)
@@ -136,20 +126,16 @@ def usage_to_dict(usage: object) -> dict[str, Any]:
     Mappings, pydantic models (`model_dump`, `dict`), named tuples, any object with fields; of one whose fields have no
     name that is known here, the known names that it answers to. Our `TokenUsage` gets the names of this room.
     """
-    return usage_fields(Counts.of_usage(usage) if isinstance(usage, TokenUsage) else usage)
+    return usage_fields(counts_of(usage) if isinstance(usage, TokenUsage) else usage)
 
 
 def read_counts(usage: object) -> Counts:
     """Read any usage object: pydantic-ai's, ours, the providers' own."""
-    if isinstance(usage, Counts):
+    if type(usage) is Counts:
         return usage
     data = usage_to_dict(usage)
     return replace(
-        Counts.of_usage(read_usage(usage)[0]),
-        requests=_count(data.get("requests")),
-        tool_calls=_count(data.get("tool_calls")) or _count(data.get("toolCalls")),
+        counts_of(read_usage(usage)[0]),
+        requests=read_count(data.get("requests"))[0],
+        tool_calls=read_count(data.get("tool_calls"))[0] or read_count(data.get("toolCalls"))[0],
     )
-
-
-def _count(value: object) -> int:
-    return read_count(value)[0]

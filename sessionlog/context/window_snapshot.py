@@ -7,14 +7,14 @@ tables below; the same version always gives the same bytes. The package carries 
 One model has one window. Where providers disagree, its maker is right (the provider that claims the name); else what
 most of them say; else the largest. Names stand as the look-up asks for them, and one that it would find anyhow is left
 out. A seller in `_SELLERS` sets limits of its own, and has rows `seller/model` where they differ. Google counts in Ki:
-a round million of one of its models is 2^20, by whomever it is said.
+a round million of one of its models is 2^20, whoever states it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,20 +128,20 @@ def _known_date(source: str) -> str:
 
 
 def _choose(providers: Sequence[Any]) -> dict[str, int]:
-    said: dict[str, dict[str, int]] = defaultdict(dict)
+    stated: dict[str, dict[str, int]] = {}
     for seller, name, window in _statements(providers):
-        said[name].setdefault(seller, window)
-    windows = {name: _one(name, dict(said), _maker(providers, name)) for name in list(said)}
+        stated.setdefault(name, {}).setdefault(seller, window)
+    windows = {name: _one(name, stated, _maker(providers, name)) for name in stated}
     corrected = {_plain(name): window for name, window in _CORRECTED.items()}
     windows = {name: window for name, window in windows.items() if corrected.keys().isdisjoint(_shorter(name))}
     windows = {_plain(name): window for name, window in _LACKING.items()} | windows | corrected
     for name in sorted(windows, key=len, reverse=True):  # the longest is the most decorated
         if _found(name, {key: value for key, value in windows.items() if key != name}) == windows[name]:
             del windows[name]
-    for name in sorted(said, key=len):
-        for seller in said[name].keys() & set(_SELLERS):
-            if _found(f"{seller}/{name}", windows) != said[name][seller]:
-                windows[f"{seller}/{name}"] = said[name][seller]
+    for name in sorted(stated, key=len):
+        for seller in stated[name].keys() & set(_SELLERS):
+            if _found(f"{seller}/{name}", windows) != stated[name][seller]:
+                windows[f"{seller}/{name}"] = stated[name][seller]
     return windows
 
 
@@ -167,12 +167,14 @@ def _maker(providers: Iterable[Any], name: str) -> str:
     return next((p.id for p in providers if p.model_match is not None and p.model_match.is_match(name)), "")
 
 
-def _one(name: str, said: Mapping[str, Mapping[str, int]], maker: str) -> int:
+def _one(name: str, stated: Mapping[str, Mapping[str, int]], maker: str) -> int:
     """One window of those that sellers give a name; the maker may have given it to the name without its date."""
     for plain in plain_names(name):
-        if maker in said.get(plain, {}):
-            return said[plain][maker]
-    votes = Counter([window for seller, window in said[name].items() if seller not in _SELLERS] or said[name].values())
+        if maker in stated.get(plain, {}):
+            return stated[plain][maker]
+    votes = Counter(
+        [window for seller, window in stated[name].items() if seller not in _SELLERS] or stated[name].values()
+    )
     return max(votes, key=lambda window: (votes[window], window))
 
 

@@ -170,25 +170,19 @@ def _without_suffix(plain: str) -> str:
 
 def _is_date(parts: list[str]) -> bool:
     """Whether parts of a name are a date, or a version that counts like one (Gemini's 002)."""
+    digits = "".join(parts)
     match [len(part) if part.isdecimal() and part.isascii() else 0 for part in parts]:
-        case [4, 2, 2]:
-            return _is_year(parts[0]) and _is_month(parts[1])
+        case [4, 2, 2] | [8]:
+            return digits.startswith("20") and _is_month(digits[4:6])
         case [2, 4]:
-            return _is_month(parts[0]) and _is_year(parts[1])
+            return _is_month(digits[:2]) and digits[2:4] == "20"
         case [2, 2]:
-            return _is_month(parts[0]) and parts[1] <= "31"
-        case [8]:
-            return _is_year(parts[0]) and _is_month(parts[0][4:6])
+            return _is_month(digits[:2]) and digits[2:] <= "31"
         case [4]:  # 0613 is a day, 2411 a month
-            return (_is_month(parts[0][:2]) and parts[0][2:] <= "31") or _is_month(parts[0][2:])
+            return (_is_month(digits[:2]) and digits[2:] <= "31") or _is_month(digits[2:])
         case [3]:
-            return parts[0].startswith("00")
-        case _:
-            return False
-
-
-def _is_year(digits: str) -> bool:
-    return digits.startswith("20")
+            return digits.startswith("00")
+    return False
 
 
 def _is_month(digits: str) -> bool:

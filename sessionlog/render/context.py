@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from sessionlog.analytics.columns import counted
-from sessionlog.context.xray.items import Item
-from sessionlog.context.xray.parts import KINDS, Part, apportion
+from sessionlog.context.xray.parts import KINDS, Item, Part, apportion
 from sessionlog.context.xray.report import ContextReport
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line

@@ -12,7 +12,7 @@ answer has called. Bad data never raises: a change that does not fit says so (`S
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,7 +22,7 @@ from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
-from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, meaning_of, says_something, spelling_of
+from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, says_something, spelling_of
 from sessionlog.transcript.seen import Conversation, SeenMessages, shared
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
@@ -46,6 +46,7 @@ class ConversationFold:
         requests: Requests so far, without those that another one follows unanswered; an answer that no request came
             before counts as one, too, where the log has no requests at all.
         is_waiting: The last request has no answer yet.
+        holds_messages: The last request holds messages; those of the very oldest logs only count them.
         turns: Prompts that were asked; those that a fork has copied from its parent's log are not its own.
         turn: The number of the turn, copied ones included.
         streamed: What has arrived of the answer under way.
@@ -82,7 +83,7 @@ class ConversationFold:
         self.answered: tuple[str, str] | None = None
         self._calls: dict[str | int, tuple[str, str]] | None = {}  # (id, tool) of open calls; None: it names none
         self._has_started = self._has_requests = False
-        self._holds_messages = False
+        self.holds_messages = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
             "session.start": self._start,
             "llm.request": self._request,
@@ -114,6 +115,11 @@ class ConversationFold:
         return "".join(self._pieces)
 
     @property
+    def answers(self) -> int:
+        """How many requests have an answer: all but the last, which may wait for its own."""
+        return self.requests - self.is_waiting
+
+    @property
     def sent(self) -> int:
         """How many elements the next request need not repeat."""
         return self._sent
@@ -139,7 +145,7 @@ class ConversationFold:
             if isinstance(data.get(key), str):
                 self.system = data[key]
         given = data.get("messages")
-        self._holds_messages = isinstance(given, list | tuple)
+        self.holds_messages = isinstance(given, list | tuple)
         if isinstance(given, list | tuple):
             self.prompt = ""
             yield self._apply_request(given, data.get("earlier_messages"))
@@ -157,36 +163,34 @@ class ConversationFold:
 
     def _apply_request(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0
-        added = [Added(value) for value in (given if self._own else self._fresh(given))]
         if self._own and not count:
-            return self._apply_whole_prompt(added)
+            return self._apply_whole_prompt(given)
+        added = [Added(value) for value in (given if self._own else self._fresh(given))]
         start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
-        meanings, spellings = self._read(added)
+        self._recognise(added)
         if self._finds_new:
-            self._seen.mark_new(added, meanings, self._left)
+            self._seen.mark_new(added, self._left)
         missing = max(0, count - self._sent) if self._own else 0
-        return self._change("request", start, added, meanings, spellings, missing=missing)
+        return self._change("request", start, added, missing=missing)
 
-    def _apply_whole_prompt(self, added: list[Added]) -> Splice:
+    def _apply_whole_prompt(self, given: Sequence[Json]) -> Splice:
         """A prompt that repeats the conversation: only what differs changes."""
-        meanings, spellings = self._read(added)
-        start = shared(self._spellings, spellings)
+        start = shared(self._spellings, [spelling_of(value) for value in given])
+        added = [Added(value) for value in given[start:]]
+        self._recognise(added)
         if not self._finds_new:
-            return self._change("request", start, added[start:], meanings[start:], spellings[start:])
+            return self._change("request", start, added)
         elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
         current = Conversation(elements, (self.turns, self.turn))
-        former, common = self._seen.closest(current, meanings)
+        former, common = self._seen.closest(current, [*self._meanings[:start], *(one.meaning for one in added)])
         rest = Counter(former.meanings[common:])
-        self._seen.mark_new(added[common:], meanings[common:], rest)
+        self._seen.mark_new(added[common - start :], rest)
         if elements and (former is not current or common < len(elements)):
             self._seen.keep_aside(current)
         if former is not current:  # what was asked between was beside this conversation, as a title is
             self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
-        return self._change(
-            "request", start, added[start:], meanings[start:], spellings[start:],
-            left_out=left_out, kept=len(former.meanings) - left_out,
-        )  # fmt: skip
+        return self._change("request", start, added, left_out=left_out, kept=len(former.meanings) - left_out)
 
     def _fresh(self, given: Sequence[Json]) -> Iterator[Json]:
         """What another agent's request adds, less the answers and results that a compaction has swallowed."""
@@ -196,36 +200,26 @@ class ConversationFold:
             else:
                 yield value
 
-    def _read(self, added: Sequence[Added]) -> tuple[list[Meaning], list[bytes]]:
-        """The meaning of each element and, where requests hold whole prompts, its spelling."""
-        if not self._own:
-            meanings = [meaning_of(one.entry) if self._finds_new else _UNKNOWN for one in added]
-            return meanings, [b""] * len(added)
-        spellings = [spelling_of(one.raw) for one in added]
-        meanings = []
-        for one, spelling in zip(added, spellings, strict=True):
-            meaning = self._known.get(spelling)
-            if meaning is None:
-                meaning = self._known[spelling] = meaning_of(one.entry)
+    def _recognise(self, added: Iterable[Added]) -> None:
+        """Set the meaning of each element of a request and, where requests hold whole prompts, its spelling."""
+        for one in added:
+            if self._own:
+                one.spelling = spelling_of(one.raw)
+                if one.spelling in self._known:
+                    one.meaning = self._known[one.spelling]
+                    continue
+                self._known[one.spelling] = one.meaning
                 if len(self._known) > _SPELLINGS:
                     del self._known[next(iter(self._known))]
-            meanings.append(meaning)
-        return meanings, spellings
+            elif not self._finds_new:
+                one.meaning = _UNKNOWN
 
-    def _change(
-        self,
-        cause: Cause,
-        start: int,
-        added: Sequence[Added],
-        meanings: Sequence[Meaning],
-        spellings: Sequence[bytes],
-        **more: Any,
-    ) -> Splice:
+    def _change(self, cause: Cause, start: int, added: Sequence[Added], **more: Any) -> Splice:
         """Put elements from a place on, in place of all that is there."""
         removed = len(self._meanings) - start
         self._forgotten = min(self._forgotten, start)
-        self._meanings[start:] = meanings
-        self._spellings[start:] = spellings
+        self._meanings[start:] = [one.meaning for one in added]
+        self._spellings[start:] = [one.spelling for one in added]
         if len(self._meanings) - self._forgotten > 2 * _LONG:
             end = len(self._meanings) - _LONG
             self._meanings[self._forgotten : end] = [_UNKNOWN] * (end - self._forgotten)
@@ -238,23 +232,24 @@ class ConversationFold:
 
     def _append(self, cause: Cause, one: Added) -> Splice:
         """Put an element behind the conversation, which the next request will repeat."""
-        return self._change(cause, len(self._meanings), [one], [self._mark_all_new(one)], [b""])
+        self._mark_all_new(one)
+        return self._change(cause, len(self._meanings), [one])
 
-    def _mark_all_new(self, one: Added) -> Meaning:
-        """Mark all messages of an element as new, and expect a request to repeat them; return the element's meaning."""
+    def _mark_all_new(self, one: Added) -> None:
+        """Mark all messages of an element as new, and expect a request to repeat them."""
         if not self._finds_new and not self._own:
-            return _UNKNOWN
-        meaning = meaning_of(one.entry)
-        told = [pair for pair in zip(one.entry.messages, meaning, strict=True) if says_something(pair[0])]
-        one.new = tuple(message for message, _ in told)
-        for message, digest in told:
-            self._seen.expect(message, digest)
-        return meaning
+            one.meaning = _UNKNOWN
+            return
+        for message, digest in zip(one.entry.messages, one.meaning, strict=True):
+            if says_something(message):
+                one.new += (message,)
+                self._seen.expect(message, digest)
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
-        prompts = [one for one in added if any(message.role == "user" for message in one.new) and _is_prompt(one)]
+        users = (one for one in added if any(message.role == "user" for message in one.new))
+        prompts = [one for one in users if one.entry.is_prompt and not one.is_summary]
         prompts = prompts[1:] if self._lacks_summary else prompts
-        self._asked += [(meaning_of(one.entry), _is_copied(one)) for one in prompts]
+        self._asked += [(one.meaning, bool(one.fields.get("inherited"))) for one in prompts]
 
     def _forget_prompts(self, digests: Collection[bytes]) -> None:
         """Do not count prompts that were taken back before a request."""
@@ -334,14 +329,14 @@ class ConversationFold:
     def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         self._since += 1
         call = self._answer_call(data.get("id"), data.get("tool"))
-        if call is None and self._own and self._holds_messages and self._calls is not None:
+        if call is None and self._own and self.holds_messages and self._calls is not None:
             return
         call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
         yield from self._open_prompt() if not self._has_requests else ()
         yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        if data.get("success") is False or data.get("no_compaction"):
+        if not has_compacted(data):
             return
         yield from self._break_off("interrupted")
         if "dropped" in data:
@@ -350,10 +345,11 @@ class ConversationFold:
         summary = text_of(data.get("summary"))
         self._lacks_summary = self._own and not summary
         made = [Added({"role": "user", "content": summary, "summary": True})] if summary else []
-        meanings = [self._mark_all_new(one) for one in made]
+        for one in made:
+            self._mark_all_new(one)
         if self._own:
             self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
-        yield self._change("compaction", 0, made, meanings, [b""] * len(made))
+        yield self._change("compaction", 0, made)
         self._sent, self._stale, self._calls = len(self._meanings), self._since, {}
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
@@ -373,7 +369,7 @@ class ConversationFold:
                 yield Splice(cause="compaction", flaw=f"no message can be put at {at} of {len(self._meanings)}")
                 return
             one.new = tuple(message for message in one.entry.messages if says_something(message))
-            self._meanings.insert(at, meaning_of(one.entry))
+            self._meanings.insert(at, one.meaning)
             self._spellings.insert(at, b"")
             yield Splice(cause="compaction", start=at, added=(one,), is_split=is_split)
             is_split = len(one.entry.messages) != 1
@@ -405,14 +401,14 @@ class ConversationFold:
     def _inherit(self, added: list[Added], cause: Cause) -> Splice:
         """Messages that the next request goes on from; after a cut those that are left are repeated so."""
         self.prompt = ""
-        meanings, spellings = self._read(added)
+        self._recognise(added)
         rest = self._meanings[self._sent :] if self._is_cut else []
-        common = shared(rest, meanings)
+        common = shared(rest, [one.meaning for one in added])
         known = Counter(rest[common:]) + self._left + self._cleared
         if self._finds_new:
-            self._seen.mark_new(added[common:], meanings[common:], known)
+            self._seen.mark_new(added[common:], known)
         self._left, self._is_cut = known - self._cleared, False
-        change = self._change(cause, self._sent, added, meanings, spellings)
+        change = self._change(cause, self._sent, added)
         self._sent = len(self._meanings)
         return change
 
@@ -448,13 +444,9 @@ class ConversationFold:
             yield from self._break_off({"cancelled": "cancelled", "error": "failed"}.get(str(status), "interrupted"))
 
 
-def _is_prompt(one: Added) -> bool:
-    """Whether a user asks something."""
-    return one.entry.is_prompt and not (isinstance(one.raw, Mapping) and one.raw.get("summary") is True)
-
-
-def _is_copied(one: Added) -> bool:
-    return isinstance(one.raw, Mapping) and bool(one.raw.get("inherited"))
+def has_compacted(data: Mapping[str, Json]) -> bool:
+    """Whether a `compaction.end` changed the history: it did not fail, and found something to do."""
+    return data.get("success") is not False and not data.get("no_compaction")
 
 
 def _spans(dropped: Json, length: int) -> list[tuple[int, int]] | None:

@@ -34,24 +34,17 @@ def read_session(log: Log, session: str | None = None) -> Iterator[Event | Probl
         LogNotReadable: The log cannot be opened.
         MissingExtra: It is packed, and no decoder is installed.
     """
-    return _read(log, session, _GENERATIONS)
+    return _with_parent(log.source.read(log.path, session), log, log.path, _GENERATIONS)
 
 
-def _read(log: Log, session: str | None, generations: int) -> Iterator[Event | Problem]:
-    parent = log.source.parent_of(log.path) if generations else None
-    events = log.source.read(log.path, session)
-    return events if parent is None else _with_parent(events, log, parent, generations)
-
-
-def _with_parent(
-    events: Iterator[Event | Problem], log: Log, parent: Parent, generations: int
-) -> Iterator[Event | Problem]:
-    is_begun = False
+def _with_parent(events: Iterable[Event | Problem], log: Log, path: str, generations: int) -> Iterator[Event | Problem]:
+    """Yield events, and behind the first what they inherit from the parent of the log in a path."""
+    parent = log.source.parent_of(path) if generations else None
     for item in events:
         yield item
-        if not is_begun and isinstance(item, Event):
-            is_begun = True
+        if parent is not None and isinstance(item, Event):
             yield _inheritance(item, log, parent, generations)
+            parent = None
 
 
 def _inheritance(first: Event, log: Log, parent: Parent, generations: int) -> Event:
@@ -89,10 +82,7 @@ def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Mess
     fold = ConversationFold(own=log.source.id in OWN, finds_new=False)
     elements: list[_Element] = []
     size = kept_from = 0  # characters that are held, and the first element that is
-    older = log.source.parent_of(parent.path) if generations > 1 else None
-    events = parent.read()
-    items = events if older is None else _with_parent(events, log, older, generations - 1)
-    for item in items:
+    for item in _with_parent(parent.read(), log, parent.path, generations - 1):
         for splice in fold.take(item) if isinstance(item, Event) else ():
             splice.split(elements, _Element.split)
             added = [_Element(one.entry.messages, _size(one.entry.messages)) for one in splice.added]

@@ -8,7 +8,7 @@ kept, of a bounded number of things.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sessionlog.messages.message import Message
@@ -71,14 +71,14 @@ class SeenMessages:
             self._former.remove(best)
         return best, longest
 
-    def mark_new(self, added: Sequence[Added], meanings: Sequence[Meaning], known: Counter[Meaning]) -> None:
+    def mark_new(self, added: Iterable[Added], known: Counter[Meaning]) -> None:
         """Set `new` of the elements that are not among the known; those are ticked off."""
-        for one, meaning in zip(added, meanings, strict=True):
-            if known[meaning] > 0:
-                known[meaning] -= 1
+        for one in added:
+            if known[one.meaning] > 0:
+                known[one.meaning] -= 1
             else:
-                told = zip(one.entry.messages, meaning, strict=True)
-                one.new = tuple(message for message, digest in told if self._is_new(message, digest))
+                messages = zip(one.entry.messages, one.meaning, strict=True)
+                one.new = tuple(message for message, digest in messages if self._is_new(message, digest))
 
     def _is_new(self, message: Message, digest: bytes) -> bool:
         if not says_something(message):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry, read_result
+from sessionlog.transcript.meaning import Meaning, meaning_of
 
 Json = Any
 T = TypeVar("T")
@@ -29,23 +31,35 @@ class Added:
 
     Attributes:
         raw: As logged: an element of `messages`; of an answer or a result the payload of its event.
+        spelling: What a request's element is recognised by without reading it; empty for what no request has sent.
         new: The messages in it that were not said before, in their order.
     """
 
-    __slots__ = ("_entry", "_read", "new", "raw")
-    _entry: Entry | None
-
     def __init__(self, raw: Json, read: Callable[[Any], Entry] = read_entry) -> None:
         self.raw = raw
+        self.spelling = b""
         self.new: tuple[Message, ...] = ()
-        self._read, self._entry = read, None
+        self._read = read
 
     @property
+    def fields(self) -> Mapping[str, Json]:
+        """The fields of what was logged; none where it is no object."""
+        return self.raw if isinstance(self.raw, Mapping) else {}
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it stands for what a compaction took out."""
+        return self.fields.get("summary") is True
+
+    @cached_property
     def entry(self) -> Entry:
         """Its messages."""
-        if self._entry is None:
-            self._entry = self._read(self.raw)
-        return self._entry
+        return self._read(self.raw)
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """The digests of its messages; the fold sets it where it is known without reading them."""
+        return meaning_of(self.entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +114,8 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
     if isinstance(data.get("message"), Mapping):
         return read_entry(data["message"])
     content = data.get("content")
-    said = {key: data[key] for key in ("tool_calls", "reasoning", "partial") if data.get(key) is not None}
-    return read_entry({"role": "assistant", "content": streamed if content is None else content, **said})
+    rest = {key: data[key] for key in ("tool_calls", "reasoning", "partial") if data.get(key) is not None}
+    return read_entry({"role": "assistant", "content": streamed if content is None else content, **rest})
 
 
 def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 
 from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.transcript.seen import shared
@@ -19,6 +20,8 @@ from sessionlog.transcript.seen import shared
 _CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
 _NEAR = 8  # messages
 _Kind = tuple[str, str, int]  # the role, the tool, and how many turns on
+_Messages = Sequence[DiffMessage]
+_Run = tuple[int, int, int]  # where it begins on the left and on the right, and how long it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,61 +44,77 @@ class Pair:
         return "same" if self.left.digest == self.right.digest else "changed"
 
 
-def align(left: Sequence[DiffMessage], right: Sequence[DiffMessage]) -> list[Pair]:
+def align(left: _Messages, right: _Messages) -> list[Pair]:
     """Return all messages of both sides in order, each beside the other's that is the same, or in its place."""
     pairs: list[Pair] = []
-    done_left = done_right = 0
-    for start, other, size in [
-        *_matches([s.digest for s in left], [s.digest for s in right]),
-        (len(left), len(right), 0),
-    ]:
-        before = [side[done - 1].turn if done else 0 for side, done in ((left, done_left), (right, done_right))]
-        pairs += _gap(left[done_left:start], right[done_right:other], before)
-        pairs += [Pair(left=left[start + step], right=right[other + step]) for step in range(size)]
-        done_left, done_right = start + size, other + size
+    turns = 0, 0
+    for one, other, same in _walk(left, right, _matches([m.digest for m in left], [m.digest for m in right])):
+        pairs += _gap(one, other, turns)
+        for first, second in same:
+            pairs.append(Pair(left=first, right=second))
+            turns = first.turn, second.turn
     return pairs
 
 
-def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, int, int]]:
-    """Runs that are the same on both sides: where they begin, and how long they are."""
-    begin = shared(left, right)
-    end = shared(left[begin:][::-1], right[begin:][::-1])
+def _walk(
+    left: _Messages, right: _Messages, runs: Sequence[_Run]
+) -> Iterator[tuple[_Messages, _Messages, Iterable[tuple[DiffMessage, DiffMessage]]]]:
+    """Yield what stands before each run on the left and on the right, and the run in pairs; at last what is behind."""
+    done_left = done_right = 0
+    for start, other, size in [*runs, (len(left), len(right), 0)]:
+        end_left, end_right = start + size, other + size
+        yield (
+            left[done_left:start],
+            right[done_right:other],
+            zip(left[start:end_left], right[other:end_right], strict=True),
+        )
+        done_left, done_right = end_left, end_right
+
+
+def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Run]:
+    """Runs that are the same on both sides."""
+    begin, end = _common_ends(left, right)
     last_left, last_right = len(left) - end, len(right) - end
+    anchors = _anchors(left[begin:last_left], right[begin:last_right])
     found = [(0, 0, begin)]
     place = begin, begin
-    for anchor in [*_anchors(left[begin:last_left], right[begin:last_right], begin), (last_left, last_right)]:
-        found += _close(left, right, place, anchor)
-        if anchor != (last_left, last_right):
-            found.append((*anchor, 1))
-        place = anchor[0] + 1, anchor[1] + 1
-    return [*found, (last_left, last_right, end)]
+    for start, other, size in [*((begin + one, begin + two, 1) for one, two in anchors), (last_left, last_right, end)]:
+        found += _close(left, right, place, (start, other))
+        found.append((start, other, size))
+        place = start + size, other + size
+    return found
 
 
-def _anchors(left: Sequence[bytes], right: Sequence[bytes], offset: int) -> list[tuple[int, int]]:
+def _common_ends(left: Sequence[object], right: Sequence[object]) -> tuple[int, int]:
+    """The lengths of the common beginning, and of the common end behind it."""
+    begin = shared(left, right)
+    return begin, shared(left[begin:][::-1], right[begin:][::-1])
+
+
+def _anchors(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, int]]:
     """Messages that are there once on both sides: the longest chain of them in the same order."""
-    once = {digest for digest, count in Counter(left).items() if count == 1}
-    places = {digest: index for index, digest in enumerate(right) if digest in once}
-    single = {digest for digest, count in Counter(right).items() if count == 1}
-    pairs = [(index, places[digest]) for index, digest in enumerate(left) if digest in places and digest in single]
-    ends: list[int] = []
-    chains: list[tuple[int, int]] = []  # index of the pair, and of the chain before it
-    tops: list[int] = []
+    ours, theirs = Counter(left), Counter(right)
+    places = {digest: index for index, digest in enumerate(right) if ours[digest] == theirs[digest] == 1}
+    pairs = [(index, places[digest]) for index, digest in enumerate(left) if digest in places]
+    ends: list[int] = []  # of the chains of each length, those that end first
+    tops: list[int] = []  # the last pairs of these
+    before: list[int] = []  # for each pair the one before it in its chain; -1 for none
     for number, (_, place) in enumerate(pairs):
         length = bisect_left(ends, place)
-        chains.append((number, tops[length - 1] if length else -1))
+        before.append(tops[length - 1] if length else -1)
         ends[length : length + 1] = [place]
         tops[length : length + 1] = [number]
     chain: list[tuple[int, int]] = []
     number = tops[-1] if tops else -1
     while number >= 0:
-        chain.append((pairs[number][0] + offset, pairs[number][1] + offset))
-        number = chains[number][1]
+        chain.append(pairs[number])
+        number = before[number]
     return chain[::-1]
 
 
 def _close(
     left: Sequence[bytes], right: Sequence[bytes], start: tuple[int, int], end: tuple[int, int]
-) -> Iterator[tuple[int, int, int]]:
+) -> Iterator[_Run]:
     """The same runs between two places that stand firm."""
     one, other = left[start[0] : end[0]], right[start[1] : end[1]]
     if not is_little_work(one, other):
@@ -111,28 +130,24 @@ def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
     return sum(count * counts[value] for value, count in Counter(left).items()) <= _CLOSE
 
 
-def _gap(left: Sequence[DiffMessage], right: Sequence[DiffMessage], before: Sequence[int]) -> Iterator[Pair]:
+def _gap(left: _Messages, right: _Messages, turns: tuple[int, int]) -> Iterator[Pair]:
     """What is not the same: messages of the same kind beside each other, as far as both are as many turns on."""
     one, other = (
         [(message.role, message.tool, message.turn - turn) for message in side]
-        for side, turn in zip((left, right), before, strict=True)
+        for side, turn in zip((left, right), turns, strict=True)
     )
-    done_left = done_right = 0
-    blocks = _kinds(one, other)
-    for start, place, size in [*blocks, (len(left), len(right), 0)]:
-        yield from (Pair(left=message) for message in left[done_left:start])
-        yield from (Pair(right=message) for message in right[done_right:place])
-        for step in range(size):
-            yield Pair(left=left[start + step], right=right[place + step])
-        done_left, done_right = start + size, place + size
+    for only_left, only_right, pairs in _walk(left, right, _kinds(one, other)):
+        yield from (Pair(left=message) for message in only_left)
+        yield from (Pair(right=message) for message in only_right)
+        yield from (Pair(left=one, right=other) for one, other in pairs)
 
 
-def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[tuple[int, int, int]]:
+def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[_Run]:
     """Messages of the same kind, each with the next one there is: not far on, or where its turn begins."""
     places: dict[_Kind, list[int]] = {}
     for index, kind in enumerate(right):
         places.setdefault(kind, []).append(index)
-    found: list[tuple[int, int, int]] = []
+    found: list[_Run] = []
     done = 0
     for index, kind in enumerate(left):
         there = places.get(kind, [])
@@ -155,8 +170,7 @@ Pieces = tuple[tuple[str, bool], ...]
 def compare_words(left: str, right: str) -> tuple[Pieces, Pieces] | None:
     """Return both texts in pieces; None where they have too little in common."""
     one, other = _TOKEN.findall(left), _TOKEN.findall(right)
-    begin = shared(one, other)
-    end = shared(one[begin:][::-1], other[begin:][::-1])
+    begin, end = _common_ends(one, other)
     inner, outer = one[begin : len(one) - end], other[begin : len(other) - end]
     marks, signs = [True] * len(inner), [True] * len(outer)
     if len(inner) <= _MOST and len(outer) <= _MOST and is_little_work(_words(inner), _words(outer)):
@@ -177,10 +191,5 @@ def _words(tokens: Sequence[str]) -> list[str]:
 
 
 def _pieces(words: Sequence[str], marks: Sequence[bool]) -> Pieces:
-    pieces: list[tuple[str, bool]] = []
-    for word, mark in zip(words, marks, strict=True):
-        if pieces and pieces[-1][1] == mark:
-            pieces[-1] = pieces[-1][0] + word, mark
-        else:
-            pieces.append((word, mark))
-    return tuple(pieces)
+    runs = groupby(zip(words, marks, strict=True), lambda pair: pair[1])
+    return tuple(("".join(word for word, _ in run), mark) for mark, run in runs)

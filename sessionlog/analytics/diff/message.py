@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from sessionlog.messages.entry import arguments_text, content_text
@@ -109,17 +110,15 @@ def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
     """Results in the order of their calls: tools that run side by side end in any order."""
     ordered: list[DiffMessage] = []
     order: dict[str, int] = {}
-    group: list[DiffMessage] = []
-    for one in messages:
-        if one.role == "tool":
-            group.append(one)
+    for is_result, group in groupby(messages, lambda one: one.role == "tool"):
+        if is_result:
+            ordered += sorted(group, key=lambda result: order.get(result.call_id, len(order)))
             continue
-        ordered += sorted(group, key=lambda result: order.get(result.call_id, len(order)))
-        group = []
-        ordered.append(one)
-        if one.calls:
-            order = {call.call_id: index for index, call in enumerate(one.calls)}
-    return [*ordered, *sorted(group, key=lambda result: order.get(result.call_id, len(order)))]
+        for one in group:
+            ordered.append(one)
+            if one.calls:
+                order = {call.call_id: index for index, call in enumerate(one.calls)}
+    return ordered
 
 
 def numbered(messages: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:

@@ -49,8 +49,11 @@ class ToolPair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        sides = {"left": self.left, "right": self.right}
-        return {"tool": self.tool} | {name: use and use.to_dict() for name, use in sides.items()}
+        return {
+            "tool": self.tool,
+            "left": self.left and self.left.to_dict(),
+            "right": self.right and self.right.to_dict(),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,13 +249,13 @@ def diff_sessions(
 def compare(left: Side, right: Side) -> SessionDiff:
     """Compare two sides that were read."""
     fork = _fork(left, right)
-    one: Sequence[DiffMessage] = left.transcript.said
-    other: Sequence[DiffMessage] = right.transcript.said
+    one: Sequence[DiffMessage] = left.transcript.messages
+    other: Sequence[DiffMessage] = right.transcript.messages
     if fork == "right":
         one = _handed_on(one, right.transcript)
     elif fork == "left":
         other = _handed_on(other, left.transcript)
-    dropped = len(left.transcript.said) + len(right.transcript.said) - len(one) - len(other)
+    dropped = len(left.transcript.messages) + len(right.transcript.messages) - len(one) - len(other)
     return SessionDiff(left=left, right=right, pairs=tuple(align(one, other)), dropped=dropped)
 
 

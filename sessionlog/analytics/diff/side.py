@@ -50,27 +50,18 @@ class Side:
         """The session that it was forked from; empty for none."""
         return "" if self.summary is None else self.summary.parent
 
-    @property
-    def tool_calls(self) -> int:
-        """How often it called tools."""
-        return sum(use.calls for use in self.transcript.tools.values())
-
-    @property
-    def failed_tool_calls(self) -> int:
-        """How many of those failed."""
-        return sum(use.errors for use in self.transcript.tools.values())
-
     def figures(self) -> dict[str, Any]:
         """Return what both sides are compared by, in JSON types; None for what is unknown."""
         known = {} if self.summary is None else self.summary.to_dict()
+        used = self.transcript.tools.values()
         return {
             **{name: known.get(name) for name in _FIGURES},
             "turns": self.transcript.turns,
-            "messages": len(self.transcript.said),
+            "messages": len(self.transcript.messages),
             "inherited_messages": len(self.transcript.inherited),
             "taken_back_messages": self.transcript.taken_back,
-            "tool_calls": self.tool_calls,
-            "failed_tool_calls": self.failed_tool_calls,
+            "tool_calls": sum(tool.calls for tool in used),
+            "failed_tool_calls": sum(tool.errors for tool in used),
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from sessionlog.hashes import digest_of
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
+from sessionlog.sources.values import text
+from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.meaning import plain_json
 from sessionlog.transcript.splice import Added, Splice, answer_entry, result_entry
 
 Json = Any
-_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class Transcript:
     """What was said in a session.
 
     Attributes:
-        said: All of it, in order.
+        messages: All of it, in order.
         system: The system prompt; empty where the log has none.
         offered: The tools that the model was told of: name → digest of the definition; empty where the log has none.
         tools: How each tool was used.
@@ -45,7 +46,7 @@ class Transcript:
         problems: The first of them.
     """
 
-    said: tuple[DiffMessage, ...]
+    messages: tuple[DiffMessage, ...]
     system: str
     offered: Mapping[str, bytes]
     tools: Mapping[str, ToolUse]
@@ -67,11 +68,8 @@ def fold_transcript(items: Iterable[Event | Problem], *, own: bool = True, kept:
         kept: Characters that are kept of one text; None keeps all.
     """
     fold = _Fold(own=own, kept=kept)
-    for item in items:
-        if isinstance(item, Problem):
-            fold.damage(item)
-        else:
-            fold.take(item)
+    for event in fold.damage.events(items):
+        fold.take(event)
     return fold.transcript()
 
 
@@ -79,25 +77,19 @@ class _Fold:
     """Folds events into a transcript, one after the other."""
 
     def __init__(self, *, own: bool, kept: int | None) -> None:
+        self.damage = Damage()
         self._own, self._kept = own, kept
         self._conversation = ConversationFold(own=own)
-        self._said: list[DiffMessage] = []
+        self._messages: list[DiffMessage] = []
         self._system: list[str] = []
         self._names: dict[str, str] = {}
         self._asked: list[str] = []  # tools that the last answer calls
         self._offered: dict[str, bytes] = {}
         self._tools: dict[str, ToolUse] = {}
-        self._problems: list[Problem] = []
-        self._problem_count = 0
         self._seq = 0  # of the event at hand
         self._parted_at: int | None = None
         self._inherited: list[bytes] = []
         self._taken_back = 0
-
-    def damage(self, problem: Problem) -> None:
-        if problem.severity == "damage":
-            self._problem_count += 1
-            self._problems = [*self._problems, problem][:_PROBLEMS]
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
@@ -122,11 +114,11 @@ class _Fold:
         for splice in self._conversation.finish():
             self._apply(splice, {})
         return Transcript(
-            said=numbered(in_order_of_calls(self._said)), system="\n\n".join(self._system),
+            messages=numbered(in_order_of_calls(self._messages)), system="\n\n".join(self._system),
             offered=self._offered, tools=self._tools,
             turns=self._conversation.turns, inherited=tuple(self._inherited),
             parted_at=self._parted_at, taken_back=self._taken_back,
-            problem_count=self._problem_count, problems=tuple(self._problems),
+            problem_count=self.damage.count, problems=self.damage.problems,
         )  # fmt: skip
 
     def _start(self, data: Mapping[str, Json]) -> None:
@@ -172,23 +164,22 @@ class _Fold:
 
     def _result(self, messages: Iterable[Message], data: Mapping[str, Json]) -> None:
         for message in messages:
-            kept = replace(diff_message(message), tool=_word(data.get("tool")))
+            kept = replace(diff_message(message), tool=text(data.get("tool")))
             if kept.tool in self._asked:
                 self._asked.remove(kept.tool)
             else:  # the oldest logs do not list calls in the answer: show the call with its result
                 given = data.get("input")
-                text = given if isinstance(given, str) else "" if given is None else json_text(given)
-                call = Called(tool=kept.tool, arguments=plain_json(text))
+                arguments = given if isinstance(given, str) else "" if given is None else json_text(given)
+                call = Called(tool=kept.tool, arguments=plain_json(arguments))
                 digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
                 kept = replace(kept, calls=(call,), digest=digest)
             self._keep(kept)
 
     def _add_new(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
         """Keep new messages of a request or a changed history: prompts, summaries, results without an event."""
-        is_summary = isinstance(one.raw, Mapping) and one.raw.get("summary") is True
         for message in one.new:
-            kept = diff_message(message, role="summary" if is_summary else "")
-            if kept.role == "system" and not self._said:
+            kept = diff_message(message, role="summary" if one.is_summary else "")
+            if kept.role == "system" and not self._messages:
                 self._instruct(kept.text)
                 continue
             if kept.role == "tool":
@@ -201,24 +192,22 @@ class _Fold:
 
     def _keep(self, kept: DiffMessage) -> None:
         self._names.update((call.call_id, call.tool) for call in kept.calls if call.call_id)
-        self._said.append(replace(cut_to(kept, self._kept), seq=self._seq))
+        self._messages.append(replace(cut_to(kept, self._kept), seq=self._seq))
 
     def _use(self, name: Json, *, failed: bool, duration_ms: Json = None) -> None:
-        name = _word(name) or "unknown"
+        name = text(name) or "unknown"
         spent = read_duration(duration_ms)
         self._tools[name] = self._tools.get(name, ToolUse()).plus(failed=failed, duration_ms=spent)
 
     def _take_back(self, gone: Iterable[bytes]) -> None:
         """Messages that a person took back; a compaction may have dropped some of them before."""
         for digest in reversed(tuple(gone)):
-            place = next((n for n in range(len(self._said) - 1, -1, -1) if self._said[n].digest == digest), None)
+            place = next(
+                (n for n in range(len(self._messages) - 1, -1, -1) if self._messages[n].digest == digest), None
+            )
             if place is not None:
-                del self._said[place]
+                del self._messages[place]
                 self._taken_back += 1
-
-
-def _word(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot, PromptSnapshot
-from sessionlog.context.snapshots.logged import LogLike
-from sessionlog.context.snapshots.material import Material, gather
+from sessionlog.context.snapshots.gather import gather
+from sessionlog.context.snapshots.logged import LogLike, SnapshotInput
 from sessionlog.context.snapshots.secrets import SecretFilter
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.snapshots.snapshot_items import (
@@ -25,13 +26,14 @@ from sessionlog.context.snapshots.snapshot_items import (
     ToolDetailSnapshot,
     ToolSnapshot,
 )
+from sessionlog.context.snapshots.tools import Tool
 from sessionlog.context.snapshots.turns import between_ms, number_turns
 from sessionlog.context.steps import read_duration
-from sessionlog.context.tokens import TokenCount, count_tokens, count_tokens_json
+from sessionlog.context.tokens import TokenCount, count_tokens
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.events.times import format_time
-from sessionlog.messages.entry import Entry, Piece
+from sessionlog.messages.entry import Piece
 from sessionlog.messages.json_value import json_text
 
 _FIELDS = {
@@ -41,6 +43,7 @@ _FIELDS = {
     "tool_call": "tool_call_tokens",
     "tool_return": "tool_return_tokens",
 }
+_ROLES = {"user": "user", "tool_return": "tool"}
 
 
 def extract_context_snapshot(
@@ -82,16 +85,18 @@ def extract_context_snapshot(
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
     """
-    material = gather(
+    known = gather(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
     if turn_start_time is not None:
-        material = _timed_from(turn_start_time, material)
-    return snapshot_of(
-        material, count=count, turn_usage=turn_usage, session_usage=session_usage,
-        model_input_tokens=model_input_tokens, model_output_tokens=model_output_tokens,
-    )  # fmt: skip
+        known = _timed_from(turn_start_time, known)
+    given = {
+        "turn_usage": turn_usage, "session_usage": session_usage, "model_input_tokens": model_input_tokens,
+        "model_output_tokens": model_output_tokens,
+    }  # fmt: skip
+    overrides: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(snapshot_of(known, count=count), **overrides)
 
 
 def extract_full_context_snapshot(
@@ -128,160 +133,136 @@ def extract_full_context_snapshot(
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
     """
-    material = gather(
+    known = gather(
         agent, agent_id, context_window=context_window, message_history=message_history,
         tool_definitions=tool_definitions, log=log, request=request, model=model,
     )  # fmt: skip
-    return full_snapshot_of(
-        material, count=count, secrets=SecretFilter(env), memory_blocks=memory_blocks, tool_rules=tool_rules
-    )
+    return full_snapshot_of(known, count=count, env=env, memory_blocks=memory_blocks, tool_rules=tool_rules)
 
 
-def snapshot_of(
-    material: Material,
-    *,
-    count: Count | None = None,
-    turn_usage: TurnUsage | None = None,
-    session_usage: SessionUsage | None = None,
-    model_input_tokens: int | None = None,
-    model_output_tokens: int | None = None,
-) -> ContextSnapshot:
+def snapshot_of(known: SnapshotInput, *, count: Count | None = None) -> ContextSnapshot:
     """Count what was gathered."""
-    tally, secrets = Tally(count, model=material.model), SecretFilter()
+    tally, secrets = Tally(count, model=known.model), SecretFilter()
     tokens = dict.fromkeys([f"{when}_{name}" for when in ("history", "current") for name in _FIELDS.values()], 0)
-    said = []
-    turns = number_turns(material.messages)
-    for message, turn in zip(material.messages, turns, strict=True):
+    texts = []
+    turns = number_turns(known.messages)
+    for message, turn in zip(known.messages, turns, strict=True):
         when = "current" if turn == turns[-1] else "history"
         for part in message.pieces:
-            if part.kind != "system":
-                taken = tally.part(part)
-                tokens[f"{when}_{_FIELDS[part.kind]}"] += taken
-                if part.kind in ("user", "assistant"):
-                    content = secrets.text(part.text)
-                    said.append(
-                        MessageSnapshot(
-                            role=part.kind, content=content, estimated_tokens=taken, timestamp=message.timestamp
-                        )
-                    )
-    last, session = (material.turns[-1], sum_turns(material.turns)) if material.turns else (None, None)
+            if part.kind == "system":
+                continue
+            size = tally.part(part)
+            tokens[f"{when}_{_FIELDS[part.kind]}"] += size
+            if part.kind in ("user", "assistant"):
+                text = secrets.text(part.text)
+                texts.append(
+                    MessageSnapshot(role=part.kind, content=text, estimated_tokens=size, timestamp=message.timestamp)
+                )
     return ContextSnapshot(
-        agent_id=material.agent_id,
-        system_prompts=tuple(map(secrets.text, material.prompts)),
-        system_prompt_tokens=sum(map(tally.text, material.prompts)),
-        tools=tuple(
-            ToolSnapshot(
-                name=tool.name,
-                description=secrets.text(tool.description or "") or None,
-                parameters_tokens=tally.json(tool.schema),
-                total_tokens=tally.json(tool.definition),
-            )
-            for tool in material.tools
-        ),
-        messages=tuple(said),
-        model_input_tokens=material.prompt_tokens if model_input_tokens is None else model_input_tokens,
-        model_output_tokens=material.output_tokens if model_output_tokens is None else model_output_tokens,
-        per_request_usage=material.steps,
-        context_window=material.window,
-        is_window_known=material.is_window_known,
-        turn_usage=last if turn_usage is None else turn_usage,
-        session_usage=session if session_usage is None else session_usage,
+        agent_id=known.session_id,
+        system_prompts=tuple(map(secrets.text, known.prompts)),
+        system_prompt_tokens=sum(map(tally.text, known.prompts)),
+        tools=tuple(ToolSnapshot(**_tool_fields(tool, tally, secrets)) for tool in known.tools),
+        messages=tuple(texts),
+        model_input_tokens=known.prompt_tokens,
+        model_output_tokens=known.output_tokens,
+        per_request_usage=known.steps,
+        context_window=known.window,
+        is_window_known=known.is_window_known,
+        turn_usage=known.turns[-1] if known.turns else None,
+        session_usage=sum_turns(known.turns) if known.turns else None,
         estimated=tally.estimated,
         **tokens,
     )
 
 
 def full_snapshot_of(
-    material: Material,
+    known: SnapshotInput,
     *,
     count: Count | None = None,
-    secrets: SecretFilter | None = None,
+    env: Mapping[str, str] | None = None,
     memory_blocks: Sequence[Mapping[str, Any]] = (),
     tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
     """Count what was gathered, and see what of it fits, from the newest message back."""
-    tally, secrets = Tally(count, model=material.model), secrets or SecretFilter()
-    prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in material.prompts)
+    tally, secrets = Tally(count, model=known.model), SecretFilter(env)
+    prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in known.prompts)
     tools = tuple(
         ToolDetailSnapshot(
-            name=tool.name,
-            description=secrets.text(tool.description or "") or None,
             parameters_schema=secrets.schema(tool.schema),
-            parameters_tokens=tally.json(tool.schema),
-            total_tokens=tally.json(tool.definition),
             source_type=tool.source_type,
             is_async=tool.is_async,
             requires_approval=tool.requires_approval,
             source_code=secrets.text(tool.source_code or "") or None,
+            **_tool_fields(tool, tally, secrets),
         )
-        for tool in material.tools
+        for tool in known.tools
     )
     memory = sum(map(tally.json, memory_blocks))
-    room = material.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
-    pieces = [(m, part, tally.bare(part)) for m in material.messages for part in m.pieces if part.kind != "system"]
+    room = known.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
+    pieces = [(m, part, tally.bare(part)) for m in known.messages for part in m.pieces if part.kind != "system"]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
     while kept and pieces[kept - 1][2] <= room:
         kept -= 1
         room -= pieces[kept][2]
     return FullContextSnapshot(
-        agent_id=material.agent_id,
-        model_name=material.model,
-        context_window=material.window,
-        is_window_known=material.is_window_known,
-        model_settings=secrets.settings(material.settings),
+        agent_id=known.session_id,
+        model_name=known.model,
+        context_window=known.window,
+        is_window_known=known.is_window_known,
+        model_settings=secrets.settings(known.settings),
         system_prompts=prompts,
         tools=tools,
         messages=tuple(
-            replace(_detail(*piece, names, in_context=index >= kept), content=secrets.text(piece[1].text))
-            for index, piece in enumerate(pieces)
+            MessageDetailSnapshot(
+                role=_ROLES.get(part.kind, "assistant"),
+                content=secrets.text(part.text),
+                estimated_tokens=tokens,
+                timestamp=message.timestamp,
+                in_context=index >= kept,
+                tool_name=part.name or names.get(part.call_id or ""),
+                tool_call_id=part.call_id,
+                is_tool_call=part.kind == "tool_call",
+                is_tool_result=part.kind == "tool_return",
+            )
+            for index, (message, part, tokens) in enumerate(pieces)
         ),
         memory_blocks=tuple(map(secrets.settings, memory_blocks)),
         memory_tokens=memory,
-        tool_environment=secrets.tool_keys() if material.is_live else {},
+        tool_environment=secrets.tool_keys() if known.is_live else {},
         tool_rules=tuple(map(secrets.settings, tool_rules)),
         estimated=tally.estimated,
     )
 
 
-def _timed_from(start: float, material: Material) -> Material:
+def _tool_fields(tool: Tool, tally: Tally, secrets: SecretFilter) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": secrets.text(tool.description or "") or None,
+        "parameters_tokens": tally.json(tool.schema),
+        "total_tokens": tally.json(tool.definition),
+    }
+
+
+def _timed_from(start: float, known: SnapshotInput) -> SnapshotInput:
     """Time the last turn, and its first request if that has no time, from when the turn began."""
     seconds = read_duration(start)
-    if seconds is None or not material.turns:
-        return material
+    if seconds is None or not known.turns:
+        return known
     began = format_time(int(seconds * 1_000_000_000))
-    last = material.steps[-1].turn_id if material.steps and material.turns[-1].requests else None
-    steps = [step for step in material.steps if step.turn_id == last]
+    last = known.steps[-1].turn_id if known.steps and known.turns[-1].requests else None
+    steps = [step for step in known.steps if step.turn_id == last]
     took = between_ms(began, steps[-1].timestamp) if steps else None
     if took is None:
-        return material
-    first = (
-        steps[0]
-        if steps[0].duration_ms is not None
-        else replace(steps[0], duration_ms=between_ms(began, steps[0].timestamp))
-    )
-    turn = replace(material.turns[-1], duration_seconds=took / 1000)
+        return known
+    first = steps[0]
+    if first.duration_ms is None:
+        first = replace(first, duration_ms=between_ms(began, first.timestamp))
     return replace(
-        material,
-        steps=tuple(first if step is steps[0] else step for step in material.steps),
-        turns=(*material.turns[:-1], turn),
-    )
-
-
-def _detail(
-    message: Entry, part: Piece, tokens: int, names: Mapping[str, str | None], *, in_context: bool
-) -> MessageDetailSnapshot:
-    role = "user" if part.kind == "user" else "tool" if part.kind == "tool_return" else "assistant"
-    return MessageDetailSnapshot(
-        role=role,
-        content=part.text,
-        estimated_tokens=tokens,
-        timestamp=message.timestamp,
-        in_context=in_context,
-        tool_name=part.name or names.get(part.call_id or ""),
-        tool_call_id=part.call_id,
-        is_tool_call=part.kind == "tool_call",
-        is_tool_result=part.kind == "tool_return",
+        known,
+        steps=tuple(first if step is steps[0] else step for step in known.steps),
+        turns=(*known.turns[:-1], replace(known.turns[-1], duration_seconds=took / 1000)),
     )
 
 
@@ -297,21 +278,20 @@ class Tally:
     """
 
     def __init__(self, count: Count | None = None, *, model: str | None = None) -> None:
-        self._count = count
-        self._model = model
+        self._count = partial(count_tokens, model=model) if count is None else count
+        self._is_compact = count is None
         self.estimated = False
 
     def text(self, text: str) -> int:
         """Count a text; an empty one has no tokens, surely."""
-        if not text:
-            return 0
-        return self._noted(count_tokens(text, self._model) if self._count is None else self._count(text))
+        count = self._count(text) if text else 0
+        if isinstance(count, TokenCount) and not count.exact:
+            self.estimated = True
+        return int(count)
 
     def json(self, value: Any) -> int:
-        """Count a value as JSON."""
-        return self._noted(
-            count_tokens_json(value, self._model) if self._count is None else self._count(json_text(value))
-        )
+        """Count a value as JSON; a caller's own tokenizer has always had blanks in it."""
+        return self.text(json_text(value, compact=self._is_compact))
 
     def part(self, part: Piece) -> int:
         """Count a piece of a message as it is sent."""
@@ -336,8 +316,3 @@ class Tally:
             answer = {"tool_use_id": part.call_id or "", "type": "tool_result", "content": part.text}
             return self.json({**answer, "is_error": part.failed})
         return self.text(part.text)
-
-    def _noted(self, count: int) -> int:
-        if isinstance(count, TokenCount) and not count.exact:
-            self.estimated = True
-        return int(count)

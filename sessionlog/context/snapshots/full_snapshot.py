@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.context.snapshots.snapshot_items import MessageDetailSnapshot, ToolDetailSnapshot
+from sessionlog.context.usage import CamelCase
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptSnapshot:
+class PromptSnapshot(CamelCase):
     """A system prompt and its tokens."""
 
     content: str
@@ -95,7 +96,7 @@ class FullContextSnapshot:
                 "contextWindow": self.context_window,
                 "settings": dict(self.model_settings),
             },
-            "systemPrompts": [{"content": prompt.content, "tokens": prompt.tokens} for prompt in self.system_prompts],
+            "systemPrompts": [prompt.to_dict() for prompt in self.system_prompts],
             "systemPromptTokens": self.system_prompt_tokens,
             "tools": [tool.to_dict() for tool in self.tools],
             "toolTokens": self.tool_tokens,

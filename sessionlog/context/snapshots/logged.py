@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.tools import Tool, read_tools
 from sessionlog.context.snapshots.turns import between_ms, fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps
-from sessionlog.context.usage import Counts, TurnUsage, tokens_of
+from sessionlog.context.usage import TurnUsage, counts_of, tokens_of
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import SECOND, utc_time
@@ -23,6 +23,7 @@ from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.sources.find import log_at, name_of_session
+from sessionlog.sources.values import text
 from sessionlog.transcript.fold import OWN, ConversationFold
 from sessionlog.transcript.inherited import read_session
 from sessionlog.transcript.splice import Splice, answer_entry
@@ -33,37 +34,45 @@ LogLike = str | os.PathLike[str] | Iterable[Event | Problem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedSession:
-    """What a log says of its session.
+class SnapshotInput:
+    """What is known of a session from its log, and what snapshots are made of: `gather` adds what a live agent tells.
 
     Attributes:
-        session_id: The session's id: of a path the name of its session, of events the first one's.
-        model: The model of the last request, as asked for; None where the log does not say.
+        session_id: The session's id: of a path the name of its session, of events the first one's; or the agent's.
+        model: The model of the last request, as asked for; None where nobody says.
         provider: Who serves it; empty where the log does not say.
-        messages: The conversation, the last answer included.
-        tools: The tools of the last request that names any.
-        steps: One for every answer.
-        turns: What each turn used.
         served: Who answered last; empty where the log does not say.
+        messages: The conversation, the last answer included.
+        tools: The tools that the model is told of; of a log those of the last request that names any.
+        steps: What each answered request used.
+        turns: What each turn used.
         prompt_tokens: What the provider counted at the last request that was answered; None where the log has no count.
         output_tokens: The same of its answer.
-        window: How many tokens the model takes in; None where that is not logged.
+        window: How many tokens the model takes in; 0 where that is not known.
+        is_window_known: Whether that is the model's or the caller's, and not the default.
+        prompts: System prompts and instructions, each once.
+        settings: The model's settings.
+        is_live: There is a live agent.
     """
 
-    session_id: str
-    model: str | None
-    provider: str
-    messages: tuple[Entry, ...]
-    tools: tuple[Tool, ...]
-    steps: tuple[RequestUsageSnapshot, ...]
-    turns: tuple[TurnUsage, ...]
+    session_id: str = ""
+    model: str | None = None
+    provider: str = ""
     served: str = ""
+    messages: tuple[Entry, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    steps: tuple[RequestUsageSnapshot, ...] = ()
+    turns: tuple[TurnUsage, ...] = ()
     prompt_tokens: int | None = None
     output_tokens: int | None = None
-    window: int | None = None
+    window: int = 0
+    is_window_known: bool = True
+    prompts: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_live: bool = False
 
 
-def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSession:
+def read_logged_session(log: LogLike, *, request: int | None = None) -> SnapshotInput:
     """Read a session back.
 
     Args:
@@ -80,9 +89,8 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
         starts = "llm.request" if fold.conversation.requests else "llm.response"
         is_over = is_over or (request is not None and len(answers) >= request and kind == starts)
         if not is_over:
-            was_waiting = fold.conversation.is_waiting
             fold.take(event, len(usages))
-            if kind == "llm.response" and not is_beside and (was_waiting or fold.conversation.requests > len(answers)):
+            if fold.conversation.answers > len(answers):
                 answers.append(len(usages))
         if kind == "session.start":
             usages.begin(event.data)
@@ -90,14 +98,14 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> LoggedSe
             usages.add(event.data)  # how a provider counts shows in all its answers
         elif kind == "llm.response" and not is_over:
             usages.learn(event.data)
-    read = usages.read()
-    counted = [TokenUsage() if usages.is_estimated(n) else read[n] for n in answers]
+    reported = usages.reported()
+    counted = [reported[n] for n in answers]
     wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
-    reported = wanted[-1] if wanted and wanted[-1].prompt else None
+    last = wanted[-1] if wanted else TokenUsage()
     return replace(
-        fold.result(read),
-        prompt_tokens=None if reported is None else reported.prompt,
-        output_tokens=None if reported is None else reported.output,
+        fold.result(usages.read()),
+        prompt_tokens=last.prompt or None,
+        output_tokens=last.output if last.prompt else None,
     )
 
 
@@ -113,15 +121,11 @@ def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
 
 def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
     """The session's name (that of a file with one session), its events, and whether requests hold whole prompts."""
-    items: Iterable[Event | Problem]
     name, own = "", True
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
-        name, own = name_of_session(found), found.source.id in OWN
-        items = read_session(found)
-    else:
-        items = log
-    return name, (item for item in items if isinstance(item, Event) and isinstance(item.data, Mapping)), own
+        name, own, log = name_of_session(found), found.source.id in OWN, read_session(found)
+    return name, (item for item in log if isinstance(item, Event) and isinstance(item.data, Mapping)), own
 
 
 class _Fold:
@@ -129,13 +133,9 @@ class _Fold:
 
     def __init__(self, session_id: str, *, own: bool) -> None:
         self.conversation = ConversationFold(own=own)
-        self._session_id = session_id
+        self._known: dict[str, Any] = {"session_id": session_id, "model": None, "served": ""}  # of a `SnapshotInput`
         self._start: Mapping[str, Json] = {}
-        self._model: str | None = None
-        self._provider = self._served = ""
-        self._window: int | None = None
         self._entries: list[tuple[Entry, int | None]] = []  # each with the number of its response, from 0
-        self._tools: tuple[Tool, ...] = ()
         self._steps: list[tuple[RequestUsageSnapshot, int, list[str]]] = []  # tokens and tools are filled in at the end
         self._asked: str | None = None
         self._names_known = True
@@ -143,26 +143,29 @@ class _Fold:
 
     def take(self, event: Event, response: int) -> None:
         """Take the next event; `response` is the number of the response that it is, or that comes next."""
-        self._session_id = self._session_id or event.session_id
+        known = self._known
+        known["session_id"] = known["session_id"] or event.session_id
         data, ts = event.data, utc_time(event.ts)
         for splice in self.conversation.take(event):
             self._apply(splice, ts, response)
-        if event.type == "session.start":
-            self._begin(data)
+        if event.type == "session.start" and not self._start:  # the first one counts
+            self._start = data
+            known["model"] = text(data.get("resolved_model")) or text(data.get("model")) or known["model"]
+            known["provider"] = text(data.get("provider"))
         elif event.type == "llm.request":
             self._request(data, ts)
         elif event.type == "llm.response" and "agent" not in data:
             self._response(data, ts, response)
         elif event.type == "tool.call" and "agent" not in data and self._steps and not self._names_known:
-            self._steps[-1][2].append(word_of(data.get("tool")) or "unknown")
+            self._steps[-1][2].append(text(data.get("tool")) or "unknown")
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
             turn = max(self.conversation.turn, 1)
             first, _ = self._spans.setdefault(turn, (event.time_ns, event.time_ns))
             self._spans[turn] = (first, max(first, event.time_ns))
 
-    def result(self, usages: Sequence[TokenUsage]) -> LoggedSession:
+    def result(self, usages: Sequence[TokenUsage]) -> SnapshotInput:
         """What is known now; `usages` are those of all responses."""
-        counts = [Counts.of_usage(usage) for usage in usages]
+        counts = [counts_of(usage) for usage in usages]
         entries = [
             entry if response is None else replace(entry, usage=counts[response]) for entry, response in self._entries
         ]
@@ -171,23 +174,14 @@ class _Fold:
             entries.insert(0, read_entry(Message.user(prompt)))
         if system and not any(message.role == "system" for entry in entries for message in entry.messages):
             entries.insert(0, read_entry(Message.system(system)))
-        steps = [
+        steps = tuple(
             replace(step, tool_names=tuple(names), **tokens_of(counts[response]))
             for step, response, names in self._steps
-        ]
+        )
         seconds = {turn: (last - first) / SECOND for turn, (first, last) in self._spans.items()}
         last = max(self.conversation.turn, 1 if prompt else 0)
-        return LoggedSession(
-            session_id=self._session_id,
-            model=self._model,
-            provider=self._provider,
-            messages=tuple(entries),
-            tools=self._tools,
-            steps=tuple(steps),
-            turns=tuple(fold_turns(steps, seconds, last=last).values()),
-            served=self._served,
-            window=self._window,
-        )
+        turns = tuple(fold_turns(steps, seconds, last=last).values())
+        return SnapshotInput(messages=tuple(entries), steps=steps, turns=turns, **self._known)
 
     def _apply(self, splice: Splice, ts: str | None, response: int) -> None:
         """Change the conversation; what was there keeps the time it came, and an answer what it used."""
@@ -202,25 +196,20 @@ class _Fold:
             came.append((replace(entry, timestamp=entry.timestamp or stamp), used))
         splice.put(self._entries, came)
 
-    def _begin(self, data: Mapping[str, Json]) -> None:
-        if not self._start:  # the first one counts
-            self._start = data
-            self._model = word_of(data.get("resolved_model")) or word_of(data.get("model")) or self._model
-            self._provider = word_of(data.get("provider"))
-
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
         self._asked = ts
-        self._model = word_of(data.get("model")) or self._model
         sent = data.get("sent")
         tools = data.get("tools") or (sent.get("tools") if isinstance(sent, Mapping) else None)
-        self._tools = read_tools(tools) if isinstance(tools, list | tuple) and tools else self._tools
+        if isinstance(tools, list | tuple) and tools:
+            self._known["tools"] = read_tools(tools)
+        self._known["model"] = text(data.get("model")) or self._known["model"]
 
     def _response(self, data: Mapping[str, Json], ts: str | None, response: int) -> None:
         if data.get("error") and data.get("usage") is None:
             return
-        self._served = word_of(data.get("model")) or self._served
         size = data.get("context_window")
-        self._window = size if type(size) is int and size > 0 else None
+        self._known["window"] = size if type(size) is int and size > 0 else 0
+        self._known["served"] = text(data.get("model")) or self._known["served"]
         took, calls = read_duration(data.get("latency_ms")), data.get("tool_calls")
         self._names_known = isinstance(calls, list | tuple)
         step = RequestUsageSnapshot(
@@ -233,8 +222,3 @@ class _Fold:
         )
         self._steps.append((step, response, list(answer_entry(data).tool_names)))
         self._asked = None
-
-
-def word_of(value: Json) -> str:
-    """Return a text; of anything else an empty one."""
-    return value if isinstance(value, str) else ""

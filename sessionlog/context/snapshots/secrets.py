@@ -54,7 +54,10 @@ class SecretFilter:
         """Return which of the usual keys tools find in the environment, none of them readable."""
         return {name: HIDDEN for name in _TOOL_KEYS if name in self._env}
 
-    def _json(self, value: object, depth: int, *, is_schema: bool, is_secret: bool = False) -> Any:
+    def _json(self, value: object, depth: int, *, is_schema: bool, is_secret: bool = False, key: str = "") -> Any:
+        if is_schema and is_secret and key in _SCHEMA_VALUES:
+            return HIDDEN
+        is_secret = is_secret or _SECRET_NAME.search(key) is not None
         if value is None or isinstance(value, bool):
             return value
         if is_secret and not is_schema:
@@ -64,14 +67,12 @@ class SecretFilter:
         if isinstance(value, str):
             return self.text(value)
         if depth and isinstance(value, Mapping):
-            return {self.text(str(key)): self._member(str(key), item, depth, is_schema, is_secret)
-                    for key, item in value.items()}  # fmt: skip
+            return {
+                self.text(str(name)): self._json(
+                    item, depth - 1, is_schema=is_schema, is_secret=is_secret, key=str(name)
+                )
+                for name, item in value.items()
+            }
         if depth and isinstance(value, list | tuple | set | frozenset):
             return [self._json(item, depth - 1, is_schema=is_schema, is_secret=is_secret) for item in value]
         return f"<{type(value).__name__}>"
-
-    def _member(self, key: str, value: object, depth: int, is_schema: bool, is_secret: bool) -> Any:
-        if is_schema and is_secret and key in _SCHEMA_VALUES:
-            return HIDDEN
-        is_secret = is_secret or _SECRET_NAME.search(key) is not None
-        return self._json(value, depth - 1, is_schema=is_schema, is_secret=is_secret)

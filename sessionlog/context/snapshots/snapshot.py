@@ -110,8 +110,8 @@ class ContextSnapshot:
     @property
     def total_tokens(self) -> int:
         """All parts together, estimated like them; `get_context_total` knows better where the provider counted."""
-        said = self.user_message_tokens + self.assistant_message_tokens
-        return self.system_prompt_tokens + self.tool_tokens + said + self.tool_call_tokens + self.tool_return_tokens
+        messages = self.user_message_tokens + self.assistant_message_tokens
+        return self.system_prompt_tokens + self.tool_tokens + messages + self.tool_call_tokens + self.tool_return_tokens
 
     @property
     def not_in_messages(self) -> int | None:

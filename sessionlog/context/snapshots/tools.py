@@ -130,11 +130,10 @@ def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Fou
     if not isinstance(made, list | tuple):
         return inside
     tools = {tool.name: tool for tool, _ in inside}
-    told = [(read, definition) for definition in made if (read := read_tool(definition)) is not None]
     return [
         (replace(tools[read.name], description=read.description, schema=read.schema), definition)
-        for read, definition in told
-        if read.name in tools
+        for definition in made
+        if (read := read_tool(definition)) is not None and read.name in tools
     ]
 
 
@@ -170,19 +169,14 @@ async def _asked(toolset: object) -> tuple[Tool, ...]:
     registry = next(
         (one for one in (toolset, _get(toolset, "registry", "_registry")) if hasattr(one, "discover_all")), None
     )
-    if registry is not None:
-        try:
+    asks = (getattr(toolset, name, None) for name in ("list_tools", "tools"))
+    ask = next(filter(inspect.iscoroutinefunction, asks), None)
+    try:
+        if registry is not None:
             return await _discovered(registry)
-        except Exception:  # noqa: BLE001 - as below
-            return ()
-    for name in ("list_tools", "tools"):
-        ask = getattr(toolset, name, None)
-        if inspect.iscoroutinefunction(ask):
-            try:
-                return read_tools(_items(await ask()))
-            except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
-                return ()
-    return ()
+        return () if ask is None else read_tools(_items(await ask()))
+    except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
+        return ()
 
 
 async def _discovered(registry: Any) -> tuple[Tool, ...]:

@@ -76,19 +76,16 @@ def fold_turns(
     turns: dict[int, list[RequestUsageSnapshot]] = {}
     for step in steps:
         turns.setdefault(step.turn_id or 1, []).append(step)
-    numbers = sorted({*turns, *range(1, last + 1)})
-    return {turn: _fold(turns.get(turn, []), seconds.get(turn)) for turn in numbers}
-
-
-def _fold(steps: Sequence[RequestUsageSnapshot], seconds: float | None) -> TurnUsage:
-    names = tuple(name for step in steps for name in step.tool_names)
-    return TurnUsage(
-        requests=len(steps),
-        tool_calls=len(names),
-        tool_names=names,
-        duration_seconds=sum(step.duration_ms or 0 for step in steps) / 1000 if seconds is None else seconds,
-        **tokens_of(*steps),
-    )
+    made = {}
+    for turn in sorted({*turns, *range(1, last + 1)}):
+        mine = turns.get(turn, [])
+        names = tuple(name for step in mine for name in step.tool_names)
+        spent = sum(step.duration_ms or 0 for step in mine) / 1000
+        made[turn] = TurnUsage(
+            requests=len(mine), tool_calls=len(names), tool_names=names, duration_seconds=seconds.get(turn, spent),
+            **tokens_of(*mine),
+        )  # fmt: skip
+    return made
 
 
 def between_ms(start: str | None, end: str | None) -> float | None:

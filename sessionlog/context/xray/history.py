@@ -14,8 +14,8 @@ holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL, SizedMessage, Summed, measure_tools
@@ -23,15 +23,16 @@ from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.transcript.fold import ConversationFold
+from sessionlog.transcript.damage import Damage
+from sessionlog.transcript.fold import ConversationFold, has_compacted
+from sessionlog.transcript.sent_prompt import SentPrompt
 from sessionlog.transcript.splice import Added, Splice
-from sessionlog.transcript.usages import ResponseUsages, provider_of
+from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
 _KEPT = 2 << 20
 _LONGEST = 5_000  # messages
 _NAMES = 5_000
-_PROBLEMS = 20
 _NOTHING = Summed((), 0)
 """An element that the next request repeats, or that is among those summed up."""
 
@@ -46,235 +47,171 @@ def fold_history(items: Iterable[Event | Problem], *, request: int | None = None
             one before.
     """
     fold = _Fold(request, own=own)
-    for item in items:
-        if isinstance(item, Problem):
-            fold.damage(item)
-        else:
-            fold.take(item)
+    for event in fold.damage.events(items):
+        fold.take(event)
     return fold.history()
 
 
-class _SentPrompt:
-    """What the latest request sent.
-
-    Attributes:
-        head: The system prompt, in its parts; empty where it is not known.
-        tools: The tool definitions, as logged.
-        messages: The messages, in order.
-        size: Their length in bytes as JSON, about.
-        is_whole: The messages are known.
-    """
-
-    def __init__(self) -> None:
-        self.head: list[SizedMessage] = []
-        self.tools: Json = None
-        self.messages: list[SizedMessage] = []
-        self.size = self._uncounted = 0
-        self.is_whole = False
-
-    def take(self, sent: Mapping[str, Json], model: str | None) -> None:
-        """Take what the next request sent: `system` and `tools` if they changed, `messages` behind `keep` of them."""
-        system, given, keep = sent.get("system"), sent.get("messages"), sent.get("keep")
-        if "system" in sent:
-            parts = system if isinstance(system, list | tuple) else [] if system is None else [system]
-            self.head = [SizedMessage({"role": "system", "content": part}, model, placeholders=False) for part in parts]
-        if "system" in sent or "tools" in sent:
-            self.tools = sent.get("tools")
-        self.is_whole = isinstance(given, list | tuple)
-        if isinstance(given, list | tuple):
-            start = keep if type(keep) is int and 0 <= keep <= len(self.messages) else 0
-            added = [SizedMessage(message, model, placeholders=False) for message in given]
-            self.messages = [*self.messages[:start], *added]  # the request before it may still be looked at
-            self.size = sum(one.size for one in self.messages)
-            self._uncounted += sum(one.size for one in added)
-            if self._uncounted > _KEPT:
-                self._uncounted = 0
-                for one in self.messages:
-                    one.pieces()
-
-
+@dataclass(slots=True)
 class _Look:
-    """The request that is looked at: what was sent with it, still uncounted."""
+    """The request that is looked at: its window, still empty, and what was sent with it, still uncounted."""
 
-    def __init__(
-        self,
-        window: Window,
-        head: Sequence[SizedMessage],
-        said: list[SizedMessage],
-        thoughts: list[SizedMessage],
-        tools: Json,
-    ) -> None:
-        self.window = window
-        self.end = len(said)  # what is said later stands behind the end
-        self._head, self._said, self._thoughts, self._tools = head, said, list(thoughts), tools
-
-    def keep(self) -> None:
-        """Copy what was sent, before it changes."""
-        self._said = self._said[: self.end]
-
-    def answered(self, model: str, provider: str, size: Json) -> None:
-        window = self.window
-        self.window = replace(
-            window, model=window.model or model, served=model, provider=provider or window.provider,
-            size=size if type(size) is int and size > 0 else None,
-        )  # fmt: skip
+    window: Window
+    head: Sequence[SizedMessage]
+    messages: list[SizedMessage]
+    end: int  # messages that come later stand behind it
+    thoughts: Sequence[SizedMessage]
+    tools: Json
 
     def counted(self, names: Mapping[str, str]) -> Window:
-        said = [*self._head, *self._said[: self.end], *self._thoughts]
-        pieces = name_results([piece for one in said for piece in one.pieces()], names)
-        tools = measure_tools(self._tools, self.window.model or None)
+        sent = [*self.head, *self.messages[: self.end], *self.thoughts]
+        pieces = name_results([piece for one in sent for piece in one.pieces()], names)
+        tools = measure_tools(self.tools, self.window.model or None)
         return replace(self.window, pieces=tuple(pieces), tools=tools)
 
 
 class _Fold:
     def __init__(self, wanted: int | None, *, own: bool) -> None:
+        self.damage = Damage()
         self._wanted = wanted
         self._own = own
         self._conversation = ConversationFold(own=own, finds_new=False)
-        self._start: Mapping[str, Json] = {}
         self._system: list[SizedMessage] = []
-        self._said: list[SizedMessage] = []  # one for each element of the conversation
+        self._messages: list[SizedMessage] = []  # one for each element of the conversation
         self._size = self._uncounted = 0  # bytes of all that, and of what is kept as text
         self._thoughts: list[SizedMessage] = []
-        self._prompt = _SentPrompt()
-        self._holds_messages = False
+        self._sent = SentPrompt[SizedMessage]()
+        self._sent_head: list[SizedMessage] = []
         self._is_cut = False  # whether a compaction has told no summary yet
         self._names: dict[str, str] = {}
         self._latest = ""  # who answered last: a request that is not answered may name nobody
         self._look: _Look | None = None
         self._sizes: list[int] = []
-        self._usages = ResponseUsages()
-        self._answers: list[int | None] = []  # the number of each request's response
+        self._usages = ResponseUsages()  # of each request but the last, which may wait
         self._compactions: list[int] = []
-        self._problems: list[Problem] = []
-        self._problem_count = 0
-
-    def damage(self, problem: Problem) -> None:
-        if problem.severity == "damage":
-            self._problem_count += 1
-            self._problems = [*self._problems, problem][:_PROBLEMS]
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
-        was_waiting = self._conversation.is_waiting
         splices = self._conversation.take(event)
-        if event.type == "session.start" and not self._start:
-            self._start = data
+        if event.type == "session.start" and not self._usages.start:
             self._usages.begin(data)
             if self._conversation.system:
                 self._system = [self._message("system", self._conversation.system)]
-        if event.type == "llm.request" and "agent" not in data:
-            self._holds_messages = isinstance(data.get("messages"), list | tuple)
+        if "agent" in data:
+            return  # a sub-agent's, or what wrote a summary: beside the conversation
         before = tuple(splice for splice in splices if splice.cause != "answer")
         for splice in before:
             self._apply(splice, data)
-        if "agent" in data:
-            return  # a sub-agent's, or what wrote a summary: beside the conversation
         match event.type:
             case "llm.request":
-                self._ask(event, data, was_waiting=was_waiting)
+                self._ask(event, data)
             case "llm.response":
                 if self._conversation.requests > len(self._sizes):  # a log that tells answers only
-                    self._ask(event, {}, was_waiting=False)
-                    was_waiting = True
-                if was_waiting:
+                    self._ask(event, {})
+                if self._conversation.answers > len(self._usages):
                     self._answer(data)
                 for splice in splices[len(before) :]:
                     self._apply(splice, data)
             case "tool.call":
                 self._name(data)
-            case "compaction.end" if data.get("success") is not False and not data.get("no_compaction"):
+            case "compaction.end" if has_compacted(data):
                 self._compact(data)
 
-    def _message(self, role: str, content: Json, **more: Json) -> SizedMessage:
-        return SizedMessage({"role": role, "content": content, **more}, self._model({}), placeholders=not self._own)
+    def _message(self, role: str, content: Json) -> SizedMessage:
+        return SizedMessage({"role": role, "content": content}, self._model({}), placeholders=not self._own)
 
     def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
         """Change the elements as the conversation has changed."""
         if self._look is not None and (splice.is_split or splice.start < self._look.end):
-            self._look.keep()
-        splice.split(self._said, lambda one: [one] if one.count == 1 else [_NOTHING] * one.count)
-        if splice.cause == "request" and any(_role(one) == "user" for one in splice.added):
+            self._look.messages = self._look.messages[: self._look.end]
+        splice.split(self._messages, lambda one: [one] if one.count == 1 else [_NOTHING] * one.count)
+        if splice.cause == "request" and any(one.fields.get("role") == "user" for one in splice.added):
             self._forget_thoughts()
         come = [self._element(one, splice, data) for one in splice.added]
-        gone = splice.put(self._said, come)
-        for one in gone:
-            self._size -= one.size
-            self._uncounted -= 0 if one.is_measured else one.size
-        for one in come:
-            self._size += one.size
-            self._uncounted += one.size
+        gone = splice.put(self._messages, come)
+        self._size += sum(one.size for one in come) - sum(one.size for one in gone)
+        self._uncounted += _uncounted(come) - _uncounted(gone)
         if self._uncounted > _KEPT:
             self._count()
 
     def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> SizedMessage:
         count = len(one.entry.messages) if self._own else 1
         message = one.raw
-        if splice.cause in ("answer", "result", "added", "partial") and self._holds_messages:
+        if splice.cause in ("answer", "result", "added", "partial") and self._conversation.holds_messages:
             return _NOTHING if count == 1 else Summed((), 0, count=count)  # the next request repeats it
         if splice.cause == "answer":
             message = {"role": "assistant", "content": data.get("content"), "tool_calls": data.get("tool_calls")}
         elif splice.cause == "result":
             call_id, name = _word(data.get("id")), _word(data.get("tool"))
             message = {"role": "tool", "content": data.get("output"), "tool_call_id": call_id, "name": name}
-        elif splice.cause == "compaction" and isinstance(message, Mapping) and message.get("summary") is True:
+        elif splice.cause == "compaction" and one.is_summary:
             message = {"role": "summary", "content": message.get("content")}
         elif splice.cause == "request" and not self._own:
-            if self._is_cut and _role(one) == "system":  # what an agent is sent first after a cut is what is left
+            if self._is_cut and one.fields.get("role") == "system":  # the first after a cut is what is left
                 message = {**message, "role": "summary"}
             self._is_cut = False
         return SizedMessage(message, self._model(data), placeholders=not self._own, count=count)
 
-    def _ask(self, event: Event, data: Mapping[str, Json], *, was_waiting: bool) -> None:
-        if was_waiting:  # the one before was never answered, so it is none
-            self._sizes.pop()
-            self._answers.pop()
-        messages = data.get("messages")
-        is_whole = self._own and isinstance(messages, list | tuple) and not data.get("earlier_messages")
-        has_own = is_whole and bool(self._said) and self._said[0].role in ("system", "developer")
+    def _ask(self, event: Event, data: Mapping[str, Json]) -> None:
+        model = self._model(data)
+        is_whole = self._own and self._conversation.holds_messages and not data.get("earlier_messages")
+        has_own = is_whole and bool(self._messages) and self._messages[0].role in ("system", "developer")
         beside = data.get("system") or data.get("instructions")
         if isinstance(beside, str) and beside:
             self._system, has_own = [self._message("system", beside)], False
         head, tools = [] if has_own else self._system, data.get("tools")
-        said, size, thoughts = self._said, self._size, self._thoughts
-        if isinstance(data.get("sent"), Mapping):
-            self._prompt.take(data["sent"], self._model(data))
-        else:
-            self._prompt.is_whole = False  # its messages stay: a later request may keep them
-        if self._prompt.head:
-            head, tools = self._prompt.head, self._prompt.tools
-        if self._prompt.is_whole:
-            is_whole, said, size, thoughts = True, self._prompt.messages, self._prompt.size, []
+        sent, size, thoughts = self._messages, self._size, self._thoughts
+        self._take_sent(data.get("sent"), model)
+        if self._sent_head:
+            head, tools = self._sent_head, self._sent.tools
+        if self._sent.messages is not None:
+            is_whole, sent, thoughts = True, self._sent.messages, []
+            size = sum(one.size for one in sent)
         aside = sum(one.size for one in chain(head, thoughts))
-        self._sizes.append(size + aside + (size_of(tools) if tools else 0))
-        self._answers.append(None)
-        number = len(self._sizes)
+        number = self._conversation.requests
+        self._sizes[number - 1 :] = [size + aside + (size_of(tools) if tools else 0)]  # the one before may be none
         if self._wanted in (None, number):
             window = Window(
-                number=number, time_ns=event.time_ns, model=self._model(data) or "",
-                provider=_word(self._start.get("provider")), is_whole=is_whole, has_prompt=is_whole or bool(head),
+                number=number, time_ns=event.time_ns, model=model or "",
+                provider=_word(self._usages.start.get("provider")), is_whole=is_whole,
+                has_prompt=is_whole or bool(head),
             )  # fmt: skip
-            self._look = _Look(window, head, said, thoughts, tools)
+            self._look = _Look(window, head, sent, len(sent), list(thoughts), tools)
+
+    def _take_sent(self, sent: Json, model: str | None) -> None:
+        def read(message: Json) -> SizedMessage:
+            return SizedMessage(message, model, placeholders=False)
+
+        if self._sent.take(sent, read):
+            self._sent_head = [read({"role": "system", "content": part}) for part in self._sent.system]
+        messages = self._sent.messages or ()
+        if _uncounted(messages) > _KEPT:
+            for one in messages:
+                one.pieces()
 
     def _count(self) -> None:
         """Let texts go; and of what is older than a window holds all but sums."""
-        pieces = [one.pieces() for one in self._said]
+        pieces = [one.pieces() for one in self._messages]
         for thought in self._thoughts:
             thought.pieces()
         self._uncounted = 0
-        old = len(self._said) - _LONGEST
+        old = len(self._messages) - _LONGEST
         if old > _LONGEST:
             named = name_results(list(chain.from_iterable(pieces[:old])), self._names)
-            summed = Summed(sum_up(named), sum(one.size for one in self._said[:old]))
-            self._said = [summed, *[_NOTHING] * (old - 1), *self._said[old:]]
+            summed = Summed(sum_up(named), sum(one.size for one in self._messages[:old]))
+            self._messages = [summed, *[_NOTHING] * (old - 1), *self._messages[old:]]
 
     def _answer(self, data: Mapping[str, Json]) -> None:
-        provider = provider_of(data, self._start)
-        self._answers[-1] = len(self._usages)
         self._usages.add(data)
-        self._latest = _word(data.get("model")) or self._latest
+        model, size = _word(data.get("model")), data.get("context_window")
+        self._latest = model or self._latest
         if self._look is not None and self._look.window.number == len(self._sizes):
-            self._look.answered(_word(data.get("model")), provider, data.get("context_window"))
+            asked = self._look.window
+            self._look.window = replace(
+                asked, model=asked.model or model, served=model,
+                provider=self._usages.provider_of(data) or asked.provider,
+                size=size if type(size) is int and size > 0 else None,
+            )  # fmt: skip
         thought = data.get("reasoning")
         if not self._own and not data.get("error") and isinstance(thought, str) and thought:
             self._thoughts.append(self._message("assistant", [{"type": "thinking", "thinking": thought}]))
@@ -295,13 +232,13 @@ class _Fold:
         self._forget_thoughts()
 
     def _forget_thoughts(self) -> None:
-        self._uncounted -= sum(one.size for one in self._thoughts if not one.is_measured)
+        self._uncounted -= _uncounted(self._thoughts)
         self._thoughts = []
 
     def _model(self, data: Mapping[str, Json]) -> str | None:
-        start = self._start
+        start = self._usages.start
         named = (data.get("model"), start.get("resolved_model"), start.get("model"), start.get("requested_model"))
-        return next((_word(name) for name in named if _word(name)), self._latest or None)
+        return next(filter(None, map(_word, named)), self._latest or None)
 
     def history(self) -> History:
         """What was folded so far."""
@@ -311,27 +248,24 @@ class _Fold:
         tokens = 0 if window is None else total(window.pieces) + total(window.tools) - words
         estimates = (words + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
-            requests=len(self._sizes), window=window, is_waiting=self._conversation.is_waiting,
+            window=window, is_waiting=self._conversation.is_waiting,
             samples=tuple(self._samples(estimates)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
-            problem_count=self._problem_count, problems=tuple(self._problems),
+            problem_count=self.damage.count, problems=self.damage.problems,
         )  # fmt: skip
 
     def _samples(self, estimates: Iterable[int]) -> Iterator[Sample]:
-        """The size of each request; what an agent estimated itself was not counted by a provider."""
-        used = self._usages.read()
-        for estimate, n in zip(estimates, self._answers, strict=True):
-            is_counted = n is not None and used[n].prompt and not self._usages.is_estimated(n)
-            usage = used[n] if n is not None and is_counted else None
-            yield Sample(
-                estimate=estimate,
-                reported=None if usage is None else usage.prompt,
-                cached=None if usage is None else usage.cache_read,
-            )
+        """The size of each request."""
+        for estimate, usage in zip_longest(estimates, self._usages.reported()):
+            if usage is not None and usage.prompt:
+                yield Sample(estimate=estimate, reported=usage.prompt, cached=usage.cache_read)
+            else:
+                yield Sample(estimate=estimate)
 
 
-def _role(one: Added) -> Json:
-    return one.raw.get("role") if isinstance(one.raw, Mapping) else None
+def _uncounted(messages: Iterable[SizedMessage]) -> int:
+    """The bytes of those that are kept as text."""
+    return sum(one.size for one in messages if not one.is_measured)
 
 
 def _word(value: Json) -> str:

@@ -6,38 +6,18 @@ so are the tool definitions of one MCP server.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.xray.measure import HOW_TO_CALL
+from sessionlog.context.xray.parts import Item
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.sources.record import server_of
 
 _TRIFLE = 30  # tokens; what is smaller may repeat without costing anything
 _TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One thing in the window.
-
-    Attributes:
-        kind: As of the part that it belongs to: system, tools, history, tool_results, turn, not_in_log.
-        name: What a person would call it; it may quote the log.
-        tokens: Its size, estimated, in the same measure as the parts.
-        count: How many pieces it is made of.
-    """
-
-    kind: str
-    name: str
-    tokens: int
-    count: int = 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,32 +52,31 @@ def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
         tools: The tool definitions.
         system: What the pieces of kind `system` are called.
     """
-    sums: dict[Any, list[Any]] = {}
-
-    def add(kind: str, key: Any, name: str, piece: Piece) -> None:
-        known = sums.setdefault(key, [kind, name, 0, 0, piece])
-        known[0] = kind if known[0] == kind else "tool_results"  # readings of a file before this turn and in it
-        known[2] += piece.tokens
-        known[3] += piece.count
-
+    groups: defaultdict[Any, list[tuple[str, str, Piece]]] = defaultdict(list)
     for tool in tools:
         if tool.kind != "tool":
-            add("tools", HOW_TO_CALL, tool.name, tool)
+            groups[HOW_TO_CALL].append(("tools", tool.name, tool))
             continue
         server = server_of(tool.name)[1]
         name = f"mcp {server} tool definitions" if server else f"tool definition {tool.name}"
-        add("tools", ("tools", server or ("", tool.name)), name, tool)
+        groups["tools", server or ("", tool.name)].append(("tools", name, tool))
     for place, (kind, piece, name) in enumerate(zip(kinds, pieces, name_pieces(kinds, pieces), strict=True)):
         if kind == "system":
-            add(kind, piece.name or system, piece.name or system, piece)
+            groups[piece.name or system].append((kind, piece.name or system, piece))
         elif piece.is_read and piece.kind == "result" and piece.asked:
-            add(kind, piece.asked, name, piece)
+            groups[piece.asked].append((kind, name, piece))
         else:
-            add(kind, _PROMPT if name == _PROMPT else place, name, piece)
-    return [
-        Item(kind=kind, name=_times(name, piece, count), tokens=tokens, count=count)
-        for kind, name, tokens, count, piece in sums.values()
-    ]
+            groups[_PROMPT if name == _PROMPT else place].append((kind, name, piece))
+    return [_item(members) for members in groups.values()]
+
+
+def _item(members: Sequence[tuple[str, str, Piece]]) -> Item:
+    """Make an item of its pieces, each with its kind and name; the first one gives the item's."""
+    kind, name, first = members[0]
+    if any(one[0] != kind for one in members):
+        kind = "tool_results"  # readings of a file before this turn and in it
+    tokens, count = (sum(getattr(piece, size) for _, _, piece in members) for size in ("tokens", "count"))
+    return Item(kind=kind, name=_times(name, first, count), tokens=tokens, count=count)
 
 
 def find_repeats(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[Repeat]:

@@ -27,27 +27,36 @@ _NAMES = {"text": "", "call": "tool calls", "reasoning": "reasoning", "image": "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A share of the window.
+class Item:
+    """One thing in the window.
 
     Attributes:
-        kind: One of `KINDS`: `history` and `tool_results` are before the last user prompt, `turn` is that prompt and
-            all after it.
-        name: What it is within its kind: a tool, a role; it may quote the log.
-        tokens: Its size; an estimate that was made to fit, see above.
-        count: How many messages, calls, results or definitions it is made of; 0 for what is not in the log.
-        share: Its share of the total, 0 to 1.
+        kind: One of `KINDS`, as of the part that it belongs to: `history` and `tool_results` are before the last user
+            prompt, `turn` is that prompt and all after it.
+        name: What a person would call it; it may quote the log.
+        tokens: Its size, estimated, in the same measure as the parts.
+        count: How many pieces it is made of.
     """
 
     kind: str
     name: str
     tokens: int
-    count: int
-    share: float = 0.0
+    count: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Item):
+    """A share of the window: all items of one kind that are named alike, as a tool or a role.
+
+    Attributes:
+        share: Its share of the total, 0 to 1.
+    """
+
+    share: float = 0.0
 
 
 def sort_pieces(pieces: Sequence[Piece]) -> list[str]:

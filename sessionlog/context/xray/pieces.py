@@ -68,13 +68,11 @@ def digest_of(value: Json) -> bytes:
     return blake2b(bytes_of(value), digest_size=16).digest()
 
 
-def spelled(value: Json) -> str:
-    """Return a value as text: itself, or its JSON."""
-    return bytes_of(value).decode("utf-8", "replace")
-
-
 def bytes_of(value: Json) -> bytes:
-    """Return the same as bytes; what cannot be JSON is spelled as Python does, and too deep a nest by its outside."""
+    """Return a value as JSON, and a text as it is.
+
+    What cannot be JSON is spelled as Python does, and too deep a nest by its outside.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     try:

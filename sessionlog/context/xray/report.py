@@ -13,8 +13,8 @@ from typing import Any
 
 from sessionlog.context.windows import find_context_window
 from sessionlog.context.xray.history import fold_history
-from sessionlog.context.xray.items import Item, Repeat, find_repeats, list_items
-from sessionlog.context.xray.parts import Part, fit, make_parts, missing_of, name_missing, share_out, sort_pieces
+from sessionlog.context.xray.items import Repeat, find_repeats, list_items
+from sessionlog.context.xray.parts import Item, Part, fit, make_parts, missing_of, name_missing, share_out, sort_pieces
 from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
 
-_NAME = 200  # characters; a longer name is damage
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
@@ -60,7 +58,6 @@ class History:
     """A session's requests, and the window at one of them.
 
     Attributes:
-        requests: How many there are.
         window: The one that was asked for, or the last; None where there is no such request.
         samples: The size of each, in order.
         compactions: The requests before which history was cut.
@@ -69,13 +66,17 @@ class History:
         problems: The first of them.
     """
 
-    requests: int
     window: Window | None
     samples: tuple[Sample, ...]
     compactions: tuple[int, ...]
     is_waiting: bool = False
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return len(self.samples)
 
 
 def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piece]:

@@ -45,7 +45,7 @@ def of_talks(left, right, sources=("native", "native")):
         Side(source=source, session=name, path=name, transcript=fold_transcript(as_events(talk)))
         for name, talk, source in zip("ab", (left, right), sources, strict=True)
     ]
-    pairs = tuple(align(sides[0].transcript.said, sides[1].transcript.said))
+    pairs = tuple(align(sides[0].transcript.messages, sides[1].transcript.messages))
     return SessionDiff(left=sides[0], right=sides[1], pairs=pairs)
 
 

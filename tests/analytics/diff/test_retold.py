@@ -29,7 +29,7 @@ def session(folder, name, settings_=None):
 
 def told(path):
     """What the transcript of a log says."""
-    return [one.text for one in fold_transcript(read_events(str(path))).said]
+    return [one.text for one in fold_transcript(read_events(str(path))).messages]
 
 
 class Talk:

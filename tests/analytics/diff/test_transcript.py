@@ -23,7 +23,7 @@ def transcript(*dicts, **options):
 
 def heard(*dicts, **options):
     """Roles and texts."""
-    return [(one.role, one.text) for one in transcript(*dicts, **options).said]
+    return [(one.role, one.text) for one in transcript(*dicts, **options).messages]
 
 
 def meant(talk):
@@ -46,7 +46,7 @@ def test_a_talk_is_the_same_however_its_log_tells_it(talk, whole, beside):
     told = tell(talk, whole=whole, results_beside=beside)
     assert heard(*told) == meant(talk)
     assert transcript(*told).turns == len(talk)
-    assert transcript(*told).said[:1] == transcript(*tell(talk, ids="other")).said[:1]
+    assert transcript(*told).messages[:1] == transcript(*tell(talk, ids="other")).messages[:1]
 
 
 def test_a_foreign_log_tells_only_what_is_new():
@@ -61,14 +61,14 @@ def test_tools_are_counted_with_their_errors_and_times():
     found = transcript(*tell(CALM)[:-1], failed, beside)
     assert found.tools["read"].to_dict() == {"calls": 2, "errors": 1, "duration_ms": 10}
     assert found.tools["grep"].to_dict() == {"calls": 1, "errors": 0, "duration_ms": None}
-    assert found.said[-1].text == "no such file"
-    assert found.said[-1].failed
+    assert found.messages[-1].text == "no such file"
+    assert found.messages[-1].failed
 
 
 def test_results_that_only_a_request_tells_have_the_name_of_their_call():
     """And count as calls."""
     found = transcript(*tell(CALM, results_beside=False))
-    [result] = [one for one in found.said if one.role == "tool"]
+    [result] = [one for one in found.messages if one.role == "tool"]
     assert result.tool == "read"
     assert found.tools["read"].calls == 1
 
@@ -84,7 +84,7 @@ def test_the_system_prompt_stands_apart():
     ):
         found = transcript(*told)
         assert found.system == "Be brief."
-        assert [one.role for one in found.said] == ["user"]
+        assert [one.role for one in found.messages] == ["user"]
     later = {"role": "system", "content": "Be long."}
     assert heard(start(), asked(messages=[system, prompt, later])) == [("user", "hello"), ("system", "Be long.")]
 
@@ -104,7 +104,7 @@ def test_an_answer_that_nothing_closed_is_kept():
     prompt = {"role": "user", "content": "hello"}
     told = [start(), asked(messages=[prompt]), *deltas]
     assert heard(*told) == [("user", "hello"), ("assistant", "Let me see")]
-    assert transcript(*told).said[1].partial
+    assert transcript(*told).messages[1].partial
     again = asked(messages=[{"role": "assistant", "content": "Let me see"}, prompt], earlier_messages=1)
     assert heard(*told, again) == [("user", "hello"), ("assistant", "Let me see"), ("user", "hello")]
 
@@ -114,7 +114,7 @@ def test_a_failed_attempt_says_only_what_was_heard_of_it():
     prompt = asked(messages=[{"role": "user", "content": "hello"}])
     failed = answered(error="overloaded")
     assert heard(start(), prompt, failed, answered(content="Hi.")) == [("user", "hello"), ("assistant", "Hi.")]
-    found = transcript(start(), prompt, event("llm.delta", "10:00:02", {"content": "H"}), failed).said
+    found = transcript(start(), prompt, event("llm.delta", "10:00:02", {"content": "H"}), failed).messages
     assert [(one.text, one.partial) for one in found] == [("hello", False), ("H", True)]
 
 
@@ -123,7 +123,7 @@ def test_a_log_whose_requests_tell_nothing_has_its_prompt():
     call = event("tool.call", "10:00:02", {"tool": "read", "input": {"path": "a"}, "output": "x"})
     told = [start(prompt="hello"), asked(messages_count=1), call, answered(content="Hi.")]
     assert heard(*told) == [("user", "hello"), ("tool", "x"), ("assistant", "Hi.")]
-    assert [(c.tool, c.arguments) for c in transcript(*told).said[1].calls] == [("read", '{"path": "a"}')]
+    assert [(c.tool, c.arguments) for c in transcript(*told).messages[1].calls] == [("read", '{"path": "a"}')]
 
 
 def test_a_compaction_takes_nothing_back():
@@ -190,6 +190,6 @@ def test_odd_payloads_are_no_error(data):
 
 def test_long_texts_are_kept_in_part():
     """So that memory has an end; they are still told apart by their ends."""
-    one, other = (transcript(*tell([("x" * 100 + end, ["ok"])]), kept=10).said[0] for end in "ab")
+    one, other = (transcript(*tell([("x" * 100 + end, ["ok"])]), kept=10).messages[0] for end in "ab")
     assert one.text == other.text == "x" * 10
     assert one.digest != other.digest

@@ -1,9 +1,9 @@
-"""Material is gathered once from all that is given, and knows the window of the model that answers."""
+"""What is known is gathered once from all that is given, and knows the window of the model that answers."""
 
 import pytest
 
 from sessionlog.context import DEFAULT_CONTEXT_WINDOW, get_model_context_window
-from sessionlog.context.snapshots.material import gather
+from sessionlog.context.snapshots.gather import gather
 from sessionlog.events.envelope import Event
 
 
