@@ -33,8 +33,8 @@ SCHEMA = "sessionlog.routing/1"
 
 
 _FIGURES = (
-    "total_requests", "accepted_requests", "auto_acceptance_rate", "total_overrides", "disagreeing_overrides",
-    "override_disagreement_rate", "undecodable_overrides", "rejected_overrides",
+    "total_requests", "routed_requests", "accepted_requests", "auto_acceptance_rate", "total_overrides",
+    "disagreeing_overrides", "override_disagreement_rate", "undecodable_overrides", "rejected_overrides",
 )  # fmt: skip
 
 
@@ -91,8 +91,13 @@ class RoutingQualityScan:
 
     @property
     def total_requests(self) -> int:
-        """Sessions that were routed."""
+        """Sessions, whether a router had a part in them or not."""
         return self._tally.requests
+
+    @property
+    def routed_requests(self) -> int:
+        """Those of them whose log holds a decision of a router: without one there is nothing to judge."""
+        return self._tally.routed
 
     @property
     def accepted_requests(self) -> int:

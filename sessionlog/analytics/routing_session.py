@@ -39,6 +39,7 @@ class RoutingTally:
 
     Attributes:
         requests: Sessions.
+        routed: Those whose log holds a decision of a router, or what was made of one.
         accepted: Sessions without any pin.
         overrides: Readable override events.
         disagreeing: Overrides with a pinned axis that the router would have chosen otherwise.
@@ -52,6 +53,7 @@ class RoutingTally:
     """
 
     requests: int = 0
+    routed: int = 0
     accepted: int = 0
     overrides: int = 0
     disagreeing: int = 0
@@ -132,6 +134,7 @@ class _Log:
     """What has been read of one file so far. Outcomes are joined at the end: a session.end may follow its overrides."""
 
     started: bool = False
+    decided: bool = False
     start: SessionStart | None = None
     end: SessionEnd | None = None
     overrides: int = 0
@@ -150,6 +153,7 @@ class _Log:
 
     def take(self, event: Event) -> str | None:
         """Remember what routing needs of an event; return why it could not be read."""
+        self.decided = self.decided or event.type in _DECISIONS
         match event.type:
             case "session.end":
                 end = _as(SessionEnd, event)
@@ -177,6 +181,7 @@ class _Log:
         providers, failovers = _failover(self.start, self.end)
         return RoutingTally(
             requests=1,
+            routed=int(self.decided or _is_routed(self.start) or _is_routed(self.end)),
             accepted=int(not (self.overrides or self.undecodable or self.rejections)),
             overrides=self.overrides,
             disagreeing=self.disagreeing,
@@ -205,6 +210,18 @@ def _pins(override: Override) -> list[_Pin]:
     return [
         (bucket, axis, matches.get(axis) is True, outcome) for axis in dict.fromkeys(override.axes_overridden or ())
     ]
+
+
+_DECISIONS = frozenset({"routing_decision", "override", "rejected_override"})
+_ROUTED = (
+    "selected_provider", "selected_route", "selected_endpoint", "requested_harness", "resolved_harness",
+    "requested_model_ref", "resolved_model_ref", "attempted_providers", "failover_count", "sticky", "utilization",
+)  # fmt: skip
+"""What only a router writes into the start or the end of a session."""
+
+
+def _is_routed(block: SessionStart | SessionEnd | None) -> bool:
+    return any(getattr(block, name, None) is not None for name in _ROUTED)
 
 
 def _failover(start: SessionStart | None, end: SessionEnd | None) -> tuple[tuple[str, ...], int]:

@@ -219,7 +219,7 @@ _OTHER_LEDGER = Option("--ledger", "ledger", "text", "This ledger instead of the
 
 ROUTING_QUALITY = (
     PATHS, *_TIME,
-    Option("--axis", "axis", "text", "List only these pins: harness, provider or model.", "AXIS"),
+    SOURCE, Option("--axis", "axis", "text", "List only these pins: harness, provider or model.", "AXIS"),
     AS_JSON, Option("--csv", "as_csv", "flag", "The breakdown as CSV."),
     Option("--markdown", "as_markdown", "flag", "The breakdown as a Markdown table."), TZ, NOW,
     Option("--width", "width", "number", "Columns of the view.", "COLUMNS", least=40),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import note
+from sessionlog.cli.output import fail, note
 from sessionlog.render.notes import damage_note
+from sessionlog.sources.registry import NATIVE, choose_sources
 
 
 def routing_quality(
@@ -14,6 +15,7 @@ def routing_quality(
     paths: list[str] | None,
     since: str | None,
     until: str | None,
+    source: list[str] | None,
     axis: str | None,
     as_json: bool,
     as_csv: bool,
@@ -28,6 +30,8 @@ def routing_quality(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     where = r.reporting(paths, tz=tz, now=now)
+    if not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
+        fail("routers' decisions are in sessionlog's own logs only: --source native")
     window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
     folders = where.paths or where.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
@@ -50,4 +54,5 @@ def _notes(scan: RoutingQualityScan, where: r.Reporting) -> None:
     if scan.routing.problem_count:
         note(damage_note(scan.routing.problem_count, scan.routing.first_problems))
     if not scan.total_requests and scan.window is None:
-        note(r.nothing_found(where, narrowed=False))
+        places = ", ".join(where.paths or (where.settings.session_dir,))
+        note(f"no sessions in {places}; only sessionlog's own logs are read: others hold no decisions of routers")

@@ -45,6 +45,11 @@ def render_routing_quality(
     if not scan.total_requests:
         when = f" {span}" if scan.window else ""
         return Text(f"No sessions were recorded{when}, so there is no routing to judge.")
+    if not scan.routed_requests:
+        return Text(
+            f"{counted(scan.total_requests, 'session')}, and no decision of a router in their logs: "
+            "there is no routing to judge."
+        )
     title = Text.assemble(("Routing quality", "title"), f" · {span} · {counted(scan.total_requests, 'session')}")
     parts: list[RenderableType] = [title, Text(), *_figures(scan, beside=width >= _BESIDE)]
     for section in _sections(scan, width - _INDENT):

@@ -255,6 +255,7 @@ def test_the_json_shape_is_stable():
         "window": scan.window.to_dict(),
         "axis": "model",
         "total_requests": 15,
+        "routed_requests": 11,
         "accepted_requests": 5,
         "auto_acceptance_rate": pytest.approx(1 / 3),
         "total_overrides": 9,

@@ -35,7 +35,7 @@ def scanned(*folders, **options):
 
 
 def tallied(**counts):
-    return RoutingQualityScan(routing=SessionRouting(tally=RoutingTally(**{"requests": 1, **counts})))
+    return RoutingQualityScan(routing=SessionRouting(tally=RoutingTally(**{"requests": 1, "routed": 1, **counts})))
 
 
 def lines(text):
@@ -220,3 +220,28 @@ def test_csv_cells_are_harmless():
     """A logged axis cannot become a formula."""
     text = render_csv(RoutingReport.of(tallied(cells={("b", "=1+1", False, "success"): 1})))
     assert next(csv.DictReader(io.StringIO(text)))["axis"] == "'=1+1"
+
+
+def test_sessions_without_a_router_are_not_called_accepted():
+    """There is no rate of decisions that nobody made."""
+    assert shown(tallied(routed=0, requests=3, accepted=3)).split() == (
+        [
+            "3",
+            "sessions,",
+            "and",
+            "no",
+            "decision",
+            "of",
+            "a",
+            "router",
+            "in",
+            "their",
+            "logs:",
+            "there",
+            "is",
+            "no",
+            "routing",
+            "to",
+            "judge.",
+        ]
+    )
