@@ -19,7 +19,7 @@ _LONGEST = 44
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
     """Say how much was skipped, where the first of it is, and who shows it; what cannot be opened is not damaged."""
     if problems and count <= len(problems) and all(problem.kind == "unreadable" for problem in problems):
-        first = ", ".join(one_line(f"{_place(problem)}: {problem.detail}", 80) for problem in problems[:2])
+        first = ", ".join(one_line(f"{problem.path}: {problem.detail}", 400) for problem in problems[:2])
         return f"{counted(count, 'place')} could not be read ({first}{', …' if count > 2 else ''})"
     first = ", ".join(_ending(one_line(_place(problem), 400)) for problem in problems[:2])
     them = "it" if count == 1 else "them"

@@ -6,6 +6,7 @@ one that is not in the list, is named above them: days keep their sums, and no f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, groupby, pairwise, takewhile
@@ -22,7 +23,8 @@ from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, usd
-from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
+from sessionlog.render.report import View, cell, closing_notes, first_model, heading, table_columns
+from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
@@ -52,7 +54,7 @@ def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> It
         return
     days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, tz))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
-    ids = _short_ids((*found.rows, *found.left_out)) if tree and not view.wide else {}
+    ids = {} if view.wide else _short_ids((*found.rows, *found.left_out))
     generations = min(GENERATIONS, max(2, view.width // 14))
     columns = table_columns(found)
     rows = [
@@ -116,7 +118,7 @@ def _heading_of(column: data.Column, *, tree: bool) -> Column:
     elif column.name == "status":
         made.title = ""
     elif column.name == "session" and tree:
-        made.rank, made.least = 0, None  # what can be resumed, compared and replayed
+        made.rank = 0  # what can be resumed, compared and replayed
     return made
 
 
@@ -131,7 +133,8 @@ def _row(
     own = {
         "start": Cell(text=_branch(branch, generations) + start, style="secondary"),
         "status": Cell(text=mark, style=style),
-        "project": Cell(text=_project(session.project, view.home), style="secondary"),
+        "models": Cell(text=first_model(session.models if view.wide else list(map(short_model, session.models)))),
+        "project": Cell(text=_project(session.project, view), style="secondary"),
         "prompt": Cell(text=f"“{prompt}”" if prompt else ""),
         "error": Cell(text=one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
         "session": Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
@@ -139,8 +142,12 @@ def _row(
     return [own.get(column.name) or cell(column, session, view) for column in columns]
 
 
-def _project(folder: str, home: str) -> str:
-    return "" if folder == MISSING else one_line(home_path(folder, home), 40)
+def _project(folder: str, view: View) -> str:
+    """A project's folder; where there may be no room for all of it the end, which tells projects apart."""
+    if folder == MISSING:
+        return ""
+    path = home_path(folder, view.home)
+    return one_line(path if view.wide else os.path.basename(path.rstrip("/\\")) or path, 40)
 
 
 def _more(sessions: Sequence[SessionSummary]) -> str:

@@ -234,7 +234,8 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
         yield _note(one_line(why["typical.ofThisTask"], 120))
     problems = document["problems"]
     if problems["count"]:
-        yield _note(f"{counted(problems['count'], 'damaged piece')} skipped: `sessionlog check` shows what it is")
+        first = f" ({one_line(problems['first'][0], 400)})" if problems["first"] else ""
+        yield _note(f"{counted(problems['count'], 'damaged piece')} skipped{first}: `sessionlog check` shows more")
     more = tasks[_FEW:]
     if more:
         yield _note(f"{counted(len(more), 'more task')} (--json)")

@@ -46,5 +46,5 @@ def test_a_locked_database_of_a_home_is_one_place_among_others(database, capsys,
     """The other logs are there, and this one is named."""
     assert main(command) == (1 if command == ["check"] else 0)
     shown = capsys.readouterr()
-    assert LOCKED in shown.out + shown.err
+    assert LOCKED in " ".join((shown.out + shown.err).split())
     assert ("m-1" if command[0] == "usage" else "good" if command[0] == "sessions" else "logs") in shown.out

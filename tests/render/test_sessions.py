@@ -161,10 +161,11 @@ def test_further_models_are_counted():
 
 
 def test_folders_and_prompts_are_short():
-    """The home folder is `~`, an unknown folder nothing, a prompt stands in quotes and is cut."""
+    """A folder is its end, and whole where there is room; an unknown one nothing; a prompt is quoted and cut."""
     one = summary(project="/home/ada/shop", prompt="x" * 300)
     text = lines(found(one, summary("b")), home="/home/ada")
-    assert "  ~/shop  " in text[1]
+    assert "  shop  " in text[1]
+    assert "  ~/shop  " in lines(found(one), home="/home/ada", wide=True)[1]
     assert f"“{'x' * 79}…”" in text[1]
     assert "unknown" not in text[2]
     assert f"“{'x' * 199}…”" in lines(found(summary(prompt="x" * 300)), wide=True)[1]
