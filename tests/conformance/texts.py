@@ -96,7 +96,7 @@ def read_routing_view(text: str) -> dict:
         nothing = {"total_requests": "0", "total_overrides": "0"}
         return {"routing": {"auto_acceptance_rate": "–", "override_disagreement_rate": "–", **nothing}}
     if "no decision of a router" in text:  # the original calls sessions without a router accepted; its JSON has ours
-        return {"routing": {"total_requests": text.split()[0]}}
+        return {"routing": {"total_requests": text.split(maxsplit=1)[0]}}
     figures = {name: found[1] if (found := pattern.search(text)) else "0" for name, pattern in _FIGURES.items()}
     view, agrees = {"routing": figures}, ""
     for line in text.splitlines():
