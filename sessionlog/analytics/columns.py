@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Unit = Literal[
-        "count", "bytes", "usd", "whole_usd", "price", "amount", "percent", "ms", "days", "ratio", "rate", "text",
-        "texts", "sentences", "objects", "time", "day", "flag",
+        "count", "bytes", "usd", "whole_usd", "price", "amount", "percent", "ms", "seconds", "days", "ratio", "rate",
+        "text", "texts", "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
     """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `price` has none;
     `amount` is in its row's `unit`, `ms` is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC

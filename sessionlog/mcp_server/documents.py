@@ -6,10 +6,17 @@ null where it is not known, never 0. Nothing is converted: the document that a f
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from types import GenericAlias
+from typing import Annotated, Any
 
 from pydantic import Field
 from typing_extensions import TypedDict
+
+from sessionlog.analytics.budgets.report import BudgetReport
+from sessionlog.analytics.report import Report, SummedRows
+from sessionlog.analytics.sessions import SessionList
+from sessionlog.analytics.usage_row import UsageReport
 
 Number = float | None
 Text = str | None
@@ -30,89 +37,50 @@ class Problems(TypedDict):
     first: list[str]
 
 
-class Sums(TypedDict):
-    """What was used. Token classes do not overlap: total = input + cache_read + cache_write + output."""
-
-    requests: int
-    failed_requests: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    total_tokens: int
-    known_cost_usd: Usd
-    estimated_cost_usd: Usd
-    cost_usd: Usd
+_TYPES: Mapping[str, Any] = {
+    "count": int, "bytes": Number, "usd": Usd, "whole_usd": Usd, "price": Usd, "amount": Number, "percent": Number,
+    "ms": Number, "seconds": Number, "days": int | None, "ratio": Number, "rate": Number, "text": Text,
+    "texts": list[str], "sentences": list[str], "objects": list[dict[str, Any]], "time": Text, "day": Text,
+    "flag": bool,
+}  # fmt: skip
+"""Unit of a column → what its values are in JSON."""
 
 
-class UsageSums(Sums):
-    """What a group used; it also has the keys that it is grouped by."""
+def _report(kind: type[Report], says: str, totals: Iterable[str] | None = None, **more: Any) -> Any:
+    """Return the shape of a report's document, from its columns.
 
-    sessions: int
-    success_sessions: int
-    failed_sessions: int
-    unfinished_sessions: int
-    duration_ms: int
-    latency_p50_ms: Number
-    latency_p95_ms: Number
-    latency_p99_ms: Number
-    unknown_cost_sessions: int
-    unpriced_requests: int
-    cache_hit_rate: Number
-    success_rate: Number
-    cost_per_success: Usd
-    input_tokens_per_second: Number
-    output_tokens_per_second: Number
-    generation_tokens_per_second: Number
-
-
-class Report(TypedDict):
-    """What every report has. `provenance` counts requests by how well they are known."""
-
-    schema: str
-    window: Span | None
-    group_by: list[str]
-    provenance: dict[str, int] | None
-    hidden_rows: int
-    archived_sessions: int
-    problems: Problems
+    Args:
+        kind: The report.
+        says: What a client reads of it.
+        totals: The columns that have totals; all where None, and none where empty.
+        more: What only this document has.
+    """
+    made: Any = TypedDict
+    row = made(f"{kind.__name__}Row", {column.name: _TYPES[column.unit] for column in kind.columns})
+    names = {column.name for column in kind.columns} if totals is None else set(totals)
+    sums = made(f"{kind.__name__}Totals", {c.name: _TYPES[c.unit] for c in kind.columns if c.name in names})
+    shape = made(f"{kind.__name__}Document", {
+        "schema": str, "window": Span | None, "group_by": list[str], **more, "rows": GenericAlias(list, row),
+        "totals": sums if names else None, "provenance": dict[str, int] | None, "hidden_rows": int,
+        "archived_sessions": int, "problems": Problems,
+    })  # fmt: skip
+    shape.__doc__ = f"`{kind.schema}`: {says}"
+    return shape
 
 
-class UsageDocument(Report):
-    """`sessionlog.usage/1`."""
-
-    rows: list[UsageSums]
-    totals: UsageSums
-
-
-class SessionRow(Sums):
-    """One session; its numbers are those of its requests in the window."""
-
-    source: str
-    session: str
-    path: str
-    start: Text
-    last: Text
-    status: str
-    project: str
-    harness: str
-    route: str
-    models: list[str]
-    duration_ms: int
-    prompt: str
-    error: str
-    cost_is_partial: bool
-    counted: bool
-    archived: bool
-    parent: str
-
-
-class SessionsDocument(Report):
-    """`sessionlog.sessions/2`, newest first."""
-
-    rows: list[SessionRow]
-    totals: Sums
+UsageDocument = _report(
+    UsageReport,
+    "what groups used; rows also have the keys they are grouped by. Token classes do not overlap: total = input + "
+    "cache_read + cache_write + output",
+)
+SessionsDocument = _report(
+    SessionList, "newest first; numbers are those of requests in the window",
+    [column.name for column in SessionList.columns if hasattr(SummedRows(), column.name)],
+)  # fmt: skip
+BudgetDocument = _report(
+    BudgetReport, "budgets of the user's own, and the names of those at or near their end", [],
+    exceeded=list[str], warned=list[str],
+)  # fmt: skip
 
 
 class BudgetEntry(TypedDict):
@@ -125,35 +93,6 @@ class BudgetEntry(TypedDict):
     windowSeconds: Number
     resetsAt: Text
     source: str
-
-
-class BudgetRow(TypedDict):
-    """A budget of the user's own; `unknown` says why not all of its use may be known."""
-
-    name: str
-    used: Number
-    limit: float
-    percent: Number
-    unit: str
-    window_seconds: Number
-    resets_at: Text
-    source: str
-    reserved: float
-    level: Literal["ok", "warn", "exceeded"]
-    burn_per_hour: float
-    runs_out_at: Text
-    unpriced_requests: int
-    session: Text
-    unknown: list[str]
-
-
-class BudgetDocument(Report):
-    """`sessionlog.budget/2`: budgets, and the names of those at or near their end."""
-
-    exceeded: list[str]
-    warned: list[str]
-    rows: list[BudgetRow]
-    totals: None
 
 
 class StatusSession(TypedDict):

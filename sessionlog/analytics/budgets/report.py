@@ -68,7 +68,7 @@ COLUMNS = (
     Column("limit", "amount", "OF", get=attrgetter("state.limit")),
     Column("percent", "percent", "%", get=_known("percent")),
     Column("unit", "text"),
-    Column("window_seconds", get=attrgetter("state.window_seconds")),
+    Column("window_seconds", "seconds", get=attrgetter("state.window_seconds")),
     Column("resets_at", "time", "RESETS", 3, get=attrgetter("state.resets_ns"), label="resets"),
     Column("source", "text", get=attrgetter("state.source")),
     Column("reserved", "amount", "RESERVED", 5, get=attrgetter("state.reserved")),
