@@ -196,7 +196,7 @@ def _exact(column: data.Column, row: Any) -> object:
 
 def _markdown(column: data.Column, row: Any, view: View) -> str:
     text = cell(column, row, view).text
-    return markdown_cell(text) if column.unit in ("text", "texts") else text
+    return markdown_cell(text) if column.unit in ("text", "texts") else text.replace("<", "&lt;")
 
 
 def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:

@@ -109,7 +109,7 @@ def test_markdown_is_the_table():
     titles, *table = table_of(day(), wide=True)
     assert heading == ["server", "tool", *titles[2:]]
     assert rule == ["---", "---", *["---:"] * 10]
-    assert rows[:-1] == [[cell.replace("_", r"\_") for cell in row] for row in table[:-1]]
+    assert rows[:-1] == [[cell.replace("<", "&lt;").replace("_", r"\_") for cell in row] for row in table[:-1]]
     assert rows[-1] == ["**total**", "", *table[-1][1:]]
 
 
