@@ -1,4 +1,4 @@
-"""The README cannot rot: its code runs, its commands and options exist, and its files are where it says."""
+"""The README and its pages cannot rot: their code runs, their commands and options exist, their files are there."""
 
 import os
 import re
@@ -14,14 +14,19 @@ from typer.testing import CliRunner
 
 import sessionlog
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.cli import main
+from sessionlog.cli import PERIODS, main
 from sessionlog.cli.app import COMMANDS, build_app
+from sessionlog.demo import record_demo
 
 ROOT = Path(__file__).parents[1]
 CI = ROOT / ".ci" / "run"
-README = (ROOT / "README.md").read_text("utf-8")
+FRONT = (ROOT / "README.md").read_text("utf-8")
+OTHERS = ("promises.md", "add-an-agent.md")
+"""Pages that have tests of their own."""
+PAGES = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in OTHERS}
+README = "\n".join(PAGES.values())
 CODE = dict.fromkeys(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
-SPANS = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL))
+SPANS = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", FRONT + README, flags=re.MULTILINE | re.DOTALL))
 CALLS = [span for span in SPANS if span.startswith("sessionlog ")]
 HEAVY = {"rich", "typer", "click", "pydantic", "dateutil", "sqlite3", "asyncio", "zstd"}
 
@@ -72,6 +77,47 @@ def test_the_python_blocks_run(surroundings, capsys):
     exec(compile(counting, "README.md", "exec"), counted)
     assert counted["window"] == 200_000
     assert 4 <= counted["count"] <= 9
+
+
+def test_the_first_page_is_a_screen_and_a_half():
+    """Whoever wants more follows a link; each leads to a page that is there, and no page is without one."""
+    assert len(FRONT.splitlines()) <= 75
+    links = set(re.findall(r"\]\(([\w./-]+)\)", FRONT))
+    assert [link for link in sorted(links) if not (ROOT / link).exists()] == []
+    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} <= links
+    for name, text in PAGES.items():
+        for link in re.findall(r"\]\(([\w./-]+)\)", text):
+            assert (ROOT / "docs" / link).exists(), (name, link)
+
+
+def test_the_first_page_records(surroundings, capsys):
+    """Its six lines write a session that `replay` shows."""
+    [recording] = re.findall(r"^```python\n(.*?)^```", FRONT, re.MULTILINE | re.DOTALL)
+    exec(compile(recording, "README.md", "exec"), {})
+    assert capsys.readouterr() == ("", "")
+    assert main(["replay", "--plain"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("make the tests pass", "I'll run them first.", "12 passed", "success"):
+        assert text in shown
+
+
+def test_the_table_of_the_first_page_is_the_demos(surroundings, capsys, monkeypatch):
+    """As a terminal of a hundred columns shows it."""
+    [table] = re.findall(r"^```text\n(.*?)^```", FRONT, re.MULTILINE | re.DOTALL)
+    record_demo(str(surroundings / "demo"))
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["usage", str(surroundings / "demo")]) == 0
+    assert capsys.readouterr().out.startswith(table)
+
+
+def test_the_commands_of_the_first_page_run(surroundings, capsys):
+    """On a machine with one session."""
+    with sessionlog.SessionLogger(prompt="hello") as log:
+        log.llm_response("hi", usage={"input": 1, "output": 1})
+    calls = re.findall(r"^    \.venv/bin/sessionlog (.*?)\s+#", FRONT, re.MULTILINE)
+    assert len(calls) == 3
+    assert [main(call.split()) for call in calls] == [0, 0, 0]
+    assert capsys.readouterr().out
 
 
 def test_the_session_block_remembers(surroundings, capsys):
@@ -126,8 +172,8 @@ def test_the_budget_of_the_toml_block_can_be_used(surroundings, capsys):
 
 def test_the_two_commands_stand_once_each():
     """Machines look for them: lines that begin with `python3 -m venv`."""
-    commands = [line.strip() for line in README.splitlines() if line.strip().startswith("python3 -m venv")]
-    assert README.count("python3 -m venv") == len(commands) == 2
+    commands = [line.strip() for line in FRONT.splitlines() if line.strip().startswith("python3 -m venv")]
+    assert FRONT.count("python3 -m venv") == len(commands) == 2
     run, test = commands
     assert run.endswith("&& .venv/bin/sessionlog demo")
     assert "pip install -q . " in run
@@ -141,7 +187,7 @@ def test_the_ci_runs_what_the_readme_says():
     script = CI.read_text("utf-8")
     assert os.access(CI, os.X_OK)
     [pattern] = re.findall(r"grep -E '(.*?)' README.md", script)
-    commands = [line for line in README.splitlines() if re.search(pattern, line)]
+    commands = [line for line in FRONT.splitlines() if re.search(pattern, line)]
     [replaced] = re.findall(r"main_command/(install -q \.)/install -q \$wheel", script)
     assert [command.count(f"{replaced} ") for command in commands] == [1, 0]
 
@@ -156,6 +202,8 @@ def test_commands_are_documented(command):
 def test_calls_use_what_exists(call):
     """The command is one, and so are its options."""
     command = call.split()[1]
+    if command in PERIODS:
+        return
     assert command in COMMANDS
     assert [option for option in re.findall(r"--[a-z-]+", call) if f"{option} " not in help_of(command)] == []
 
@@ -182,13 +230,13 @@ def test_every_form_of_a_window_is_understood():
     """As listed after `--since`."""
     sentence = README.partition("`--since`\nunderstands ")[2].partition("dates, RFC")[0]
     forms = [form for span in re.findall(r"`([^`]+)`", sentence) for form in span.split()]
-    assert len(forms) == 10
+    assert len(forms) == 11
     assert all(parse_usage_window(form) is not None for form in forms)
 
 
 def test_every_file_that_is_named_is_there():
     """Tests, benchmarks, data; also in what is written for contributors."""
-    pages = README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    pages = FRONT + README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     named = [*re.findall(r"`([^`\n]+)`", pages), *re.findall(r"\S+\.py\b", pages)]
     spans = {part.rstrip("`,;.") for span in named for part in span.split()}
     folders = (ROOT, ROOT / "tests" / "bench")
@@ -198,11 +246,11 @@ def test_every_file_that_is_named_is_there():
 
 
 def test_the_loggers_words_exist():
-    """Methods of `log`, and the options in the list under Record."""
+    """Methods of `log`, and the options in the list of the page on recording."""
     methods = set(re.findall(r"\blog\.(\w+)\(", README))
     assert {"emit", "callback", "health", "tool_call"} <= methods
     assert [name for name in sorted(methods) if not hasattr(sessionlog.SessionLogger, name)] == []
-    section = README.partition("## Record")[2].partition("\n## ")[0]
+    section = PAGES["record.md"]
     options = set(re.findall(r"`(\w+)=[\"F]|`(\w+)=function|SessionLogger\((\w+)=", section))
     names = {name for group in options for name in group if name}
     assert {"directory", "durability", "on_error", "redact", "session_id", "provider"} == names

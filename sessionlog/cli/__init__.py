@@ -62,7 +62,7 @@ def _run(argv: list[str]) -> int:
     return run(argv)
 
 
-_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
+PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 def _meant(argv: list[str]) -> list[str]:
@@ -72,9 +72,9 @@ def _meant(argv: list[str]) -> list[str]:
         return [*rest, "--help"]
     if word == "version" and not rest:
         return ["--version"]
-    if word not in _PERIODS:
+    if word not in PERIODS:
         return argv
-    by = [_PERIODS[word]]
+    by = [PERIODS[word]]
     while (place := next((n for n, one in enumerate(rest[:-1]) if one in ("--by", "-b")), None)) is not None:
         by.append(rest[place + 1])
         rest = rest[:place] + rest[place + 2 :]

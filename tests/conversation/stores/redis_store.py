@@ -1,4 +1,4 @@
-"""The stores over Redis that the README shows, word for word."""
+"""The stores over Redis that docs/sessions.md shows, word for word."""
 # ruff: noqa: D101 - what they are is told around them there
 
 import json

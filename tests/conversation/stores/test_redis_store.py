@@ -1,4 +1,4 @@
-"""The README's stores over Redis keep what a store promises; the client is a fake of what they use of redis-py."""
+"""The stores over Redis of docs/sessions.md keep what a store promises; the client is a fake of what they use of redis-py."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from sessionlog.testing import SessionStoreContract
 from tests.conversation.stores.fake_redis import FakeRedis
 from tests.conversation.stores.redis_store import RedisStore, VersionedRedisStore
 
-README = Path(__file__).parents[3] / "README.md"
+README = Path(__file__).parents[3] / "docs" / "sessions.md"
 HERE = Path(__file__).with_name("redis_store.py")
 
 
@@ -68,7 +68,7 @@ def test_the_readme_shows_these():
     blocks = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     blocks = [block for block in blocks if "RedisStore" in block]
     if not blocks:
-        pytest.skip("this README does not show it")
+        pytest.skip("this page does not show it")
     names = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
