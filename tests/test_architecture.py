@@ -44,7 +44,7 @@ are read through the seam to the operating system."""
 
 STAIRS = {
     "logger": {"files", "settings", "events", "errors"},
-    "demo": {"logger", "events", "errors"},
+    "demo": {"logger", "files", "events", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
 }  # fmt: skip

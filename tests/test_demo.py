@@ -8,6 +8,7 @@ import pytest
 
 from sessionlog import Event, aggregate_usage, check_logs, list_sessions, read_events, scan_routing_quality
 from sessionlog.demo import record_demo
+from sessionlog.demo.agents import write_agents
 from sessionlog.errors import NotRecorded
 from sessionlog.events.times import parse_time
 from tests.agreement import check_agreement
@@ -20,6 +21,31 @@ def demo(tmp_path_factory):
     """The folder and the id of the session worth replaying."""
     folder = tmp_path_factory.mktemp("demo")
     return folder, record_demo(str(folder), now_ns=parse_time(NOW))
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory):
+    """The home of three agents."""
+    home = tmp_path_factory.mktemp("agents")
+    write_agents(str(home), now_ns=parse_time(NOW))
+    return str(home)
+
+
+def test_the_agents_logs_are_read_as_their_own(agents):
+    """Found as in any home: four sessions of three agents, whole, each with its prompt and a success."""
+    listed = list_sessions(env={"HOME": agents, "SESSIONLOG_DIR": f"{agents}/none"}, now=datetime.fromisoformat(NOW))
+    assert (listed.problem_count, listed.unrecognised) == (0, 0)
+    assert sorted(one.source for one in listed.rows) == ["claude-code", "claude-code", "codex", "gemini"]
+    assert {one.status for one in listed.rows} == {"success"}
+    assert all(one.prompt and one.project.startswith("/home/you/src/") for one in listed.rows)
+    by_source = {one.source: one for one in listed.rows}
+    assert (by_source["codex"].total_tokens, by_source["codex"].requests) == (13_900 + 790, 2)
+    assert (by_source["gemini"].total_tokens, by_source["gemini"].cache_read_tokens) == (8_930, 3_100)
+
+
+def test_the_agents_are_equal_in_all_commands(agents, tmp_path):
+    """The same requests, turns, tokens and cost."""
+    check_agreement({"HOME": agents, "SESSIONLOG_DIR": f"{agents}/none"}, str(tmp_path / "ledger.sqlite"))
 
 
 @pytest.fixture(scope="module")

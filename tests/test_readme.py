@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from functools import cache
 from inspect import signature
@@ -16,7 +17,7 @@ import sessionlog
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import PERIODS, main
 from sessionlog.cli.app import COMMANDS, build_app
-from sessionlog.demo import record_demo
+from sessionlog.demo.agents import write_agents
 
 ROOT = Path(__file__).parents[1]
 CI = ROOT / ".ci" / "run"
@@ -104,9 +105,9 @@ def test_the_first_page_records(surroundings, capsys):
 def test_the_table_of_the_first_page_is_the_demos(surroundings, capsys, monkeypatch):
     """As a terminal of a hundred columns shows it."""
     [table] = re.findall(r"^```text\n(.*?)^```", FRONT, re.MULTILINE | re.DOTALL)
-    record_demo(str(surroundings / "demo"))
+    write_agents(str(surroundings / "agents"), now_ns=time.time_ns())
     monkeypatch.setenv("COLUMNS", "100")
-    assert main(["usage", str(surroundings / "demo")]) == 0
+    assert main(["usage", str(surroundings / "agents")]) == 0
     assert capsys.readouterr().out.startswith(table)
 
 

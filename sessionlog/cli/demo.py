@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+from time import time_ns
 
 from sessionlog import files
 from sessionlog.cli.options import settings_of
@@ -12,31 +14,39 @@ from sessionlog.cli.replay import replay
 from sessionlog.cli.reports import command_of
 from sessionlog.cli.routing_quality import routing_quality
 from sessionlog.demo import record_demo
+from sessionlog.demo.agents import write_agents
 from sessionlog.render.escape import terminal
 
 
 def demo(*, directory: str | None) -> None:
-    """Record a small scripted run (made-up work, real events), and show every report on it.
+    """Write logs of three agents and of a scripted one (made-up work, real formats), and show the reports on them.
 
     Example: sessionlog demo
     """
     folder = directory or files.temporary_directory("sessionlog-demo-")
-    session = record_demo(folder)
-    _heading("replay", session.partition("-")[0], "--dir", folder)
-    replay(**settings_of("replay", {"target": session, "directory": folder, "no_pager": True}))
-    _heading("sessions", folder)
-    command_of("sessions")(**settings_of("sessions", {"paths": [folder]}))
-    _heading("usage", folder)
-    command_of("usage")(**settings_of("usage", {"paths": [folder]}))
-    _heading("routing-quality", folder)
-    routing_quality(**settings_of("routing-quality", {"paths": [folder]}))
+    home, sessions = os.path.join(folder, "agents"), os.path.join(folder, "sessions")
+    session = record_demo(sessions)
+    write_agents(home, now_ns=time_ns())
+    for name, says in (
+        ("usage", "What Claude Code, Codex and Gemini CLI used here, and what that cost."),
+        ("sessions", "What they did, and how each session ended."),
+        ("tools", "Which tools they called, and which of these failed."),
+    ):
+        _heading(says, name, home)
+        command_of(name)(**settings_of(name, {"paths": [home]}))
+    _heading("A session that a program recorded with SessionLogger, as a conversation.",
+             "replay", session.partition("-")[0], "--dir", sessions)  # fmt: skip
+    replay(**settings_of("replay", {"target": session, "directory": sessions, "no_pager": True}))
+    _heading("For those who route requests among providers: how often the router's choice was kept.",
+             "routing-quality", sessions)  # fmt: skip
+    routing_quality(**settings_of("routing-quality", {"paths": [sessions]}))
     print_text(
-        f"\nThis was a scripted agent; its logs stay in {terminal(folder)}.\n"
+        f"\nAll of this was made up; the logs stay in {terminal(folder)}.\n"
         "Your own: `sessionlog usage`, or put `with SessionLogger() as log:` around your agent (see the README).\n"
     )
 
 
-def _heading(*words: str) -> None:
-    """Say the command as it can be typed; of a session's id the time is enough."""
+def _heading(says: str, *words: str) -> None:
+    """Print what comes, and the command as it can be typed; of a session's id the time is enough."""
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
-    print_text(f"\n{'─' * width}\n$ sessionlog {terminal(shlex.join(words))}\n\n")
+    print_text(f"\n{'─' * width}\n{says}\n$ sessionlog {terminal(shlex.join(words))}\n\n")

@@ -41,7 +41,7 @@ OURS = {
     ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
 }
 """Packings that could run code, of what this program itself has packed a moment before; nothing else can write there."""
-RUNS = {"cli/replay.py": "$PAGER, of the user's own environment", "demo.py": "this program"}
+RUNS = {"cli/replay.py": "$PAGER, of the user's own environment", "demo/__init__.py": "this program"}
 """Which modules start a process, and which one."""
 
 
