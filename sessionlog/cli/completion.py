@@ -17,7 +17,7 @@ _IDS = """SELECT session FROM (SELECT session, MAX(last_ns) AS last_ns FROM sess
 
 def completer(option: Option) -> Callable[..., list[str]] | None:
     """Return typer's hook for the values of an option or argument; None where a shell knows better, or nothing."""
-    match option.name or option.to:
+    match option.name or option.setting:
         case "--by":
             return lambda ctx, incomplete: _listed(_keys(ctx), incomplete)
         case "--sort":

@@ -18,14 +18,14 @@ from sessionlog.cli.options import Option
 
 def info(option: Option) -> Any:
     """Return what typer calls the option or argument."""
-    shown: str | bool = True if option.shown is None else option.shown
+    shown: str | bool = True if option.default_help is None else option.default_help
     if not option.name:
         return typer.Argument(
-            metavar=option.metavar, help=option.says, show_default=shown, autocompletion=completer(option)
+            metavar=option.metavar, help=option.help, show_default=shown, autocompletion=completer(option)
         )
     names = (option.name, option.short) if option.short else (option.name,)
     return typer.Option(
-        *names, metavar=option.metavar, help=option.says, show_default=shown, min=option.least, max=option.most,
+        *names, metavar=option.metavar, help=option.help, show_default=shown, min=option.least, max=option.most,
         autocompletion=completer(option),
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def _parameter(option: Option) -> Parameter:
     always, may_be_none = _TYPES[option.kind]
     kind = may_be_none if option.default is None and not option.required else always
     return Parameter(
-        option.to,
+        option.setting,
         Parameter.KEYWORD_ONLY if option.name else Parameter.POSITIONAL_OR_KEYWORD,
         default=Parameter.empty if option.required else option.default,
         annotation=Annotated[kind, info(option)],

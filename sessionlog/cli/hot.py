@@ -54,9 +54,9 @@ def parse(argv: Sequence[str]) -> dict[str, Any] | None:
     declared = COMMANDS[command]
     named = {name: option for option in declared for name in (option.name, option.short) if name is not None}
     given = _read(argv[len(command.split()) :], named)
-    if given is None or sum(form.to in given for form in FORMATS) > 1:
+    if given is None or sum(form.setting in given for form in FORMATS) > 1:
         return None
-    if any(option.required and option.to not in given for option in declared):
+    if any(option.required and option.setting not in given for option in declared):
         return None
     return settings_of(command, given)
 
@@ -74,12 +74,12 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
             if value.startswith("-"):
                 return None
         setting = True if option.kind == "flag" and not equals else _value(option, value)
-        if setting is None or (option.to in given and option.kind != "texts"):
+        if setting is None or (option.setting in given and option.kind != "texts"):
             return None
         if option.kind == "texts":
-            given.setdefault(option.to, []).append(setting)
+            given.setdefault(option.setting, []).append(setting)
         else:
-            given[option.to] = setting
+            given[option.setting] = setting
     return given
 
 

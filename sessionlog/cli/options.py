@@ -20,44 +20,46 @@ class Option:
 
     Attributes:
         name: As it is typed, `--since`; empty for the argument.
-        to: The setting that it becomes.
+        setting: The name of the setting that it becomes.
         kind: `texts` may be given several times, `number` is whole, `decimal` need not be, and a `flag` has no value.
-        says: Its line of help.
+        help: Its line of help.
         metavar: What its value is called there.
         default: The setting where it is not given.
         least: The lowest number allowed; None for any.
         most: The highest number allowed; None for any.
-        shown: What help says of the default; None for the default itself.
+        default_help: What help says of the default; None for the default itself.
         short: The same in one letter, `-f`; None for none.
         required: Whether an argument has to be given.
     """
 
-    __slots__ = ("default", "kind", "least", "metavar", "most", "name", "required", "says", "short", "shown", "to")
+    __slots__ = (
+        "default", "default_help", "help", "kind", "least", "metavar", "most", "name", "required", "setting", "short",
+    )  # fmt: skip
 
     def __init__(
         self,
         name: str,
-        to: str,
+        setting: str,
         kind: Kind,
-        says: str,
+        help: str,  # noqa: A002 - what it is called everywhere
         metavar: str | None = None,
         *,
         default: str | float | bool | None = None,
         least: float | None = None,
         most: float | None = None,
-        shown: str | None = None,
+        default_help: str | None = None,
         short: str | None = None,
         required: bool = False,
     ) -> None:
         self.name = name
-        self.to = to
+        self.setting = setting
         self.kind = kind
-        self.says = says
+        self.help = help
         self.metavar = metavar
         self.default = False if kind == "flag" else default
         self.least = least
         self.most = most
-        self.shown = shown
+        self.default_help = default_help
         self.short = short
         self.required = required
 
@@ -68,7 +70,7 @@ SESSIONS_SHOWN = 50
 BLOCKS_SHOWN = 30
 """The same of blocks."""
 
-PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", shown="every agent's logs found")
+PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", default_help="every agent's logs found")
 SINCE = Option(
     "--since", "since", "text", "7d, 24h, 2w, 1mo, today, last-week, 2026-11, 2026-11-21, A..B.", "WHEN", short="-s"
 )
@@ -84,7 +86,7 @@ SOURCE = Option(
     "--source", "source", "texts", "Only these agents' logs, e.g. claude-code,codex; may be repeated.", "IDS"
 )
 TZ = Option("--tz", "tz", "text", "Whose days and hours: an IANA name, UTC, or local (the default).", "ZONE")
-NOW = Option("--now", "now", "text", "Take this RFC 3339 time as the present.", "TIME")
+NOW = Option("--now", "now", "text", "The present, an RFC 3339 time.", "TIME")
 PRICES = Option("--prices", "prices", "text", "Prices of your own, TOML or JSON.", "FILE")
 AS_JSON = Option("--json", "as_json", "flag", "One JSON document.", short="-j")
 AS_CSV = Option("--csv", "as_csv", "flag", "CSV with exact numbers.")
@@ -92,9 +94,9 @@ AS_LINE = Option("--line", "as_line", "flag", "One line, for the bottom of an ag
 AS_MARKDOWN = Option("--markdown", "as_markdown", "flag", "A Markdown table.")
 WIDE = Option("--wide", "wide", "flag", "All columns, whatever the width.")
 STRICT = Option("--strict", "strict", "flag", "Exit with 3 if any log is damaged.")
-LEDGER = Option("--ledger", "ledger", "text", "Keep the book in this file.", "FILE")
-NO_LEDGER = Option("--no-ledger", "no_ledger", "flag", "Scan everything anew, in memory.")
-LIVE = Option("--live", "live", "flag", "Leave out what is only remembered: logs that have been deleted since.")
+LEDGER = Option("--ledger", "ledger", "text", "The ledger's file.", "FILE")
+NO_LEDGER = Option("--no-ledger", "no_ledger", "flag", "Scan all logs again, in memory.")
+LIVE = Option("--live", "live", "flag", "Leave out sessions whose logs have been deleted since.")
 ALLOW_PATHS = Option("--allow-paths", "allow_paths", "flag", "Read logs at any path, not only where agents write.")
 JOBS = Option("--jobs", "jobs", "number", "Processes that scan.", "N", least=1)
 
@@ -121,7 +123,7 @@ USAGE = (
 )  # fmt: skip
 
 MODELS = (
-    PATHS, *_TIME, *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", shown="costliest first"), _LIMIT,
+    PATHS, *_TIME, *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first"), _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
@@ -129,7 +131,7 @@ SESSIONS = (
     PATHS, *_TIME, *_FILTERS,
     Option(
         "--limit", "limit", "number", "At most so many sessions, the newest.", "N", least=0, short="-n",
-        shown=f"{SESSIONS_SHOWN} in the table",
+        default_help=f"{SESSIONS_SHOWN} in the table",
     ),
     Option("--tree", "tree", "flag", "Forks below the session that they were forked from, in the table."),
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
@@ -144,7 +146,7 @@ TOOLS = (
     ),
     Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),
     Option("--server", "server", "texts", "Only this MCP server, or `built-in`; may be repeated.", "GLOB"),
-    PROJECT, STATUS, SOURCE, Option("--sort", "sort", "text", _SORT, "NAME", shown="most calls first"),
+    PROJECT, STATUS, SOURCE, Option("--sort", "sort", "text", _SORT, "NAME", default_help="most calls first"),
     _LIMIT, _WORKTREES, *FORMATS, WIDE, TZ, NOW, *_BOOK, STRICT,
 )  # fmt: skip
 
@@ -159,11 +161,11 @@ BLOCKS = (
     PROVIDER, MODEL, PROJECT, STATUS,
     Option(
         "--source", "source", "texts", "Only these agents' logs, '*' for all together; may be repeated.", "IDS",
-        shown="claude-code if it has such blocks, else all",
+        default_help="claude-code if it has such blocks, else all",
     ),
     Option(
         "--limit", "limit", "number", "At most so many blocks, the newest.", "N", least=0, short="-n",
-        shown=f"{BLOCKS_SHOWN} in the table",
+        default_help=f"{BLOCKS_SHOWN} in the table",
     ),
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
@@ -171,7 +173,7 @@ BLOCKS = (
 STATUS_OF = (
     Option(
         "", "session", "text", "A log, or an id, or the beginning or end of one.", "SESSION|PATH",
-        shown="the session with the newest event",
+        default_help="the session with the newest event",
     ),
     Option("--latest", "latest", "flag", "The session with the newest event, of whatever agent and project."),
     Option("--all", "everything", "flag", "The sum over all sessions."),
@@ -179,7 +181,12 @@ STATUS_OF = (
 )  # fmt: skip
 
 _TARGET = Option(
-    "", "target", "text", "A log, or the beginning of a session's id.", "FILE|SESSION", shown="the newest session"
+    "",
+    "target",
+    "text",
+    "A log, or the beginning of a session's id.",
+    "FILE|SESSION",
+    default_help="the newest session",
 )
 _DIRECTORY = Option("--dir", "directory", "text", "The folder of sessions.", "FOLDER")
 
@@ -196,21 +203,21 @@ REPLAY = (
     ),
     Option("--json", "as_json", "flag", "Normalised events, one a line.", short="-j"),
     Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
-    Option("--tz", "tz", "text", "Zone of times.", "ZONE", shown="local; UTC when plain"),
+    Option("--tz", "tz", "text", "Zone of times.", "ZONE", default_help="local; UTC when plain"),
     Option("--no-pager", "no_pager", "flag", "Print straight to the terminal."),
     PRICES, _DIRECTORY,
 )  # fmt: skip
 
 CONTEXT = (
     _TARGET,
-    Option("--request", "request", "number", "Which request, from 1.", "N", shown="the last"),
+    Option("--request", "request", "number", "Which request, from 1.", "N", default_help="the last"),
     Option("--cache", "cache", "flag", "Why requests missed the provider's cache, and what that cost."),
     Option("--full", "full", "flag", "Every part and item, not only the largest."),
     AS_JSON, AS_CSV, TZ, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
 DIFF = (
-    Option("", "pair", "texts", "Two logs, or beginnings of sessions' ids.", "A B", shown="the newest two"),
+    Option("", "pair", "texts", "Two logs, or beginnings of sessions' ids.", "A B", default_help="the newest two"),
     Option("--full", "full", "flag", "Every message and text whole, and every tool."),
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
@@ -340,7 +347,7 @@ def part_first(words: Sequence[str]) -> list[str]:
 
 def settings_of(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return every setting of a declared command: what was given, else the default."""
-    return {option.to: given.get(option.to, option.default) for option in COMMANDS[command]}
+    return {option.setting: given.get(option.setting, option.default) for option in COMMANDS[command]}
 
 
 def split_list(values: Sequence[str] | None) -> list[str]:

@@ -37,7 +37,11 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
     way = _WAYS.get(command)
     if way is None or bool(settings.get("as_json")) == bool(settings.get("as_line")) or os.environ.get("SESSIONLOG_TZ"):
         return False
-    if any(settings[option.to] != option.default for option in COMMANDS[command] if option.to not in _SAME[command]):
+    if any(
+        settings[option.setting] != option.default
+        for option in COMMANDS[command]
+        if option.setting not in _SAME[command]
+    ):
         return False
     if command != "status" and os.path.exists(config_file(os.environ)):
         return False

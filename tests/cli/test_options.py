@@ -27,29 +27,29 @@ def test_a_command_takes_what_its_declaration_names(command):
     parameters = inspect.signature(function_of(command)).parameters
     types = {name: parameter.annotation for name, parameter in parameters.items()}
     if types == {"settings": "Any"}:
-        types = {option.to: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **Asked.__annotations__}[option.to]
+        types = {option.setting: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **Asked.__annotations__}[option.setting]
                  for option in options.COMMANDS[command]}  # fmt: skip
-    assert [*types] == [option.to for option in options.COMMANDS[command]]
+    assert [*types] == [option.setting for option in options.COMMANDS[command]]
     for option in options.COMMANDS[command]:
         kind = (
             TYPES[option.kind].partition(" |")[0]
             if option.default is not None or option.required
             else TYPES[option.kind]
         )
-        assert types[option.to] == kind
+        assert types[option.setting] == kind
     assert all(parameter.default is inspect.Parameter.empty for parameter in parameters.values())
 
 
 def test_a_report_is_asked_for_nothing_that_no_declaration_names():
     """A setting that no command declares would never have a value."""
-    declared = {option.to for declaration in options.COMMANDS.values() for option in declaration}
+    declared = {option.setting for declaration in options.COMMANDS.values() for option in declaration}
     assert {*_FILTERS, *Asked.__annotations__} <= declared
 
 
 @pytest.mark.parametrize("declaration", options.COMMANDS.values(), ids=[*options.COMMANDS])
 def test_names_are_used_once(declaration):
     """Two options of one command differ in name and in setting."""
-    for names in ([option.name for option in declaration], [option.to for option in declaration]):
+    for names in ([option.name for option in declaration], [option.setting for option in declaration]):
         assert len(names) == len(set(names))
 
 
@@ -58,7 +58,7 @@ def test_what_occurs_in_several_commands_is_one_declaration():
     seen = {}
     for declaration in options.COMMANDS.values():
         for option in declaration:
-            seen.setdefault((option.name, option.says, option.default, option.shown), set()).add(option)
+            seen.setdefault((option.name, option.help, option.default, option.default_help), set()).add(option)
     assert {key for key, found in seen.items() if len(found) > 1} == set()
 
 
@@ -71,7 +71,7 @@ def test_settings_are_what_was_given_and_else_the_default():
 
 def test_the_hours_of_a_block_are_those_of_the_report():
     """The declaration repeats them, so that it need not import the report."""
-    [hours] = [option for option in options.BLOCKS if option.to == "hours"]
+    [hours] = [option for option in options.BLOCKS if option.setting == "hours"]
     assert (hours.default, hours.least, hours.most) == (HOURS, 1, MOST_HOURS)
 
 
