@@ -85,7 +85,7 @@ def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
 
 def test_every_setting_is_known_to_one_of_the_two_lists():
     """A new option has to be thought of."""
-    options = {option.name: option.to for option in COMMANDS["usage"]}
+    options = {option.name: option.setting for option in COMMANDS["usage"]}
     tried = {options[word.partition("=")[0]] for words in [*ANSWERED, *DECLINED] for word in words if word[:2] == "--"}
     assert tried == {*options.values()} - {"paths", "ledger", "as_json", "as_csv", "as_markdown"}
 
