@@ -34,7 +34,7 @@ COLUMNS = (
     Column("output_tokens", "count", "OUTPUT", 2, label="output"),
     Column("cache_read_tokens", "count", "CACHED", 3, label="cached"),
     Column("cache_write_tokens", "count", "WRITTEN", 8, label="cache writes"),
-    Column("reasoning_tokens", "count", "REASONING", 9, label="reasoning"),
+    Column("reasoning_tokens", "count", "REASONING", 9, label="reasoning", shown=lambda b: b.reasoning_tokens or None),
     Column("total_tokens", "count", "TOKENS", label="tokens"),
     Column("known_cost_usd", "usd"),
     Column("estimated_cost_usd", "usd"),

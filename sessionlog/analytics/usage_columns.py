@@ -173,7 +173,10 @@ COLUMNS = (
     _tokens("output_tokens", "OUTPUT", 0, "output"),
     _tokens("cache_read_tokens", "CACHED", 4, "cached"),
     _tokens("cache_write_tokens", "WRITTEN", 11, "cache writes"),
-    _tokens("reasoning_tokens", "REASONING", 12, "reasoning"),
+    # 0 is what logs hold that do not tell reasoning apart, too
+    Column(
+        "reasoning_tokens", "count", "REASONING", 12, label="reasoning", shown=lambda row: row.reasoning_tokens or None
+    ),
     Column("total_tokens"),
     _time("duration_ms", "DURATION", 13, "duration"),
     _time("latency_p50_ms", "P50", 14, "latency p50"),

@@ -142,6 +142,7 @@ def short(values):
         name: human_count(values[f"{name}_tokens"])
         for name in ("input", "cache_read", "cache_write", "output", "reasoning")
     }
+    counts["reasoning"] = counts["reasoning"] if values["reasoning_tokens"] else "–"
     return [
         human_count(values["sessions"]), percent(values["success_rate"]), human_count(values["failed_sessions"]),
         human_count(values["unfinished_sessions"]), human_count(values["requests"]), *counts.values(),
