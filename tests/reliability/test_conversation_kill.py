@@ -117,7 +117,7 @@ def child(folder: Path, session_id: str, name: str, seed: int, pipe: int) -> Non
         os.write(pipe, mark.encode() + b"\n")
 
     agent = agent_of(name, chance, told)
-    if (folder / f"{session_id}.jsonl").exists():
+    if is_begun(folder / f"{session_id}.jsonl"):
         session = Session.resume(folder / f"{session_id}.jsonl", agent, settings=WHOLE)
     else:
         session = agent.session(logger=SessionLogger(folder, session_id, work_dir="/p"), settings=WHOLE)
@@ -207,7 +207,7 @@ def run_questions(folder: Path, kills: int, seed: int) -> Tally:
         for n in range(min(KILLS_PER_SESSION, kills - tally.kills)):
             new = run_child(folder, session_id, f"{n}", chance, asking_child)
             tally.kills, told = tally.kills + 1, [*told, *dict.fromkeys(new)]
-            if (folder / f"{session_id}.jsonl").exists():
+            if is_begun(folder / f"{session_id}.jsonl"):
                 judge_questions(folder, session_id, told, new[-1] if new else None, tally)
             elif told:
                 tally.findings.append(f"{session_id}: something was asked, but there is no log")
@@ -234,6 +234,11 @@ def run_child(folder: Path, session_id: str, name: str, chance: random.Random, c
         told += pipe.readlines()
     assert wait(pid) == -signal.SIGKILL
     return [line.decode().strip() for line in told if line.endswith(b"\n")]
+
+
+def is_begun(path: Path) -> bool:
+    """Whether a log has an event; its writer may have been killed between making the file and its first line."""
+    return path.exists() and holds_events(str(path))
 
 
 def marks_of(messages) -> list[str]:
@@ -300,7 +305,7 @@ def run_kills(folder: Path, kills: int, seed: int) -> Tally:
         for n in range(min(KILLS_PER_SESSION, kills - tally.kills)):
             told += run_child(folder, session_id, f"{2 * n}", chance)
             tally.kills += 1
-            has_events = path.exists() and holds_events(str(path))  # it may have been killed before its first line
+            has_events = is_begun(path)
             if has_events:
                 judge(path, told, n + 1, tally)
             elif told:
