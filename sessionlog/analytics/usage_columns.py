@@ -75,6 +75,7 @@ class UsageColumns(Sums):
     failed_sessions: int
     requests: int
     failed_requests: int
+    unpriced_requests: int
     duration_ms: int
     unknown_cost_sessions: int
     generation_tokens: int
@@ -114,6 +115,12 @@ class UsageColumns(Sums):
         """Cost of the sessions that ended ÷ those that succeeded, in US dollars; only of those with a whole cost."""
         cost = _usd(self.ended_nano)
         return cost / self.priced_successes if cost is not None and self.priced_successes else None
+
+    @property
+    def cost_per_request(self) -> float | None:
+        """Cost per LLM call that has one, in US dollars."""
+        cost, priced = self.cost_usd, self.requests - self.unpriced_requests
+        return cost / priced if cost is not None and priced > 0 else None
 
     @property
     def input_tokens_per_second(self) -> float | None:
@@ -193,6 +200,7 @@ COLUMNS = (
     Column("input_tokens_per_second", "rate"),
     Column("output_tokens_per_second", "rate"),
     Column("generation_tokens_per_second", "rate", "TOK/S", 8, label="tok/s", shown=_speed),
+    Column("cost_per_request", "whole_usd", "PER REQUEST", 16),
 )
 """What follows the group keys, in the order of JSON and CSV."""
 

@@ -18,6 +18,7 @@ ROW_KEYS = [
     "known_cost_usd", "estimated_cost_usd", "cost_usd", "unknown_cost_sessions", "unpriced_requests",
     "cache_hit_rate", "success_rate", "cost_per_success",
     "input_tokens_per_second", "output_tokens_per_second", "generation_tokens_per_second",
+    "cost_per_request",
 ]  # fmt: skip
 REPORT_KEYS = [
     "schema", "window", "group_by", "rows", "totals", "provenance", "hidden_rows", "archived_sessions", "problems",
@@ -77,7 +78,7 @@ def test_an_empty_row_has_no_rates_and_no_money():
     assert [name for name, value in values.items() if value is None] == [
         "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "known_cost_usd", "estimated_cost_usd", "cost_usd",
         "cache_hit_rate", "success_rate", "cost_per_success", "input_tokens_per_second", "output_tokens_per_second",
-        "generation_tokens_per_second",
+        "generation_tokens_per_second", "cost_per_request",
     ]  # fmt: skip
     assert {value for value in values.values() if value is not None} == {0}
 
@@ -121,6 +122,13 @@ def test_cost_per_success_spreads_the_cost_of_what_ended_over_the_successes():
     assert row(ended_nano=700_000_000, priced_successes=2).cost_per_success == 0.35
     assert row(ended_nano=700_000_000).cost_per_success is None
     assert row(priced_successes=2).cost_per_success is None
+
+
+def test_cost_per_request_is_of_those_that_have_a_cost():
+    """A request without a price is in neither of the two that are divided."""
+    assert row(known_nano=600_000_000, requests=4, unpriced_requests=1).cost_per_request == pytest.approx(0.2)
+    assert row(known_nano=600_000_000, requests=1, unpriced_requests=1).cost_per_request is None
+    assert row(requests=4).cost_per_request is None
 
 
 def test_speeds_divide_by_their_own_time():

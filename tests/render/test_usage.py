@@ -127,6 +127,7 @@ def test_the_table_is_the_document():
     assert heading == [
         "PROVIDER", "MODEL", "SESSIONS", "OK", "FAILED", "OPEN", "REQUESTS", "INPUT", "CACHED", "WRITTEN", "OUTPUT",
         "REASONING", "HIT", "COST", "PER OK", "TOK/S", "DURATION", "P50", "P95",
+        "PER REQUEST",
     ]  # fmt: skip
     document = report.to_dict()
     assert [row[2:] for row in rows[:-1]] == [short(row) for row in document["rows"]]
@@ -149,6 +150,7 @@ def short(values):
         percent(values["cache_hit_rate"]), usd(values["cost_usd"], **guess) + more, per_success,
         rate(values["generation_tokens_per_second"]), duration(values["duration_ms"] or None),
         duration(values["latency_p50_ms"] or None), duration(values["latency_p95_ms"] or None),
+        usd(values["cost_per_request"], **guess),
     ]  # fmt: skip
 
 
