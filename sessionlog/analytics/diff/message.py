@@ -14,6 +14,12 @@ from sessionlog.transcript.meaning import digest_words, plain_json
 KEPT = 4_000
 """Characters of one text that are kept unless all is asked for."""
 
+MOST_HELD = 12_000_000
+"""Characters of a session's texts from which on less of each is kept, so that a long log fits into memory."""
+
+KEPT_LATER = 300
+"""Characters of one text that are kept from there on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:

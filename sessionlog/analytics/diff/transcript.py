@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sessionlog.analytics.diff.message import Called, DiffMessage, cut_to, diff_message, in_order_of_calls, numbered
+from sessionlog.analytics.diff.message import (
+    KEPT_LATER,
+    MOST_HELD,
+    Called,
+    DiffMessage,
+    cut_to,
+    diff_message,
+    in_order_of_calls,
+    numbered,
+)
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
@@ -65,7 +74,7 @@ def fold_transcript(items: Iterable[Event | Problem], *, own: bool = True, kept:
         items: In file order, with the problems the reader met.
         own: Whether requests hold the whole conversation unless they say otherwise, as in our own logs; else each
             continues the one before.
-        kept: Characters that are kept of one text; None keeps all.
+        kept: Characters that are kept of one text, of a long session's later texts fewer; None keeps all.
     """
     fold = _Fold(own=own, kept=kept)
     for event in fold.damage.events(items):
@@ -90,6 +99,7 @@ class _Fold:
         self._parted_at: int | None = None
         self._inherited: list[bytes] = []
         self._taken_back = 0
+        self._held = 0  # characters of all texts
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
@@ -192,7 +202,10 @@ class _Fold:
 
     def _keep(self, kept: DiffMessage) -> None:
         self._names.update((call.call_id, call.tool) for call in kept.calls if call.call_id)
-        self._messages.append(replace(cut_to(kept, self._kept), seq=self._seq))
+        most = self._kept if self._kept is None or self._held < MOST_HELD else min(self._kept, KEPT_LATER)
+        kept = replace(cut_to(kept, most), seq=self._seq)
+        self._held += len(kept.text) + sum(len(call.arguments) for call in kept.calls)
+        self._messages.append(kept)
 
     def _use(self, name: Json, *, failed: bool, duration_ms: Json = None) -> None:
         name = text(name) or "unknown"

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessionlog.analytics.diff import transcript as module
 from sessionlog.analytics.diff.transcript import fold_transcript
 from sessionlog.errors import Problem
 from tests.analytics.diff.talks import CALM, as_events, tell
@@ -193,3 +194,17 @@ def test_long_texts_are_kept_in_part():
     one, other = (transcript(*tell([("x" * 100 + end, ["ok"])]), kept=10).messages[0] for end in "ab")
     assert one.text == other.text == "x" * 10
     assert one.digest != other.digest
+
+
+def test_later_texts_of_a_long_session_are_kept_shorter(monkeypatch):
+    """So much of all texts is kept; what is left out is counted, and digests are those of whole texts."""
+    monkeypatch.setattr(module, "MOST_HELD", 150)
+    monkeypatch.setattr(module, "KEPT_LATER", 5)
+    talk = tell([(f"{n}" * 100, ["ok"]) for n in range(1, 5)])
+    messages = transcript(*talk, kept=80).messages
+    asks = [one for one in messages if one.role == "user"]
+    assert [len(one.text) for one in asks] == [80, 80, 5, 5]
+    assert [one.left_out for one in asks] == [20, 20, 95, 95]
+    whole = [one for one in transcript(*talk).messages if one.role == "user"]
+    assert [one.digest for one in asks] == [one.digest for one in whole]
+    assert [len(one.text) for one in whole] == [100] * 4
