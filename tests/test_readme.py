@@ -240,8 +240,8 @@ def test_every_file_that_is_named_is_there():
     pages = FRONT + README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     named = [*re.findall(r"`([^`\n]+)`", pages), *re.findall(r"\S+\.py\b", pages)]
     spans = {part.rstrip("`,;.") for span in named for part in span.split()}
-    folders = (ROOT, ROOT / "tests" / "bench")
-    named = {part for part in spans if re.fullmatch(r"(?:tests|testdata|sessionlog)/[\w./-]+|\w+\.py", part)}
+    folders = (ROOT, ROOT / "benchmarks")
+    named = {part for part in spans if re.fullmatch(r"(?:tests|testdata|sessionlog|benchmarks)/[\w./-]+|\w+\.py", part)}
     assert len(named) > 10
     assert [name for name in sorted(named) if not any((folder / name).exists() for folder in folders)] == []
 

@@ -1,11 +1,11 @@
 """The X-ray of real logs: parts sum to the total, and the estimate is near what providers counted.
 
-`tests.bench.bench_context` prints the errors.
+`benchmarks.bench_context` prints the errors.
 """
 
 import pytest
 
-from tests.bench.bench_context import misses, reports
+from benchmarks.bench_context import misses, reports
 from tests.conformance.data import folder, needs_data
 
 REAL = "17 requests with whole prompts, and 14 without, not looked at"

@@ -7,9 +7,9 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
+from benchmarks.corpus import generate
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.engine import scanner as engine
-from tests.bench.corpus import generate
 
 
 class Changing(Executor):

@@ -5,10 +5,10 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
+from benchmarks.corpus import generate
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.engine import scanner as engine
 from sessionlog.ledger.scanning import Job
-from tests.bench.corpus import generate
 
 
 class Failing(Executor):

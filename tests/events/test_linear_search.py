@@ -1,4 +1,4 @@
-"""The search for secrets takes linear time, whatever it searches; how fast that is, `tests/bench/bench_secrets.py` prints."""
+"""The search for secrets takes linear time, whatever it searches; how fast that is, `benchmarks/bench_secrets.py` prints."""
 
 import time
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.corpus import NOW, OWN_PRICES, generate
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.pricing.book import PriceBook
-from tests.bench.corpus import NOW, OWN_PRICES, generate
 
 KINDS = {"crashed", "torn", "packed", "two models", "spaced", "go dialect", "unlogged calls"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.agent_homes import COLUMNS, generate
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import aggregate_usage, fold_usage
 from sessionlog.analytics.window import parse_usage_window
@@ -18,7 +19,6 @@ from sessionlog.ledger.ask import Where, ask
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.registry import load_source
 from sessionlog.testing import check_source
-from tests.bench.agent_homes import COLUMNS, generate
 
 SOURCES = ("claude-code", "codex")
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import agent_homes, corpus
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND, parse_time
 from sessionlog.sources import native
 from sessionlog.sources.contents import first_words
 from sessionlog.sources.registry import load_source
-from tests.bench import agent_homes, corpus
 from tests.profiles import examples
 from tests.sources.homes import all_cases, build_home
 

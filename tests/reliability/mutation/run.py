@@ -36,7 +36,7 @@ MODULES = (
 )
 """Files, and folders of files; what is not there is passed over."""
 
-_PARTS = ("sessionlog", "tests", "testdata", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+_PARTS = ("sessionlog", "tests", "benchmarks", "testdata", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
           "pyproject.toml")  # fmt: skip
 _ROOT = Path(__file__).resolve().parents[3]
 

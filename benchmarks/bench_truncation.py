@@ -1,4 +1,4 @@
-"""Print how long a history takes to cut, by its length: `python -m tests.bench.bench_truncation`.
+"""Print how long a history takes to cut, by its length: `python -m benchmarks.bench_truncation`.
 
 Each step is ten times the one before, so a factor near ten is linear. Beside ours is what the seed does: everything that
 is left is estimated again for each message dropped. The fastest of three rounds is shown.
@@ -7,11 +7,11 @@ is left is estimated again for each message dropped. The fastest of three rounds
 import time
 from operator import itemgetter
 
+from benchmarks.measure import print_table
 from sessionlog.conversation.history.conversation import Conversation
 from sessionlog.conversation.history.settings import ConversationSettings
 from sessionlog.conversation.history.weight import estimate_tokens
 from sessionlog.messages.message import Message, ToolRequest
-from tests.bench.measure import print_table
 
 LENGTHS = (1000, 10_000, 100_000)
 SEED_LENGTHS = (100, 1000)

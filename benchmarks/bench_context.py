@@ -1,4 +1,4 @@
-"""How far the estimate of a prompt is from what its provider counted: `python -m tests.bench.bench_context FOLDER...`.
+"""How far the estimate of a prompt is from what its provider counted: `python -m benchmarks.bench_context FOLDER...`.
 
 One line per request whose response reports prompt tokens: the log, the request, reported, estimated, the error. Where
 the log does not hold the whole prompt the error is what is missing; there the line says so. Without a folder it is the

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.bench.agent_homes import DAYS, FIRST_MS, Texts, Truth, stamp, start_of_session
-from tests.bench.codex_rollout import MODELS, Mark, Rollout
+from benchmarks.agent_homes import DAYS, FIRST_MS, Texts, Truth, stamp, start_of_session
+from benchmarks.codex_rollout import MODELS, Mark, Rollout
 
 
 class CodexHome:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.attribution import verdict
-from tests.bench.contestants import SOURCES, Asker, Contestant, Week
-from tests.bench.measure import Measured
+from benchmarks.attribution import verdict
+from benchmarks.contestants import SOURCES, Asker, Contestant, Week
+from benchmarks.measure import Measured
 
 HEAD = ("", "tool", "wall s", "least", "CPU s", "peak MB", "wall / ours", "CPU / ours", "totals")
 WEEK = Week(first="2026-11-14", last="2026-11-20", after="2026-11-21")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.bench.agent_homes import Texts, Truth, stamp, uuid7
+from benchmarks.agent_homes import Texts, Truth, stamp, uuid7
 
 MODELS = ("gpt-5.3-codex", "gpt-5.3-codex", "gpt-5.2-codex", "gpt-5.1-codex-mini", "gpt-5.4")
 CONTEXT_LIMIT = 220_000

@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.process_tree import TreeMemory
+from benchmarks.process_tree import TreeMemory
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 SESSIONLOG = (sys.executable, "-m", "sessionlog")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 

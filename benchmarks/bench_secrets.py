@@ -1,6 +1,6 @@
 """What the search for secrets costs: per event while an agent logs, and per megabyte of text that is made against it.
 
-    python tests/bench/bench_secrets.py [--megabytes 1] [--rounds 5]
+    python benchmarks/bench_secrets.py [--megabytes 1] [--rounds 5]
 
 Loggers with and without the search take turns, a hundred events each, so that both have the same machine; printed are
 the fastest hundreds and their difference. The texts are those of `tests/events/adversarial.py`: the time of a text is

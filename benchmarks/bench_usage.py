@@ -1,6 +1,6 @@
 """Print how long `sessionlog usage` takes over a cold corpus, against reading alone and against orjson on every line.
 
-python tests/bench/bench_usage.py [--megabytes 100] [--files N] [--rounds 5]
+python benchmarks/bench_usage.py [--megabytes 100] [--files N] [--rounds 5]
 """
 
 import argparse
@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.measure import READ_EVERY_BYTE, SESSIONLOG, make_corpus, measure, print_table
+from benchmarks.measure import READ_EVERY_BYTE, SESSIONLOG, make_corpus, measure, print_table
 
 BARE, FLOOR, NAIVE = "python -c pass", "read every byte", "orjson on every line"
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.bench.agent_homes import Texts, Truth, stamp, uuid4
+from benchmarks.agent_homes import Texts, Truth, stamp, uuid4
 
 OPUS, SONNET, HAIKU = "claude-opus-4-5-20251101", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"
 TOOLS = ("Bash", "Bash", "Bash", "Bash", "Read", "Read", "Read", "Edit", "Grep", "mcp__tracker__find")

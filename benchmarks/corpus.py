@@ -5,7 +5,7 @@ samples: requests are most of the bytes because their messages grow turn by turn
 some logs are cut by a crash, some use two models, some are spaced as `json.dumps` does, some are packed, and a third
 speak the Go dialect, whose input includes the cached tokens.
 
-    python tests/bench/corpus.py --out FOLDER --megabytes 100 [--files N] [--seed N]
+    python benchmarks/corpus.py --out FOLDER --megabytes 100 [--files N] [--seed N]
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.corpus_session import MODELS, Session, snippets
+from benchmarks.corpus_session import MODELS, Session, snippets
 
 NOW = "2026-11-21T12:00:00Z"
 """A present in which no session of the corpus is still running."""

@@ -1,6 +1,6 @@
 """Print how fast and how rightly `sessionlog usage` and its peers read the same logs: ccusage, tokscale, duckdb.
 
-    python tests/bench/bench_peers.py [--claude-megabytes 100] [--codex-megabytes 100] [--native-megabytes 100]
+    python benchmarks/bench_peers.py [--claude-megabytes 100] [--codex-megabytes 100] [--native-megabytes 100]
         [--rounds 5] [--sizes 100,1000] [--small-files 100000] [--homes FOLDER] [--no-peers] [--keep]
 
 Logs with a known truth are generated with a fixed seed; the peers are installed into a temporary folder by npm and pip;
@@ -19,13 +19,13 @@ import tempfile
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.attribution import explain_ours, explain_peer
-from tests.bench.contestants import SOURCES, Asker
-from tests.bench.measure import make_corpus, make_homes, markdown_table
-from tests.bench.peers import install
-from tests.bench.stages import (
+from benchmarks.attribution import explain_ours, explain_peer
+from benchmarks.contestants import SOURCES, Asker
+from benchmarks.measure import make_corpus, make_homes, markdown_table
+from benchmarks.peers import install
+from benchmarks.stages import (
     HEAD,
     agent_stages,
     agent_truth,

@@ -4,7 +4,7 @@ The truth is summed while the files are written, by rules of its own, and knows 
 once, when it is made up; what the agents then do to their logs (copies, replays, echoes, repeats) counts nothing and is
 only entered as a trap: what a reader would get wrong who falls for it.
 
-    python tests/bench/agent_homes.py --out FOLDER [--claude-megabytes 100] [--codex-megabytes 100] [--seed N] [--zst]
+    python benchmarks/agent_homes.py --out FOLDER [--claude-megabytes 100] [--codex-megabytes 100] [--seed N] [--zst]
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.corpus_session import snippets
+from benchmarks.corpus_session import snippets
 
 NOW = "2026-11-21T12:00:00Z"
 """A present in which nothing is still running."""
@@ -222,8 +222,8 @@ def generate(
         seed: The same seed and sizes give the same bytes.
         zst: Pack a share of Codex's older rollouts, as its newer versions do.
     """
-    from tests.bench.claude_home import ClaudeHome  # the homes take the values above from here
-    from tests.bench.codex_home import CodexHome
+    from benchmarks.claude_home import ClaudeHome  # the homes take the values above from here
+    from benchmarks.codex_home import CodexHome
 
     sources = {}
     for source, home, megabytes in (

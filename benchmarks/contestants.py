@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.bench.measure import READ_EVERY_BYTE, STAT_EVERY_FILE, Measured, run_into
-from tests.bench.peers import Tools
+from benchmarks.measure import READ_EVERY_BYTE, STAT_EVERY_FILE, Measured, run_into
+from benchmarks.peers import Tools
 
 CLASSES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 COUNTED = ("requests", "failed_requests", *CLASSES)

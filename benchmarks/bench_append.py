@@ -1,6 +1,6 @@
 """What one event costs the agent: sessionlog against stdlib logging, structlog and loguru, same event, same disk.
 
-    python tests/bench/bench_append.py
+    python benchmarks/bench_append.py
 
 Rounds are interleaved and the fastest is kept: read the ratios, not the microseconds. Missing packages are skipped.
 """

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.bench.agent_homes import DAYS, FIRST_MS, Texts, Truth, start_of_session, uuid4
-from tests.bench.claude_transcript import HAIKU, OPUS, SONNET, Account, Transcript, Version
+from benchmarks.agent_homes import DAYS, FIRST_MS, Texts, Truth, start_of_session, uuid4
+from benchmarks.claude_transcript import HAIKU, OPUS, SONNET, Account, Transcript, Version
 
 AGENT_TYPES = ("Explore", "Explore", "general-purpose", "Plan", "code-reviewer")
 

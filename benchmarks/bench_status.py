@@ -3,7 +3,7 @@
 The logs are a home of Claude Code; the ledger knows them. `after an append` is the first answer after a response was
 added to the newest log. On a machine that others use CPU time is the steadier figure.
 
-python tests/bench/bench_status.py [--megabytes 50] [--rounds 15]
+python benchmarks/bench_status.py [--megabytes 50] [--rounds 15]
 """
 
 import argparse
@@ -18,10 +18,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.measure import SESSIONLOG, Measured, make_homes, measure, print_table
 from sessionlog.analytics.status.reader import session_status
-from tests.bench.measure import SESSIONLOG, Measured, make_homes, measure, print_table
 
 BARE = "python -c pass"
 LONG_AGO = 1_700_000_000

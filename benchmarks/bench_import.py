@@ -1,6 +1,6 @@
 """What importing the logger costs a process, against one that imports only orjson.
 
-    python tests/bench/bench_import.py
+    python benchmarks/bench_import.py
 
 Whole processes, interleaved; the fastest and the median of each are printed with the ratio of the fastest.
 """

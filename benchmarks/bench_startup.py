@@ -1,6 +1,6 @@
 """Print what it costs to start each command: whole processes over a small corpus, against `python -c pass`.
 
-python tests/bench/bench_startup.py [--rounds 15] [--megabytes 2]
+python benchmarks/bench_startup.py [--rounds 15] [--megabytes 2]
 """
 
 import argparse
@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.measure import SESSIONLOG, make_corpus, measure, print_table
+from benchmarks.measure import SESSIONLOG, make_corpus, measure, print_table
 
 BARE = "python -c pass"
 

@@ -3,7 +3,7 @@
 Only logs that a running agent would append to are taken: whole to their last byte, not archived, not packed, and (Codex)
 with a counter that stands where the last response left it.
 
-    python tests/bench/growth.py --home FOLDER --source claude-code|codex --seed N [--share 0.01]
+    python benchmarks/growth.py --home FOLDER --source claude-code|codex --seed N [--share 0.01]
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from datetime import datetime
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.agent_homes import Texts, Truth
-from tests.bench.claude_home import VERSIONS
-from tests.bench.claude_transcript import OPUS, Account, Transcript
-from tests.bench.codex_rollout import MODELS, Rollout
+from benchmarks.agent_homes import Texts, Truth
+from benchmarks.claude_home import VERSIONS
+from benchmarks.claude_transcript import OPUS, Account, Transcript
+from benchmarks.codex_rollout import MODELS, Rollout
 
 _STAMP = re.compile(r'"timestamp":"(\d{4}-\d\d-\d\dT[\d:.]+)Z"')
 _TOTAL = re.compile(

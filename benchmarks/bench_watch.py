@@ -2,7 +2,7 @@
 
 Every session appends a request, a response and a tool call every half second. The history is of the same kind.
 
-python tests/bench/bench_watch.py [--megabytes 20] [--seconds 20] [--sessions 10] [--interval 2]
+python benchmarks/bench_watch.py [--megabytes 20] [--seconds 20] [--sessions 10] [--interval 2]
 """
 
 import argparse
@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.measure import SESSIONLOG, make_corpus, print_table
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
-from tests.bench.measure import SESSIONLOG, make_corpus, print_table
 
 ROWS, COLUMNS = 50, 160
 EVERY = 0.5

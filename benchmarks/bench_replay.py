@@ -1,6 +1,6 @@
 """Print how `sessionlog replay` does on one very long session: time to the first line, peak memory, lines a second.
 
-python tests/bench/bench_replay.py [--megabytes 200] [--rounds 3]
+python benchmarks/bench_replay.py [--megabytes 200] [--rounds 3]
 """
 
 import argparse
@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.bench.measure import SESSIONLOG, make_corpus, measure, print_table
+from benchmarks.measure import SESSIONLOG, make_corpus, measure, print_table
 
 
 def main():

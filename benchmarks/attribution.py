@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tests.bench.contestants import CLASSES, COUNTED, ccusage_tokens
-from tests.bench.measure import print_table
+from benchmarks.contestants import CLASSES, COUNTED, ccusage_tokens
+from benchmarks.measure import print_table
 
 CAUSES = {
     ("ccusage", "claude-code"): {
