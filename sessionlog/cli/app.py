@@ -28,7 +28,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "watch": "Watch running sessions, their pace and what is left.",
     },
     "One session": {
-        "status": "Tell what a session used and what is left.",
+        "status": "Show what a session used and what is left.",
         "replay": "Show a session as a conversation.",
         "diff": "Compare two sessions, from where they part.",
         "context": "Show what fills the context window, and what repeats.",
@@ -38,14 +38,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "check": "Name every damaged byte by file and line; mend logs.",
         "scrub": "Find keys and passwords in logs; write clean copies.",
         "sql": "Ask the ledger a question of your own, in SQL.",
-        "ledger": "Show, prove, rebuild and back up what is remembered.",
+        "ledger": "Show, verify, rebuild and back up what is remembered.",
         "archive": "Keep closed logs, so that they can be replayed later.",
         "pricing": "Show what a model costs, and who says so.",
     },
     "Agents": {
         "chat": "Talk with an agent, and record it.",
         "mcp": "Answer agents' questions over MCP, on stdio.",
-        "demo": "Record a scripted run, and show every report on it.",
+        "demo": "Show the reports on made-up logs of four agents.",
     },
 }
 """The commands by what they are for, in the order of the help text, with what each does in a few words."""
@@ -74,7 +74,7 @@ class _Command(TyperCommand):
     """A command whose help names values instead of Python types: `--speed SPEED`, not `--speed <str>`."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options as two lists."""
+        """Write the arguments and the options in groups."""
         _write_options(self.get_params(ctx), ctx, formatter)
 
 
@@ -105,10 +105,10 @@ class _Group(TyperGroup):
 
 def _write_options(params: Sequence[Any], ctx: Any, formatter: Any) -> None:
     sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *options.GROUPS, "Options")}
+    named = {name: heading for heading, names in options.GROUPS.items() for name in names}
     for param in params:
         record = param.get_help_record(ctx)
         if record is not None:
-            named = {name: heading for heading, names in options.GROUPS.items() for name in names}
             heading = "Arguments" if param.param_type_name == "argument" else named.get(param.opts[0], "Options")
             sections[heading].append((_TYPE.sub(_value(param), record[0]), record[1]))
     for heading, lines in sections.items():

@@ -27,12 +27,12 @@ def demo(*, directory: str | None) -> None:
     home, sessions = os.path.join(folder, "agents"), os.path.join(folder, "sessions")
     session = record_demo(sessions)
     write_agents(home, now_ns=time_ns())
-    for name, says in (
+    for name, text in (
         ("usage", "What Claude Code, Codex and Gemini CLI used here, and what that cost."),
         ("sessions", "What they did, and how each session ended."),
         ("tools", "Which tools they called, and which of these failed."),
     ):
-        _heading(says, name, home)
+        _heading(text, name, home)
         command_of(name)(**settings_of(name, {"paths": [home]}))
     _heading("A session that a program recorded with SessionLogger, as a conversation.",
              "replay", session.partition("-")[0], "--dir", sessions)  # fmt: skip
@@ -46,7 +46,7 @@ def demo(*, directory: str | None) -> None:
     )
 
 
-def _heading(says: str, *words: str) -> None:
+def _heading(text: str, *words: str) -> None:
     """Print what comes, and the command as it can be typed; of a session's id the time is enough."""
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
-    print_text(f"\n{'─' * width}\n{says}\n$ sessionlog {terminal(shlex.join(words))}\n\n")
+    print_text(f"\n{'─' * width}\n{text}\n$ sessionlog {terminal(shlex.join(words))}\n\n")

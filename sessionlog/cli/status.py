@@ -47,7 +47,7 @@ def status(
     ledger: str | None,
     no_ledger: bool,
 ) -> None:
-    """Tell what a session used, what fills its context window, and how much of the budgets is left.
+    """Show what a session used, what fills its context window, and how much of the budgets is left.
 
     Without a SESSION it is the one with the newest event. `--line` takes what Claude Code writes to a status line's
     stdin.
