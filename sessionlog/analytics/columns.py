@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Unit = Literal[
-        "count", "bytes", "usd", "whole_usd", "price", "amount", "percent", "ms", "seconds", "days", "ratio", "rate",
-        "text", "texts", "sentences", "objects", "time", "day", "flag",
+        "count", "bytes", "usd", "whole_usd", "list_usd", "price", "amount", "percent", "ms", "seconds", "days",
+        "ratio", "rate", "text", "texts", "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
-    """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `price` has none;
-    `amount` is in its row's `unit`, `ms` is a time span, `ratio` of 1, `rate` per second, `time` and `day` are in UTC
-    nanoseconds."""
+    """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `list_usd` and `price`
+    have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` of 1, `rate` per second, `time` and `day`
+    are in UTC nanoseconds."""
 
 
 class Column:
@@ -29,9 +29,10 @@ class Column:
         rank: How soon a narrow table hides it: the highest first, 0 never. Markdown has those up to 8.
         label: What a table calls it where it is hidden.
         least: A text may be cut down to this width; None for columns that must not be cut.
+        note: What its heading means, for the end of a table that shows it.
     """
 
-    __slots__ = ("_get", "_shown", "_style", "label", "least", "name", "rank", "title", "unit")
+    __slots__ = ("_get", "_shown", "_style", "label", "least", "name", "note", "rank", "title", "unit")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Column:
         style: Callable[[Any], str] | str = "",
         label: str = "",
         least: int | None = None,
+        note: str = "",
     ) -> None:
         """Describe a column.
 
@@ -58,6 +60,7 @@ class Column:
             style: The style of its cells, or value → style.
             label: See the attributes.
             least: See the attributes.
+            note: See the attributes.
         """
         self.name = name
         self.unit = unit
@@ -65,6 +68,7 @@ class Column:
         self.rank = rank
         self.label = label or name.replace("_", " ")
         self.least = least
+        self.note = note
         self._get = get
         self._shown = shown
         self._style = style

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceInfo
 
 _BY = ("provider", "model")
+_PER_MILLION = "US dollars per million tokens now, without tiers; `sessionlog pricing MODEL` has all"
 _OF_USAGE = {column.name: column for column in USAGE_COLUMNS}
 
 
@@ -61,12 +61,14 @@ COLUMNS = (
         "sessions", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
         "total_tokens",
     )),
-    Column("input_usd_per_mtok", "price", "IN/M", 3, label="input price"),
-    Column("output_usd_per_mtok", "price", "OUT/M", 2, label="output price"),
+    Column("input_usd_per_mtok", "price", "IN/M", 3, label="input price", note=_PER_MILLION),
+    Column("output_usd_per_mtok", "price", "OUT/M", 2, label="output price", note=_PER_MILLION),
     Column("price_source", "text"),
     *(_OF_USAGE[name] for name in ("known_cost_usd", "estimated_cost_usd", "cost_usd")),
     Column("cost_share", "ratio", "SHARE", 1, label="share of cost"),
-    *(_OF_USAGE[name] for name in ("cache_hit_rate", "generation_tokens_per_second", "latency_p50_ms")),
+    *(_OF_USAGE[name] for name in (
+        "cache_hit_rate", "cache_savings_usd", "generation_tokens_per_second", "latency_p50_ms",
+    )),
 )  # fmt: skip
 """What follows provider and model, in the order of JSON, CSV and tables."""
 
@@ -90,12 +92,6 @@ class ModelReport(UsageReport):
         """How many models, in how many sessions."""
         models = counted(len(self.rows) + self.hidden_rows, self.thing)
         return f"{models} in {counted(self.totals.sessions, 'session')}"
-
-    def footnotes(self) -> Iterator[str]:
-        """Yield what prices are per, and the notes of usage."""
-        if any(row.price is not None for row in self.rows):
-            yield "IN/M, OUT/M: US dollars per million tokens now, without tiers; `sessionlog pricing MODEL` has all"
-        yield from UsageReport.footnotes(self)
 
 
 def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:

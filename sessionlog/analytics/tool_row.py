@@ -26,7 +26,13 @@ COLUMNS = (
     Column("duration_ms", "ms", "TIME", 6, label="total time"),
     Column("output_bytes", "bytes", "OUTPUT", 5, label="output"),
     Column("output_bytes_mean", "bytes", "MEAN", 7, label="mean output"),
-    Column("context_share", "ratio", "SHARE", label="share of context"),
+    Column(
+        "context_share",
+        "ratio",
+        "SHARE",
+        label="share of context",
+        note="of all bytes that these calls gave back into the context",
+    ),
 )
 """What follows the group keys, in the order of JSON, CSV and tables."""
 
@@ -127,9 +133,7 @@ class ToolReport(Report):
         return counted(calls, "call") + more
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what the share is of, and what open calls are left out of."""
-        if self.rows and self.totals.output_bytes:
-            yield "SHARE: of all bytes that these calls gave back into the context"
+        """Yield what open calls are left out of."""
         if self.rows and self.totals.open_calls:
             have = "open call has" if self.totals.open_calls == 1 else "open calls have"
             yield f"{self.totals.open_calls:,} {have} no result in the log: not in rates, times and means"

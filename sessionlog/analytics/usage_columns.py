@@ -82,6 +82,7 @@ class UsageColumns(Sums):
     generation_ms: float
     ended_nano: int | None
     priced_successes: int
+    saved_nano: int | None
 
     @property
     def provider(self) -> str:
@@ -121,6 +122,14 @@ class UsageColumns(Sums):
         """Cost per LLM call that has one, in US dollars."""
         cost, priced = self.cost_usd, self.requests - self.unpriced_requests
         return cost / priced if cost is not None and priced > 0 else None
+
+    @property
+    def cache_savings_usd(self) -> float | None:
+        """What the same tokens would have cost without a cache, less what they cost, at list prices.
+
+        Negative where cache writes cost more than the reads saved; None where nothing with a list price was cached.
+        """
+        return _usd(self.saved_nano)
 
     @property
     def input_tokens_per_second(self) -> float | None:
@@ -201,12 +210,21 @@ COLUMNS = (
     Column("output_tokens_per_second", "rate"),
     Column("generation_tokens_per_second", "rate", "TOK/S", 8, label="tok/s", shown=_speed),
     Column("cost_per_request", "whole_usd", "PER REQUEST", 16),
+    Column(
+        "cache_savings_usd",
+        "list_usd",
+        "SAVED",
+        7,
+        label="saved by cache",
+        style="cached",
+        note="what these tokens would have cost more without a cache, at list prices",
+    ),
 )
 """What follows the group keys, in the order of JSON and CSV."""
 
 TABLE = (
     "sessions", "success_rate", "failed_sessions", "unfinished_sessions", "requests", "input_tokens",
-    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cache_hit_rate", "cost_usd",
-    "cost_per_success", "generation_tokens_per_second",
+    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cache_hit_rate",
+    "cache_savings_usd", "cost_usd", "cost_per_success", "generation_tokens_per_second",
 )  # fmt: skip
 """The order of a table's first columns."""

@@ -42,6 +42,7 @@ class UsageRow(UsageColumns):
         generation_ms: Their latency in all.
         ended_nano: Cost of the sessions that ended and whose cost is known whole; None where there is none.
         priced_successes: Those of them that succeeded.
+        saved_nano: What the cache saved at list prices; None where nothing with a list price was cached.
     """
 
     keys: Mapping[str, str]
@@ -69,6 +70,7 @@ class UsageRow(UsageColumns):
     generation_ms: float = 0.0
     ended_nano: int | None = None
     priced_successes: int = 0
+    saved_nano: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

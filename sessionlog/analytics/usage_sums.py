@@ -23,9 +23,9 @@ _SUMS = (
     "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
     "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
     "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
-    "generation_ms", "ended_nano", "priced_successes",
+    "generation_ms", "ended_nano", "priced_successes", "saved_nano",
 )  # fmt: skip
-_NULLABLE = frozenset({"known_nano", "estimated_nano", "ended_nano"})
+_NULLABLE = frozenset({"known_nano", "estimated_nano", "ended_nano", "saved_nano"})
 
 _SHARES = """
 CREATE TEMP TABLE shares AS
@@ -33,8 +33,8 @@ SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, MA
     SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
     SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
     SUM(r.cost_nano) AS known, SUM(r.estimate_nano) AS estimated, MAX(r.unknown) AS unknown,
-    SUM(r.unpriced) AS unpriced, SUM(r.generated) AS generated, SUM(r.generation_us) AS generation_us,
-    group_concat(r.latencies, '') AS latencies, {provenance} {keys}
+    SUM(r.unpriced) AS unpriced, SUM(r.saved_nano) AS saved, SUM(r.generated) AS generated,
+    SUM(r.generation_us) AS generation_us, group_concat(r.latencies, '') AS latencies, {provenance} {keys}
 FROM {tables} WHERE {where} GROUP BY r.session_id {names}
 """
 """One pass over what counts: sums per session and group. Everything else is asked of these few rows."""
@@ -54,7 +54,7 @@ SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running
     SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
     SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
     SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
-    SUM(generation_us) / 1000.0, SUM({ended_cost}), SUM(status = 'success' AND NOT unknown),
+    SUM(generation_us) / 1000.0, SUM({ended_cost}), SUM(status = 'success' AND NOT unknown), SUM(saved),
     group_concat(latencies, '') {names}
 FROM shares LEFT JOIN spans USING (session_id) GROUP BY {grouping}
 """
@@ -72,7 +72,7 @@ SELECT once.sessions, once.success, once.failed, once.unfinished, once.running, 
     SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning), once.duration, SUM(known),
     SUM(estimated), once.unknown, SUM(unpriced), SUM(generated), SUM(generation_us) / 1000.0,
     SUM(CASE WHEN shares.session_id IN (SELECT session_id FROM each WHERE NOT unknown) THEN {ended_cost} END),
-    once.priced, group_concat(latencies, '')
+    once.priced, SUM(saved), group_concat(latencies, '')
 FROM once LEFT JOIN shares
 """
 """What adds up, of all shares; what a session has but once, of each session."""

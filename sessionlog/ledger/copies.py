@@ -32,7 +32,7 @@ _COUNTS = tuple(
     _AT[name]
     for name in (
         "input", "cache_read", "cache_write", "cache_write_1h", "reasoning", "cost_nano", "estimate_nano",
-        "latency_ms", "requests", "failed", "priced",
+        "saved_nano", "latency_ms", "requests", "failed", "priced",
     )
 )  # fmt: skip
 _OF_PLACE = ("project", "branch", "version", "agent")

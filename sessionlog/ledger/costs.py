@@ -43,8 +43,11 @@ class PricedLabels:
     def cost(
         self, label: int, usage: TokenUsage, time_ns: int | None, recorded: int | None, requests: int, *, failed: bool,
         priced: bool,
-    ) -> tuple[int | None, int | None]:  # fmt: skip
-        """Return (recorded, estimated) nano-dollars of a response; at most one of them is known.
+    ) -> tuple[int | None, int | None, int | None]:  # fmt: skip
+        """Return (recorded, estimated, saved by the cache) nano-dollars of a response.
+
+        At most one of the first two is known. What the cache saved comes from the price list, whoever says what the
+        response cost; it is None where nothing was cached.
 
         Args:
             label: The number of its label.
@@ -55,18 +58,25 @@ class PricedLabels:
             failed: It is no answer.
             priced: False if it used nothing yet.
         """
+        has_cached = usage.cache_read or usage.cache_write
+        if not has_cached and (recorded or not priced):
+            return recorded, None, None
+        # Tiers are for single requests.
+        estimate, saved = self._by_list(label, usage, time_ns, tiered=requests == 1 and self._is_request[label])
+        if not has_cached:
+            saved = None
         if recorded or not priced:
-            return recorded, None
-        estimate = None
-        # An answer that names no tokens has used some: its price is unknown, not 0.
-        if not requests or failed or usage.total:
-            estimate = self._estimate(label, usage, time_ns, tiered=requests == 1 and self._is_request[label])
+            return recorded, None, saved
+        if requests and not failed and not usage.total:
+            estimate = None  # an answer that names no tokens has used some: its price is unknown, not 0
         if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
-            return 0, None
-        return None, estimate
+            return 0, None, saved
+        return None, estimate, saved
 
-    def _estimate(self, label: int, usage: TokenUsage, time_ns: int | None, *, tiered: bool) -> int | None:
-        """The list price of the model that answered, else of the one asked for; tiers are for single requests."""
+    def _by_list(
+        self, label: int, usage: TokenUsage, time_ns: int | None, *, tiered: bool
+    ) -> tuple[int | None, int | None]:
+        """Cost and savings at the list price of the model that answered, else of the one asked for."""
         day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
         found = self._spans.get((label, day))
         if found is None:
@@ -74,9 +84,9 @@ class PricedLabels:
         for spans in found:
             rates = spans[0][1] if len(spans) == 1 else rates_at(spans, ns)
             price = None if rates is None else rates.cost(usage, tiered=tiered)
-            if price is not None:
-                return price
-        return None
+            if rates is not None and price is not None:
+                return price, rates.cache_savings(usage, tiered=tiered)
+        return None, None
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
         provider, model, response_model, *_, speed, tier = self._labels[label]

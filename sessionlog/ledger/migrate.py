@@ -35,6 +35,11 @@ _FROM_2 = (
     "ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0",  # so every log is read again
     "ALTER TABLE files ADD COLUMN prefix TEXT NOT NULL DEFAULT ''",
 )
+_FROM_3 = (
+    "ALTER TABLE responses ADD COLUMN saved_nano INTEGER",
+    "ALTER TABLE quarter_hours ADD COLUMN saved_nano INTEGER",
+    "UPDATE meta SET value = '' WHERE name = 'prices'",  # so everything is priced anew
+)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -44,8 +49,9 @@ def migrate(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # another process may have done it meanwhile
-        for statement in (*(_FROM_1 if version < 2 else ()), *(_FROM_2 if version < 3 else ())):
-            connection.execute(statement)
+        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3)):
+            for statement in statements if version < older_than else ():
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:

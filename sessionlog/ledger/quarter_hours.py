@@ -29,7 +29,8 @@ _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS fir
     SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN CAST(ROUND(r.latency_ms * 1000) AS INTEGER) ELSE 0 END)
         AS generation_us,
     SUM(r.active_ms) AS active_ms,
-    group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies"""
+    group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies,
+    SUM(r.saved_nano) AS saved_nano"""
 
 _FILL = f"INSERT INTO quarter_hours SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 

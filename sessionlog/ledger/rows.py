@@ -202,13 +202,13 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
                 family = families[name] = hash_with(seed, name)
             key = family if name == r.key else hash_with(seed, f"{name}\0{r.key}")
         usage, latency = r.usage, r.latency_ms
-        cost, estimate = labels.cost(
+        cost, estimate, saved = labels.cost(
             label, usage, r.time_ns, r.cost_nano, r.requests, failed=r.failed, priced=r.priced
         )  # fmt: skip
         rows.append((
             label, family, key, int(r.copy_rank), storable(r.superseded_by) or None, 1, r.time_ns, r.requests,
             r.failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
-            usage.reasoning, r.cost_nano, cost, estimate, r.priced, latency,
+            usage.reasoning, r.cost_nano, cost, estimate, saved, r.priced, latency,
             None if latency is None or r.failed else bucket_of(latency), r.active_ms,
         ))  # fmt: skip
     return rows

@@ -25,7 +25,8 @@ from sessionlog.sources.record import UNKNOWN, ScannedSession
 _LABELS = f"SELECT id, {', '.join(LABEL)} FROM labels"  # noqa: S608 - names of the schema
 _NAMES = f"SELECT id, {', '.join(NAME)} FROM names"  # noqa: S608 - as above
 _SESSIONS = f"SELECT {', '.join(SESSION)} FROM all_sessions"  # noqa: S608 - as above
-_RESPONSES = f"SELECT session_id, label_id, n, {', '.join(RESPONSE[4:])} FROM responses"  # noqa: S608 - as above
+_KEPT = ("NULL" if name == "saved_nano" else name for name in RESPONSE[4:])  # older files lack it, and it is derived
+_RESPONSES = f"SELECT session_id, label_id, n, {', '.join(_KEPT)} FROM responses"  # noqa: S608 - as above
 _CALLS = f"SELECT session_id, name_id, n, {', '.join(CALL[4:])} FROM calls"  # noqa: S608 - as above
 
 

@@ -9,13 +9,14 @@ logs were looked for by (see `freshness`). `reservations` are of budgets alone: 
 
 Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, and is believed,
 `estimate_nano` what the price table gives for the rest; a record with neither is unpriced, unless it has nothing to
-price (`priced = 0`). A label is a combination of names that many records have in common. `family` and `key` are hashes
-(see `rows`). A histogram is text, a letter a request: the letter's code less `LETTER` is the bucket of its latency.
+price (`priced = 0`). `saved_nano` is what it would cost more without a cache, by the price table. A label is a
+combination of names that many records have in common. `family` and `key` are hashes (see `rows`). A histogram is text,
+a letter a request: the letter's code less `LETTER` is the bucket of its latency.
 """
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 """`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -144,6 +145,7 @@ CREATE TABLE responses (
     recorded_nano INTEGER,
     cost_nano INTEGER,
     estimate_nano INTEGER,
+    saved_nano INTEGER,
     priced INTEGER NOT NULL,
     latency_ms REAL,
     latency_bucket INTEGER,
@@ -207,7 +209,8 @@ CREATE TABLE quarter_hours (
     generated INTEGER NOT NULL,
     generation_us INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
-    latencies TEXT
+    latencies TEXT,
+    saved_nano INTEGER
 ) STRICT;
 
 CREATE TABLE reservations (
@@ -252,7 +255,7 @@ NAME = ("tool", "server", "agent", "project")
 RESPONSE = (
     "file_id", "n", "session_id", "label_id", "family", "key", "copy_rank", "superseded_by", "counts", "time_ns",
     "requests", "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning",
-    "recorded_nano",     "cost_nano", "estimate_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
+    "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
 )  # fmt: skip
 CALL = (
     "file_id", "n", "session_id", "name_id", "key", "superseded_by", "counts", "time_ns", "finished", "failed",

@@ -163,7 +163,9 @@ class Writer:
             number = labels.number(self._ids.label(label))
             cost = labels.cost(number, usage, time_ns, recorded, requests, failed=bool(failed), priced=bool(priced))
             changed.append((*cost, file_id, n))
-        self._write("UPDATE responses SET cost_nano = ?, estimate_nano = ? WHERE file_id = ? AND n = ?", changed)
+        self._write(
+            "UPDATE responses SET cost_nano = ?, estimate_nano = ?, saved_nano = ? WHERE file_id = ? AND n = ?", changed
+        )
         self.touch_all()
 
     def reconcile(self) -> None:

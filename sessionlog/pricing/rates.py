@@ -62,28 +62,48 @@ class Rates(Struct, frozen=True, kw_only=True):
 
         Totals of several requests are not `tiered`: they are priced at the lowest band.
         """
-        prompt = usage.input + usage.cache_read + usage.cache_write
-        for band in self.bands:
-            if tiered and prompt > band.above:
-                break
-        else:
-            band = self.bands[-1]
+        band = self._band(usage, tiered=tiered)
         # A part that is larger than its whole is damage in the log: the whole is the better witness.
         hour = min(usage.cache_write_1h, usage.cache_write)
         thought = min(usage.reasoning, usage.output)
-        whole, rest = divmod(
+        return _rounded(
             usage.input * band.input
             + usage.cache_read * band.cache_read
             + (usage.cache_write - hour) * band.cache_write
             + hour * band.cache_write_1h
             + (usage.output - thought) * band.output
             + thought * band.reasoning
-            + self.request,
-            _PER_NANO,
+            + self.request
         )
-        if rest * 2 > _PER_NANO or (rest * 2 == _PER_NANO and whole & 1):
-            whole += 1
-        return whole if whole <= _MAX_NANO else None
+
+    def cache_savings(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
+        """Nano-dollars that the request would cost more without a cache; None over 10^9 US dollars, as in `cost`.
+
+        Negative where writing to the cache cost more than reading from it saved.
+        """
+        band = self._band(usage, tiered=tiered)
+        hour = min(usage.cache_write_1h, usage.cache_write)
+        return _rounded(
+            usage.cache_read * (band.input - band.cache_read)
+            + (usage.cache_write - hour) * (band.input - band.cache_write)
+            + hour * (band.input - band.cache_write_1h)
+        )
+
+    def _band(self, usage: TokenUsage, *, tiered: bool) -> Band:
+        if tiered and len(self.bands) > 1:
+            prompt = usage.input + usage.cache_read + usage.cache_write
+            for band in self.bands:
+                if prompt > band.above:
+                    return band
+        return self.bands[-1]
+
+
+def _rounded(amount: int) -> int | None:
+    """Nano-dollars of an amount in 10^-24 US dollars, half to even."""
+    whole, rest = divmod(amount, _PER_NANO)
+    if rest * 2 > _PER_NANO or (rest * 2 == _PER_NANO and whole & 1):
+        whole += 1
+    return whole if -_MAX_NANO <= whole <= _MAX_NANO else None
 
 
 def build_rates(prices: Mapping[str, Any]) -> Rates:

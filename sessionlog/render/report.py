@@ -17,7 +17,7 @@ from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
 from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, price_text, rate, size, usd
-from sessionlog.render.table import Cell, Column, fit_table, is_empty
+from sessionlog.render.table import Cell, Column, FittedTable, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
 
 TYPE_CHECKING = False  # what makes the reports costs a start 80 ms
@@ -80,6 +80,7 @@ def render_table(report: Report, view: View) -> Iterator[Line]:
     table = fit_table([*keys, *map(heading, columns)], rows, width=view.width, total=total, wide=view.wide)
     yield from table.lines
     yield Line()
+    yield from heading_notes(columns, table)
     yield from closing_notes(report, table.hidden)
 
 
@@ -124,6 +125,16 @@ def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterabl
         yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
 
 
+def heading_notes(columns: Iterable[data.Column], table: FittedTable) -> Iterator[Line]:
+    """Yield what the headings of a table mean, as far as that has to be explained; equal meanings once."""
+    titles: dict[str, list[str]] = {}
+    for column in columns:
+        if column.note and column.label in table.shown:
+            titles.setdefault(column.note, []).append(column.title or "")
+    for meaning, named in titles.items():
+        yield Line(f"{', '.join(named)}: {meaning}", "note")
+
+
 def table_columns(report: Report) -> list[data.Column]:
     """Return the columns that have a title, in the order of tables."""
     titled = {column.name: column for column in report.columns if column.title is not None}
@@ -155,6 +166,7 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
 _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "count": lambda value, _: human_count(value),
     "bytes": lambda value, _: size(round(value)),
+    "list_usd": lambda value, _: usd(value),
     "price": lambda value, _: price_text(value),
     "ms": lambda value, _: duration(value),
     "ratio": lambda value, _: percent(value),

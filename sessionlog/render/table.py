@@ -55,14 +55,16 @@ class FittedTable:
         lines: Heading first.
         width: Columns that the table takes.
         hidden: Names of the hidden columns, in their order.
+        shown: Names of the columns that are there and not empty.
     """
 
-    __slots__ = ("hidden", "lines", "width")
+    __slots__ = ("hidden", "lines", "shown", "width")
 
-    def __init__(self, *, lines: tuple[Line, ...], width: int, hidden: tuple[str, ...]) -> None:
+    def __init__(self, *, lines: tuple[Line, ...], width: int, hidden: tuple[str, ...], shown: frozenset[str]) -> None:
         self.lines = lines
         self.width = width
         self.hidden = hidden
+        self.shown = shown
 
 
 def fit_table(
@@ -79,10 +81,9 @@ def fit_table(
         max([cell_len(column.title), *(cell_len(row[index].text) for row in everything)])
         for index, column in enumerate(columns)
     ]
-    optional = [i for i, column in enumerate(columns) if column.rank and everything]
-    empty = {i for i in optional if is_empty(row[i].text for row in everything)}
-    shown = [i for i in range(len(columns)) if wide or i not in empty]
-    widths = {i: natural[i] for i in shown}
+    empty = {i for i in range(len(columns)) if is_empty(row[i].text for row in everything)}
+    optional = {i for i in empty if columns[i].rank and everything}
+    widths = {i: natural[i] for i in range(len(columns)) if wide or i not in optional}
     hidden: list[int] = []
     while not wide and _needed(columns, widths) > width:
         victims = [i for i in widths if columns[i].rank > 0]
@@ -101,7 +102,10 @@ def fit_table(
             Line("─" * min(taken, width if not wide else taken), "secondary"),
             _line(columns, widths, total),
         ]
-    return FittedTable(lines=tuple(lines), width=taken, hidden=tuple(columns[i].name for i in sorted(hidden)))
+    return FittedTable(
+        lines=tuple(lines), width=taken, hidden=tuple(columns[i].name for i in sorted(hidden)),
+        shown=frozenset(columns[i].name for i in widths if i not in empty),
+    )  # fmt: skip
 
 
 def is_empty(texts: Iterable[str]) -> bool:

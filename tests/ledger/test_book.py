@@ -45,6 +45,26 @@ def test_cost_has_a_source(fields, money):
     assert entered(record(**fields)) == [money]
 
 
+@pytest.mark.parametrize(
+    ("fields", "saved"),
+    [
+        ({"cache_read": 1000}, 900_000),  # $1 a million less $0.1
+        ({"cache_read": 1000, "cost_nano": 7}, 900_000),
+        ({"cache_read": 1000, "cost_nano": 7, "priced": False}, 900_000),
+        ({"cache_read": 1000, "cache_write": 1000}, 650_000),  # writes cost $1.25
+        ({"cache_write": 1000}, -250_000),
+        ({"cache_read": 1000, "model": "gift"}, 0),
+        ({"cache_read": 1000, "provider": "nobody"}, None),
+        ({}, None),
+    ],
+)
+def test_what_the_cache_saved_comes_from_the_list(fields, saved):
+    """Whoever says what the request cost; nothing cached is unknown, not 0, and writes that never paid are a loss."""
+    book = book_of(session("s", record(**fields)))
+    assert book.query("SELECT saved_nano FROM records", {}) == [(saved,)]
+    assert book.query("SELECT saved_nano FROM quarter_hours", {}) == [(saved,)]
+
+
 def test_the_served_name_is_tried_where_the_asked_one_has_no_price():
     """An alias has no price of its own, the model that answered has."""
     odd = {"provider": "shop", "model": "alias"}

@@ -41,6 +41,9 @@ def test_nothing_is_lost(path):
     assert find_changed(book.connection) == []
     assert book.query("SELECT COUNT(*) FROM files WHERE checksum <> ''", {}) == [(2,)]
     assert compare_derived(book.copy()) == []
+    cached = "SELECT COUNT(*) FROM responses WHERE cache_read + cache_write > 0 AND saved_nano IS NULL AND n >= 0"
+    book.reprice(PRICES)
+    assert book.query(cached, {}) == [(0,)]
     book.close()
 
 

@@ -6,7 +6,17 @@ import pytest
 
 from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SCHEMA, SESSION, insert
 
-NULLABLE = {"start_ns", "last_ns", "end_status", "duration_ms", "time_ns", "cost_nano", "estimate_nano", "latency_ms"}
+NULLABLE = {
+    "start_ns",
+    "last_ns",
+    "end_status",
+    "duration_ms",
+    "time_ns",
+    "cost_nano",
+    "estimate_nano",
+    "saved_nano",
+    "latency_ms",
+}
 NULLABLE |= {
     "latency_bucket",
     "duration_bucket",

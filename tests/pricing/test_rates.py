@@ -227,6 +227,21 @@ def test_more_tokens_never_cost_less(usage, name, more):
     assert rates.cost(grown) >= rates.cost(usage)
 
 
+@examples(60)
+@given(usages())
+def test_savings_are_what_the_same_tokens_cost_uncached_less_what_they_cost(usage):
+    """In the tier of the request's own size, within the roundings of the three numbers."""
+    rates = build_rates(
+        {
+            "input": {"base": "1", "above": [[2**30, "2"]]}, "output": "5", "cache_read": "0.1", "cache_write": "1.25",
+            "cache_write_1h": "2",
+        }
+    )  # fmt: skip
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    plain = TokenUsage(input=prompt, output=usage.output, reasoning=usage.reasoning)
+    assert abs(rates.cost(plain) - rates.cost(usage) - rates.cache_savings(usage)) <= 1
+
+
 def test_nothing_costs_nothing():
     """Zero usage costs 0 at every listed price that has no price per request."""
     checked = 0

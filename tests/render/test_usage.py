@@ -126,7 +126,7 @@ def test_the_table_is_the_document():
     heading, *rows = table_of(report, wide=True)
     assert heading == [
         "PROVIDER", "MODEL", "SESSIONS", "OK", "FAILED", "OPEN", "REQUESTS", "INPUT", "CACHED", "WRITTEN", "OUTPUT",
-        "REASONING", "HIT", "COST", "PER OK", "TOK/S", "DURATION", "P50", "P95",
+        "REASONING", "HIT", "SAVED", "COST", "PER OK", "TOK/S", "DURATION", "P50", "P95",
         "PER REQUEST",
     ]  # fmt: skip
     document = report.to_dict()
@@ -147,7 +147,8 @@ def short(values):
     return [
         human_count(values["sessions"]), percent(values["success_rate"]), human_count(values["failed_sessions"]),
         human_count(values["unfinished_sessions"]), human_count(values["requests"]), *counts.values(),
-        percent(values["cache_hit_rate"]), usd(values["cost_usd"], **guess) + more, per_success,
+        percent(values["cache_hit_rate"]), usd(values["cache_savings_usd"]),
+        usd(values["cost_usd"], **guess) + more, per_success,
         rate(values["generation_tokens_per_second"]), duration(values["duration_ms"] or None),
         duration(values["latency_p50_ms"] or None), duration(values["latency_p95_ms"] or None),
         usd(values["cost_per_request"], **guess),

@@ -112,6 +112,7 @@ USAGE = View(
         ("service_tier", "l.service_tier", "the tier paid for"),
         ("archived", "s.archived", "1 if the log has been deleted since"),
         ("path", "s.path", "the log"),
+        ("cache_savings_usd", "r.saved_nano / 1e9", "what it would cost more without a cache, at list prices"),
     ),
     tables=f"{FROM.replace('records r', 'main.records r').replace('sessions s', 'main.sessions s')} WHERE s.counted",
 )
