@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     Unit = Literal[
         "count", "bytes", "usd", "whole_usd", "list_usd", "price", "amount", "percent", "ms", "seconds", "days",
-        "ratio", "rate", "text", "texts", "sentences", "objects", "time", "day", "flag",
+        "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
     """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `list_usd` and `price`
-    have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` of 1, `rate` per second, `time` and `day`
-    are in UTC nanoseconds."""
+    have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` and `share` of 1, `rate` per second, `time`
+    and `day` are in UTC nanoseconds."""
 
 
 class Column:

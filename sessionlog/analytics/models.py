@@ -65,7 +65,7 @@ COLUMNS = (
     Column("output_usd_per_mtok", "price", "OUT/M", 2, label="output price", note=_PER_MILLION),
     Column("price_source", "text"),
     *(_OF_USAGE[name] for name in ("known_cost_usd", "estimated_cost_usd", "cost_usd")),
-    Column("cost_share", "ratio", "SHARE", 1, label="share of cost"),
+    Column("cost_share", "share", "SHARE", 1, label="share of cost"),
     *(_OF_USAGE[name] for name in (
         "cache_hit_rate", "cache_savings_usd", "generation_tokens_per_second", "latency_p50_ms",
     )),

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sessionlog.analytics.window import UsageWindow
-from sessionlog.analytics.zones import NAMELESS, day_key, hour_key, local_time, month_key, resolve_zone, week_key
-
-_KEYS = {"hour": hour_key, "day": day_key, "week": week_key, "month": month_key}
+from sessionlog.analytics.zones import NAMELESS, PERIOD_KEYS, date_words, local_time, period_words, resolve_zone
 
 
 def partial_period(window: UsageWindow | None, rows: Iterable[Any]) -> Iterator[str]:
@@ -21,8 +19,10 @@ def partial_period(window: UsageWindow | None, rows: Iterable[Any]) -> Iterator[
     if window is None or window.start_ns is None:
         return
     zone = resolve_zone("local" if window.zone == NAMELESS else window.zone)
-    for key, name_of in _KEYS.items():
+    for key, name_of in PERIOD_KEYS.items():
         first = name_of(window.start_ns, zone)
         if name_of(window.start_ns - 1, zone) == first and any(row.keys.get(key) == first for row in rows):
             begin = local_time(window.start_ns, zone)
-            yield f"{first} is only a part of the {key}: the window begins on {begin:%d %b at %H:%M}"
+            day = date_words(begin.date(), this_year=begin.year)
+            words = " ".join(period_words(key, first, zone, this_year=begin.year).split())
+            yield f"{words} is only a part of the {key}: the window begins on {day} at {begin:%H:%M}"

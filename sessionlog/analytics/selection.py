@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from sessionlog.analytics.conditions import FILTERS, KEYS, counted, within_64_bits
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.worktrees import main_folder
-from sessionlog.analytics.zones import day_key, hour_key, month_key, resolve_zone, week_key
+from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.reading import ReadBook
@@ -90,13 +90,8 @@ class Selection:
         """Teach the book the functions that group keys and filters call."""
         book.define("lower_case", str.lower)
         book.define("project_key", cache(main_folder) if self.merge_worktrees else str)
-        for name, key in (
-            ("hour_key", hour_key),
-            ("day_key", day_key),
-            ("week_key", week_key),
-            ("month_key", month_key),
-        ):
-            book.define(name, _per_quarter(key, self.zone))
+        for name, key in PERIOD_KEYS.items():
+            book.define(f"{name}_key", _per_quarter(key, self.zone))
         for index, name in enumerate(self.by):
             if name.startswith("meta."):
                 book.define(_meta_function(index), _metadata_reader(name.removeprefix("meta.")))
@@ -133,11 +128,13 @@ class Selection:
         timely, bounds = self.in_window()
         return f"{condition} AND {timely}", parameters | bounds
 
-    def parts(self) -> tuple[str, dict[str, int]]:
-        """What counts in the window, as sums: a table expression and its parameters (see `ledger.quarter_hours`)."""
-        if self.window is None:
-            return parts(None, None)
-        return parts(self.window.start_ns, self.window.end_ns)
+    def parts(self, window: UsageWindow | None = None) -> tuple[str, dict[str, int]]:
+        """What counts in the window, or in another one: a table expression of sums and its parameters.
+
+        See `ledger.quarter_hours`.
+        """
+        window = window or self.window
+        return parts(None, None) if window is None else parts(window.start_ns, window.end_ns)
 
     def in_window(self) -> tuple[str, dict[str, Any]]:
         """The condition on `r.time_ns` alone."""

@@ -28,7 +28,7 @@ COLUMNS = (
     Column("output_bytes_mean", "bytes", "MEAN", 7, label="mean output"),
     Column(
         "context_share",
-        "ratio",
+        "share",
         "SHARE",
         label="share of context",
         note="of all bytes that these calls gave back into the context",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sessionlog.analytics.conditions import TIME_KEYS
@@ -9,6 +10,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.trend import project_month, used_before
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
@@ -36,7 +38,7 @@ def aggregate_usage(paths: Paths = None, **options: Unpack[Options]) -> UsageRep
     question = Question(paths=paths, **options)
     selection = question.selection(Selection, DEFAULT_BY)
     UsageReport(group_by=selection.by).sorted_by(question.sort)  # a wrong column is named before anything is read
-    report = answer(question, lambda book: fold_usage(book, selection))
+    report = answer(question, lambda book: with_trend(book, selection, fold_usage(book, selection)))
     return report.sorted_by(question.sort).limited(question.limit)
 
 
@@ -60,6 +62,13 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
         without_usage=without_usage,
         archived_sessions=archived_sessions(book.query),
     )
+
+
+def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> UsageReport:
+    """Return a report of a time in which something was used with what came before and where the month leads to."""
+    if selection.window is None or not report.totals.requests:
+        return report
+    return replace(report, previous=used_before(book, selection), projection=project_month(book, selection))
 
 
 def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:

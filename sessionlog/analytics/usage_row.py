@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
+
+if TYPE_CHECKING:  # these are made of reports
+    from sessionlog.analytics.trend import Projection, Used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,9 @@ class UsageReport(Report):
         totals: Over all rows, with every session counted once.
         unpriced: The (provider, model) pairs without a price, the most used first.
         without_usage: Those of whose requests the log has no tokens.
+        previous: What the equal time before the window used; None without one, or where logs do not go back so far.
+        projection: What this month will have cost at the window's pace; None where the window does not tell. Both
+            change with every moment, and are no part of the JSON document: of the same logs that is the same.
     """
 
     schema = SCHEMA
@@ -94,6 +100,8 @@ class UsageReport(Report):
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
     unpriced: tuple[tuple[str, str], ...] = ()
     without_usage: tuple[tuple[str, str], ...] = ()
+    previous: Used | None = None
+    projection: Projection | None = None
 
     @property
     def is_empty(self) -> bool:

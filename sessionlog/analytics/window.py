@@ -249,6 +249,39 @@ def _meant(text: str) -> str | None:
     return None
 
 
+def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> UsageWindow | None:
+    """Return the equal time before a window, up to the moment of it that is now in the window: None for an open start.
+
+    Before whole months come months, before whole days days, as the calendar of the zone has them: `this-month` on the
+    21st at noon is compared with the last month up to its 21st at noon.
+    """
+    start, now_ns = window.start_ns, max(now_ns, (window.start_ns or 0) + 1)
+    if start is None:
+        return None
+    zone, end = resolve_zone(tz), now_ns if window.end_ns is None else window.end_ns
+    elapsed = min(end, now_ns) - start
+    first = start - (end - start)
+    if _is_day_start(start, zone) and _is_day_start(end, zone):
+        day, after = local_time(start, zone).date(), local_time(end, zone).date()
+        months = (after.year - day.year) * 12 + after.month - day.month
+        if day.day == after.day == 1:
+            year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
+            earlier = date(year, month + 1, 1)
+        else:
+            earlier = day - (after - day)
+        first = _midnight(earlier, zone)
+    last = start if end <= now_ns else min(start, first + elapsed)
+    return UsageWindow(start_ns=first, end_ns=last, label="the same time before", zone=window.zone)
+
+
+def month_of(time_ns: int, tz: str | tzinfo) -> UsageWindow:
+    """Return the calendar month in which an instant lies."""
+    zone = resolve_zone(tz)
+    first = local_time(time_ns, zone).date().replace(day=1)
+    start, end = _midnight(first, zone), _midnight(_next_month(first), zone)
+    return UsageWindow(start_ns=start, end_ns=end, label=f"{first:%Y-%m}", zone=zone_name(zone))
+
+
 def describe_window(window: UsageWindow | None, tz: str | tzinfo, *, now: datetime | None = None) -> str:
     """Say a window in local words: `14 Nov 10:00 \N{EN DASH} 21 Nov 10:00 (Europe/Berlin)`, or `all time`.
 

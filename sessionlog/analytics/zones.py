@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zoneinfo
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from sessionlog.errors import InvalidWindow
@@ -12,6 +13,7 @@ from sessionlog.errors import InvalidWindow
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -49,6 +51,51 @@ def local_time(time_ns: int, zone: tzinfo) -> datetime:
         return (EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
     except OverflowError:
         return (FIRST if time_ns < 0 else LAST).replace(tzinfo=zone)
+
+
+PERIOD_KEYS: Mapping[str, Callable[[int, tzinfo], str]] = {
+    "hour": hour_key, "day": day_key, "week": week_key, "month": month_key,
+}  # fmt: skip
+"""Group key → the name of an instant's period."""
+
+
+def period_words(key: str, name: str, zone: tzinfo, *, this_year: int) -> str:
+    """A period's name as people say it: `Sat 21 Nov`, `Sat 21 Nov 09:00`, `W47 16 – 22 Nov`, `Nov 2026`.
+
+    A year stands where it is not this one, and an hour's offset where the clock shows that hour twice. What is no
+    name of a period comes back as it is.
+    """
+    try:
+        return _WORDS[key](name, zone, this_year)
+    except ValueError:
+        return name
+
+
+def _day_words(day: date, this_year: int) -> str:
+    return f"{WEEKDAYS[day.weekday()]} {date_words(day, this_year=this_year):>{6 if day.year == this_year else 11}}"
+
+
+def _hour_words(name: str, zone: tzinfo, this_year: int) -> str:
+    moment = datetime.fromisoformat(name)
+    clock = moment.replace(tzinfo=zone)
+    is_twice = clock.utcoffset() != clock.replace(fold=1).utcoffset()
+    return f"{_day_words(moment.date(), this_year)} {name[11:16]}{name[16:] if is_twice else ''}"
+
+
+def _week_words(name: str, zone: tzinfo, this_year: int) -> str:  # noqa: ARG001 - one signature for all periods
+    year, _, week = name.partition("-W")
+    monday = date.fromisocalendar(int(year), int(week), 1)
+    sunday = monday + timedelta(days=6)
+    first = str(monday.day) if monday.month == sunday.month else date_words(monday, this_year=monday.year)
+    return f"W{week} {first:>2} \N{EN DASH} {date_words(sunday, this_year=this_year)}"
+
+
+_WORDS: Mapping[str, Callable[[str, tzinfo, int], str]] = {
+    "hour": _hour_words,
+    "day": lambda name, _, this_year: _day_words(date.fromisoformat(name), this_year),
+    "week": _week_words,
+    "month": lambda name, _, __: f"{_MONTHS[date.fromisoformat(f'{name}-01').month - 1]} {name[:4]}",
+}
 
 
 NAMELESS = "local time"

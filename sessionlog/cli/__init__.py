@@ -66,12 +66,14 @@ PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 def _meant(argv: list[str]) -> list[str]:
-    """What words that people try mean: `help [COMMAND]`, `version`, `daily -b model` for `usage --by day,model`."""
+    """What words that people try mean: `help [COMMAND]`, `version`, `calendar`, `daily -b model` (`--by day,model`)."""
     word, rest = (argv[0], argv[1:]) if argv else ("", [])
     if word == "help":
         return [*rest, "--help"]
     if word == "version" and not rest:
         return ["--version"]
+    if word == "calendar":
+        return ["usage", "--heatmap", *rest]
     if word not in PERIODS:
         return argv
     by = [PERIODS[word]]

@@ -67,6 +67,9 @@ class Option:
 SESSIONS_SHOWN = 50
 """Sessions that a table shows unless told otherwise; programs get all."""
 
+USAGE_BY = "provider,model"
+"""What `usage` groups by unless it is asked otherwise."""
+
 BLOCKS_SHOWN = 30
 """The same of blocks."""
 
@@ -116,8 +119,9 @@ USAGE = (
     Option(
         "--by", "by", "text",
         "Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, day, week, "
-        "month, status, route, harness, meta.KEY.", "KEYS", default="provider,model", short="-b",
+        "month, status, route, harness, meta.KEY.", "KEYS", default=USAGE_BY, short="-b",
     ),
+    Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
@@ -311,7 +315,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "When": ("--since", "--until", "--recent", "--tz", "--now"),
     "How it is shown": (
-        "--sort", "--limit", "--tree", "--gaps", "--json", "--csv", "--markdown", "--line", "--wide",
+        "--sort", "--limit", "--heatmap", "--tree", "--gaps", "--json", "--csv", "--markdown", "--line", "--wide",
         "--full", "--plain",
     ),
 }  # fmt: skip

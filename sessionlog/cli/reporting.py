@@ -52,6 +52,7 @@ class Asked:
     merge_worktrees: bool = False
     tree: bool = False
     recent: bool = False
+    heatmap: bool = False
     active: bool = False
     hours: int = 0
     gaps: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sessionlog.cli import reporting as r
+from sessionlog.cli.options import USAGE_BY
 from sessionlog.cli.output import fail
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sessionlog.render.report import View
 
 _RECENT = "3d"
+_YEAR = "12mo"
 
 
 class ReportCommand:
@@ -63,6 +65,7 @@ REPORTS: Mapping[str, ReportCommand] = {
         "Report tokens, cache hits, success, throughput and cost per provider and model.\n\n"
         "Example: sessionlog usage --since 7d --by day,model",
         "usage", shown=5000,  # each row takes some kilobytes until all are laid out
+        layout="usage:render_usage", laid_out=("heatmap",),
     ),
     "models": ReportCommand(
         "models:list_models",
@@ -115,6 +118,10 @@ def show(command: ReportCommand, asked: r.Asked) -> None:
         if asked.since:
             fail("choose only one of --recent and --since")
         asked.since = _RECENT
+    if settings.get("heatmap"):
+        if asked.by not in (USAGE_BY, "day"):
+            fail("--heatmap shows days: leave out --by, or --heatmap")
+        asked.by, asked.since = "day", asked.since or (None if asked.until else _YEAR)
     where = asked.reporting()
     own = {name: settings[setting] for name, setting in command.asked.items()}
     with r.scan_progress() as progress:

@@ -28,6 +28,11 @@ THEME = Theme(
         "model": "bold",
         "tool": "cyan",
         "note": "dim",
+        "heat": "green",
+        "part.1": "blue",
+        "part.2": "cyan",
+        "part.3": "magenta",
+        "part.4": "dim",
         # What fills a context window, by kind: none of the colours that judge.
         "in.system": "blue",
         "in.tools": "cyan",

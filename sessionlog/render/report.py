@@ -12,7 +12,8 @@ import json
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.analytics.zones import PERIOD_KEYS, day_key, period_words, resolve_zone
+from sessionlog.render.bar import bar
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _KEY_WIDTH = 60
 _NAME = 40
 _TEXT = 80
+_SHARE_BAR = 10
+_ROOMY = 100
 _NOTE = 1000
 _MARKDOWN_RANK = 8
 """Columns that a narrower table would hide first are left out of Markdown."""
@@ -60,8 +63,8 @@ class View:
         self.home = home
 
 
-def render_table(report: Report, view: View) -> Iterator[Line]:
-    """Yield the lines of the terminal view."""
+def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
+    """Yield the lines of the terminal view; `notes` stand first below the table."""
     yield title_line(report, view)
     if not report.rows:
         yield from closing_notes(report)
@@ -81,6 +84,7 @@ def render_table(report: Report, view: View) -> Iterator[Line]:
     yield from table.lines
     yield Line()
     yield from heading_notes(columns, table)
+    yield from notes
     yield from closing_notes(report, table.hidden)
 
 
@@ -104,10 +108,10 @@ def render_markdown(report: Report, view: View) -> str:
     return markdown_text([*keys, *map(heading, columns)], rows)
 
 
-def title_line(report: Report, view: View) -> Line:
-    """Return a report's first line: its title, the time, and how much there is."""
+def title_line(report: Report, view: View, title: str = "") -> Line:
+    """Return a report's first line: its title, or another one, the time, and how much there is."""
     span = f" · {describe_window(report.window, view.tz, now=view.now)}" if report.is_timed else ""
-    return Line.of((report.title, "title"), f"{span} · {report.summary}")
+    return Line.of((title or report.title, "title"), f"{span} · {report.summary}")
 
 
 def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:
@@ -141,6 +145,13 @@ def table_columns(report: Report) -> list[data.Column]:
     return [titled.pop(name) for name in report.table] + list(titled.values())
 
 
+def key_text(key: str, value: str, view: View) -> str:
+    """Return the value of a group key as tables show it: periods in words, projects below the home folder."""
+    if key in PERIOD_KEYS:
+        return period_words(key, value, resolve_zone(view.tz), this_year=view.now.year)
+    return one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH)
+
+
 def heading(column: data.Column) -> Column:
     """Return a column as a table lays it out."""
     return Column(
@@ -163,6 +174,14 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
     return Cell(text=text, style=column.style(value))
 
 
+def _share(value: float, view: View) -> str:
+    """A share of 1, behind a bar where there is room."""
+    text = percent(value)
+    if view.width < _ROOMY:
+        return text
+    return f"{bar(min(1, max(0, value)), _SHARE_BAR).rstrip('░'):<{_SHARE_BAR}} {text:>5}"
+
+
 _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "count": lambda value, _: human_count(value),
     "bytes": lambda value, _: size(round(value)),
@@ -170,6 +189,7 @@ _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "price": lambda value, _: price_text(value),
     "ms": lambda value, _: duration(value),
     "ratio": lambda value, _: percent(value),
+    "share": _share,
     "percent": lambda value, _: percent(value / 100),
     "rate": lambda value, _: rate(value),
     "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
@@ -185,7 +205,7 @@ _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
 
 def _keys(report: Report, row: Any, view: View) -> list[Cell]:
     return [
-        Cell(text=one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH))
+        Cell(text=key_text(key, value, view))
         for key, value in zip(report.group_by, _key_values(report, row), strict=True)
     ]
 

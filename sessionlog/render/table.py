@@ -39,13 +39,20 @@ class Column:
 
 
 class Cell:
-    """Finished text with its style."""
+    """Finished text with its style.
 
-    __slots__ = ("style", "text")
+    Attributes:
+        text: The text.
+        style: Its style.
+        parts: The same text in pieces with a style each, where it has several; a cell that is cut has one.
+    """
 
-    def __init__(self, *, text: str, style: str = "") -> None:
-        self.text = text
+    __slots__ = ("parts", "style", "text")
+
+    def __init__(self, *, text: str = "", style: str = "", parts: Sequence[tuple[str, str]] = ()) -> None:
+        self.text = text or "".join(piece for piece, _ in parts)
         self.style = style
+        self.parts = parts
 
 
 class FittedTable:
@@ -138,7 +145,8 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
         if position:
             line.append(" " * GAP)
         line.append(padding if columns[index].right else "")
-        line.append(text, cell.style)
+        for piece, style in (text == cell.text and cell.parts) or [(text, cell.style)]:
+            line.append(piece, style)
         if not columns[index].right and position < len(widths) - 1:
             line.append(padding)
     line.rstrip()

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
 
-from sessionlog.analytics.zones import date_words, local_time
-
-_WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+from sessionlog.analytics.zones import WEEKDAYS, date_words, local_time
 
 
 def clock(time_ns: int, zone: tzinfo) -> str:
@@ -26,7 +24,7 @@ def stamp(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
 def day_title(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
     """The heading of a day: `TODAY 21 Nov`, `YESTERDAY 20 Nov`, `THU 19 Nov`."""
     day, today = local_time(time_ns, zone).date(), now.astimezone(zone).date()
-    name = {today: "TODAY", today - timedelta(days=1): "YESTERDAY"}.get(day, _WEEKDAYS[day.weekday()])
+    name = {today: "TODAY", today - timedelta(days=1): "YESTERDAY"}.get(day, WEEKDAYS[day.weekday()].upper())
     return f"{name} {_date(time_ns, zone, now)}"
 
 

@@ -166,7 +166,7 @@ def test_days_come_oldest_first_and_the_costliest_of_a_day_before_the_others():
 
 def test_a_period_that_the_window_cuts_is_named():
     """Of the keys that are shown, and only where the window begins within one that has a row."""
-    cut = "2026-11-19 is only a part of the day: the window begins on 19 Nov at 10:00"
+    cut = "Thu 19 Nov is only a part of the day: the window begins on 19 Nov at 10:00"
     assert cut in list(week_report(by=["day"], window="2026-11-19T10:00:00Z..").footnotes())
     for options in (
         {"by": ["day"], "window": "2026-11-19.."}, {"by": ["model"], "window": "2026-11-19T10:00:00Z.."}, {"by": ["day"]},

@@ -70,7 +70,7 @@ def test_the_answer_is_that_of_the_whole_way(warmed, cli, monkeypatch, taken, wo
 DECLINED = [
     ["--since", "2026-11-01.."], ["--until", "2026-12-01"], ["--by", "day"], ["--by", "meta.x"], ["--by", "nonsense"],
     ["--by", "model,model"], ["--sort", "nonsense"], ["--source", "native"], ["--tz", "UTC"], ["--tz", "nowhere"],
-    ["--now", "2026-11-21T12:00:00Z"], ["--no-ledger"], ["--live"], ["--strict"], ["--jobs", "1"],
+    ["--now", "2026-11-21T12:00:00Z"], ["--no-ledger"], ["--live"], ["--strict"], ["--jobs", "1"], ["--heatmap", "--since", "2026-11-01.."],
     ["--merge-worktrees"], ["--prices", "none.toml"], ["--model", "none"], ["."],
 ]  # fmt: skip
 

@@ -73,12 +73,12 @@ def test_csv_has_the_numbers_of_the_document(report):
 
 def test_markdown_has_the_cells_of_the_table(report):
     """Fewer columns, but each as the table shows it."""
-    columns = {column.title: column for column in table_columns(report)}
+    columns, view = {column.title: column for column in table_columns(report)}, View(tz="UTC", now=NOW, wide=True)
     titles, _, *rows = [[text.strip() for text in line.strip("|").split(" | ")] for line in
-                        render_markdown(report, VIEW).splitlines()]  # fmt: skip
+                        render_markdown(report, view).splitlines()]  # fmt: skip
     keys = len(report.group_by)
     for texts, row in zip(rows, report.rows, strict=False):
-        shown = [cell(columns[title], row, VIEW).text for title in titles[keys:]]
+        shown = [cell(columns[title], row, view).text for title in titles[keys:]]
         assert [re.sub(r"\\(.)", r"\1", text).replace("&lt;", "<") for text in texts[keys:]] == shown
     assert len(rows) == len(report.rows) + report.total_row
 

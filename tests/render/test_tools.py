@@ -44,6 +44,7 @@ def shown(report, width):
 def table_of(report, **options):
     """The cells of the table: heading, rows, total."""
     text = lines(report, width=1000, **options)
+    text = [re.sub("[█▉-▏]+ +", "", line) for line in text]
     body = [line for line in text[2 : text.index("", 2)] if not line.startswith("─")]
     return [re.split(r"\s{2,}", line.strip()) for line in body]
 

@@ -1,0 +1,129 @@
+"""A calendar of usage: a column per week, a row per day of the week, darker the more was used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+
+from sessionlog.analytics.columns import counted
+from sessionlog.analytics.usage_row import UsageReport, UsageRow
+from sessionlog.analytics.zones import WEEKDAYS, local_time, period_words, resolve_zone
+from sessionlog.render.amounts import amount_of
+from sessionlog.render.line import Line
+from sessionlog.render.numbers import human_count
+from sessionlog.render.report import View, closing_notes, cost_cell, title_line
+
+_LEVELS = "░▒▓█"
+_NONE = "·"
+_LABEL = 4
+_WEEK = timedelta(days=7)
+_DAY = timedelta(days=1)
+
+
+def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
+    """Yield the lines of the terminal view of a report by day; `notes` stand behind it."""
+    yield title_line(report, view, "Usage by day")
+    amount = amount_of(report.rows)
+    rows = {day: row for row in report.rows if (day := _date(row.keys["day"])) is not None}
+    used = {day: row for day, row in rows.items() if amount(row) > 0}
+    if used:
+        yield Line()
+        first, last = _span(report, used, view)
+        levels = _levels({day: amount(row) for day, row in used.items()})
+        yield from _calendar(levels, first, last, view.width)
+        yield Line()
+        yield from _facts(report, used, first, last, view)
+    yield Line()
+    yield from notes
+    yield from closing_notes(report)
+
+
+def _date(name: str) -> date | None:
+    try:
+        return date.fromisoformat(name)
+    except ValueError:  # it has no time
+        return None
+
+
+def _span(report: UsageReport, used: Mapping[date, UsageRow], view: View) -> tuple[date, date]:
+    """The first and the last day shown: those of the window, as far as it is past."""
+    zone, window = resolve_zone(view.tz), report.window
+    today = view.now.astimezone(zone).date()
+    first, last = min(used), max(*used, today)
+    if window is not None and window.start_ns is not None:
+        first = min(first, local_time(window.start_ns, zone).date())
+    if window is not None and window.end_ns is not None:
+        last = min(last, max(*used, local_time(window.end_ns - 1, zone).date(), date.min))
+    return first, last
+
+
+def _levels(amounts: Mapping[date, int]) -> Mapping[date, int]:
+    """Each day's level: the days with usage are divided into quarters."""
+    ordered = sorted(amounts.values())
+    bounds = [ordered[(len(ordered) - 1) * quarter // 4] for quarter in (1, 2, 3)]
+    return {day: sum(amount > bound for bound in bounds) for day, amount in amounts.items()}
+
+
+def _calendar(levels: Mapping[date, int], first: date, last: date, width: int) -> Iterator[Line]:
+    """Yield the months, then seven lines; where there is no room for all weeks the last ones stay."""
+    monday = first - _DAY * first.weekday()
+    weeks = [monday + _WEEK * n for n in range((last - monday).days // 7 + 1)]
+    cells = 2 if _LABEL + 2 * len(weeks) <= width else 1
+    weeks = weeks[-max(1, (width - _LABEL) // cells) :]
+    first = max(first, weeks[0])
+    yield Line(" " * _LABEL + _months(weeks, cells), "secondary", no_wrap=True)
+    for weekday, name in enumerate(WEEKDAYS):
+        line = Line(no_wrap=True)
+        line.append(name.ljust(_LABEL) if weekday % 2 == 0 else " " * _LABEL, "secondary")
+        for week in weeks:
+            day = week + _DAY * weekday
+            if not first <= day <= last:
+                line.append(" " * cells)
+            elif day in levels:
+                line.append(_LEVELS[levels[day]] * cells, "heat")
+            else:
+                line.append(_NONE.ljust(cells), "secondary")
+        yield line
+
+
+def _months(weeks: Sequence[date], cells: int) -> str:
+    """The names of the months, each above the first week that begins in it, as far as they do not touch."""
+    text = ""
+    for index, week in enumerate(weeks):
+        name, place = f"{week:%b}", index * cells
+        begins = index == 0 or week.month != weeks[index - 1].month
+        is_cut = index == 0 and any(later.month != week.month for later in weeks[: -(-_LABEL // cells)])
+        if begins and not is_cut and place >= len(text) + bool(text):
+            text = text.ljust(place) + name
+    return text[: len(weeks) * cells]
+
+
+def _facts(report: UsageReport, used: Mapping[date, UsageRow], first: date, last: date, view: View) -> Iterator[Line]:
+    """Yield what the signs mean and what stands out."""
+    days = f" more · {len(used)} of {counted((last - first).days + 1, 'day')} · total {_amount(report.totals)}"
+    yield Line.of(("    less ", "secondary"), (_LEVELS, "heat"), (days, "secondary"))
+    busiest = max(used, key=lambda day: (amount_of(used.values())(used[day]), day))
+    words = " ".join(period_words("day", busiest.isoformat(), resolve_zone(view.tz), this_year=view.now.year).split())
+    runs = list(_runs(sorted(used)))
+    longest = counted(max(count for _, count in runs), "day")
+    parts = [f"busiest {words} ({_amount(used[busiest])})", f"longest run {longest}"]
+    end, count = runs[-1]
+    if last - end <= _DAY:  # today may still come
+        parts.append(f"current run {counted(count, 'day')}")
+    yield Line("    " + " · ".join(parts), "secondary")
+
+
+def _runs(days: Sequence[date]) -> Iterator[tuple[date, int]]:
+    """Yield the last day and the length of each run of days without a gap."""
+    count = 0
+    for index, day in enumerate(days):
+        count += 1
+        if index + 1 == len(days) or days[index + 1] - day > _DAY:
+            yield day, count
+            count = 0
+
+
+def _amount(row: UsageRow) -> str:
+    if row.cost_nano is None:
+        return f"{human_count(row.total_tokens)} tokens"
+    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial).text

@@ -1,0 +1,67 @@
+"""Lines on where usage goes: against the equal time before, and to the end of the month."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sessionlog.analytics.columns import counted
+from sessionlog.analytics.trend import Projection, Used
+from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.usage_row import UsageReport
+from sessionlog.analytics.window import UsageWindow, describe_window
+from sessionlog.analytics.zones import date_words, local_time, resolve_zone
+from sessionlog.render.line import Line
+from sessionlog.render.numbers import human_count, percent
+from sessionlog.render.report import View, cost_cell
+
+_UNITS = {"h": "hour", "d": "day", "w": "week", "mo": "month"}
+_MANY_TIMES = 3
+
+
+def trend_notes(report: UsageReport, view: View) -> Iterator[Line]:
+    """Yield what is known of both."""
+    if report.previous is not None and (compared := _compared(report, report.previous, view)):
+        yield Line(compared)
+    if report.projection is not None:
+        yield Line(_projected(report.projection, view))
+
+
+def _compared(report: UsageReport, before: Used, view: View) -> str:
+    """`▲ cost 22 % above the 7 days before ($121.40)`; tokens where a cost is not known whole."""
+    by_cost = _has_cost(report.totals, report.totals.cost_is_partial) and _has_cost(before, before.cost_is_partial)
+    now, then = (sums.cost_nano if by_cost else sums.total_tokens for sums in (report.totals, before))
+    if not now or not then:
+        return ""
+    amount = human_count(then)
+    if by_cost:
+        amount = cost_cell(before.cost_usd, estimated=bool(before.estimated_nano), partial=False).text
+    thing, where = "cost" if by_cost else "tokens", f"{_time_words(report, before.window, view)} ({amount})"
+    if now == then:
+        return f"{thing} as in {where}"
+    if now / then >= _MANY_TIMES:
+        return f"▲ {thing} {now / then:,.1f} times that of {where}"
+    sign, side = ("▲", "above") if now > then else ("▼", "below")
+    return f"{sign} {thing} {percent(abs(now - then) / then)} {side} {where}"
+
+
+def _time_words(report: UsageReport, before: UsageWindow, view: View) -> str:
+    """`the 7 days before` where the window is so much time up to now, else its dates."""
+    asked = re.fullmatch(r"(\d+)(h|d|w|mo)", "" if report.window is None else report.window.label)
+    if asked is None:
+        return describe_window(before, view.tz, now=view.now).rpartition(" (")[0]
+    return f"the {counted(int(asked[1]), _UNITS[asked[2]])} before".replace("the 1 ", "the ")
+
+
+def _has_cost(sums: Sums, is_partial: bool) -> bool:
+    return bool(sums.cost_nano) and not is_partial
+
+
+def _projected(projection: Projection, view: View) -> str:
+    """`$1,099 by 30 Nov at this pace ($36.64 a day)`."""
+    cost, pace = (
+        cost_cell(amount, estimated=projection.is_estimated, partial=projection.is_partial).text
+        for amount in (projection.cost_usd, projection.cost_usd_per_day)
+    )
+    last = local_time((projection.month.end_ns or 1) - 1, resolve_zone(view.tz)).date()
+    return f"{cost} by {date_words(last, this_year=last.year)} at this pace ({pace} a day)"
