@@ -35,7 +35,7 @@ __all__ = [
     "user_home",
 ]
 
-_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict}
+_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict, "currency": dict}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,7 @@ class Settings:
         timezone: IANA name or `local`; None leaves the choice to the command.
         prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
         budgets: The `[budgets]` table, unchecked; `analytics.budgets.rules.parse_budgets` checks it.
+        currency: The `[currency]` table, unchecked; `render.currency.parse_currency` checks it.
     """
 
     session_dir: str
@@ -57,6 +58,7 @@ class Settings:
     timezone: str | None = None
     prices: Mapping[str, Any] = field(default_factory=dict)
     budgets: Mapping[str, Any] = field(default_factory=dict)
+    currency: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -79,6 +81,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
         prices=config.get("prices", {}),
         budgets=config.get("budgets", {}),
+        currency=config.get("currency", {}),
     )
 
 

@@ -84,13 +84,22 @@ def _meant(argv: list[str]) -> list[str]:
 
 
 def _prepare_streams() -> None:
-    """What an encoding lacks is replaced, and what is written to a closed stream is nobody's."""
+    """Let streams replace what their encoding lacks, and drop what is written to a closed one."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=_errors_of(stream))
+
+
+def _errors_of(stream: io.TextIOWrapper) -> str:
+    """The error handler of a stream: UTF-8 lacks only half characters."""
+    if stream.encoding.lower() in ("utf-8", "utf8"):
+        return "replace"
+    from sessionlog.render.look_alikes import ERRORS  # noqa: PLC0415 - for few terminals
+
+    return ERRORS
 
 
 def _give_up() -> int:

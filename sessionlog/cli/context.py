@@ -12,14 +12,13 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note, print_json, print_text
-from sessionlog.cli.reporting import choose_one, note_archived, present, price_book, print_lines
+from sessionlog.cli.reporting import choose_one, note_archived, present, price_book, print_lines, read_settings
 from sessionlog.context.cache_misses import cache_misses
 from sessionlog.context.xray.report import xray
 from sessionlog.pricing.book import PriceBook
 from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
-from sessionlog.settings import load_settings
 
 
 def context(
@@ -45,7 +44,7 @@ def context(
 
     Example: sessionlog context s-9f2 --request 31
     """
-    form, settings = choose_one(json=as_json, csv=as_csv), load_settings()
+    form, settings = choose_one(json=as_json, csv=as_csv), read_settings()
     if cache and (request is not None or full):
         fail("--cache shows all requests; leave out --request and --full")
     if target is None:

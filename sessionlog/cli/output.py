@@ -43,8 +43,10 @@ def fail(text: str, code: int = USAGE) -> NoReturn:
 
 def ended(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
     """Run a command to its end and return its exit code; errors that the library names become a sentence."""
+    from contextvars import copy_context  # noqa: PLC0415 - the cached path runs no command
+
     try:
-        command(*args, **settings)
+        copy_context().run(command, *args, **settings)  # what a command sets for itself ends with it
     except BrokenPipeError:  # the reader of a pipe has gone: nothing is left to say
         return 0
     except Leave as stop:
@@ -130,6 +132,7 @@ def _quoted(text: str) -> str:
 
 def print_text(text: str) -> None:
     """Print finished text as it is, with characters the terminal cannot show replaced."""
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors
+    errors = "replace" if errors in (None, "strict") else errors
     for start in range(0, len(text), _PIECE):
-        sys.stdout.write(text[start : start + _PIECE].encode(encoding, "replace").decode(encoding))
+        sys.stdout.write(text[start : start + _PIECE].encode(encoding, errors).decode(encoding))

@@ -16,7 +16,7 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import note_archived, price_book
+from sessionlog.cli.reporting import note_archived, price_book, read_settings
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
@@ -30,7 +30,6 @@ from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.stream import plain_width
-from sessionlog.settings import load_settings
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
@@ -76,7 +75,7 @@ def replay(
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
-        [target] = newest_sessions(1, load_settings(), directory)
+        [target] = newest_sessions(1, read_settings(), directory)
     with _log(target, directory, follow=follow) as (log, session):
         types: set[str] = set()
         items = _listing(_items(log, session, follow=follow, factor=factor), types)
@@ -94,7 +93,7 @@ def replay(
 
 def _price(prices: str | None) -> Price:
     """What estimates the costs that are not recorded; in text that is to stay the same none is."""
-    book = cache(lambda: price_book(load_settings(), prices))
+    book = cache(lambda: price_book(read_settings(), prices))
     if prices is not None:
         book()  # what is wrong with a file is said before anything is shown
 
@@ -122,7 +121,7 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
         yield Log(source=load_source("native"), path=target), None
         return
-    with open_session(target, directory or load_settings().session_dir, os.environ) as (log, session, entry):
+    with open_session(target, directory or read_settings().session_dir, os.environ) as (log, session, entry):
         if follow and log.source.id not in _FOLLOWED:
             fail(f"--follow works on sessionlog's own logs; {log.path} is one of {log.source.title}")
         if entry is not None:
@@ -141,7 +140,7 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]
         console = make_console()
         if console.is_terminal and not console.is_dumb_terminal:
             colours = None if console.no_color else console.color_system
-            zone, home = resolve_zone(tz or load_settings().timezone or "local"), os.path.expanduser("~")
+            zone, home = resolve_zone(tz or read_settings().timezone or "local"), os.path.expanduser("~")
             view = View(
                 width=console.width, exact=False, zone=zone, limits=limits, now=datetime.now(UTC), home=home,
                 markdown=colours is not None,

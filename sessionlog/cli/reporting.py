@@ -15,6 +15,7 @@ from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.ledger.cached import ask_current
+from sessionlog.render.currency import parse_currency, show_money_in
 from sessionlog.render.line import settle
 from sessionlog.render.notes import archived_note, damage_note, limit_note
 from sessionlog.render.stream import plain_width
@@ -120,6 +121,17 @@ class Reporting:
     jobs: int | None = None
 
 
+def read_settings() -> Settings:
+    """Return the settings; money is shown in the currency that they name until the command ends.
+
+    Raises:
+        InvalidSettings: They cannot be used.
+    """
+    settings = load_settings()
+    show_money_in(parse_currency(settings.currency, place=settings.config_path))
+    return settings
+
+
 def reporting(
     paths: Sequence[str] | None,
     *,
@@ -139,7 +151,7 @@ def reporting(
     """
     if ledger is not None and (no_ledger or paths):
         fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
-    settings = settings or load_settings()
+    settings = settings or read_settings()
     for path in paths or ():
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)

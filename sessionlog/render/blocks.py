@@ -13,7 +13,7 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
@@ -102,10 +102,10 @@ def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
         yield _labelled("pace", "unknown before the first request is a minute old", "secondary")
         return
     cost, at_end = active.cost_usd_per_hour, active.projected_cost_usd
-    hourly = "" if cost is None else f" · {usd(cost, estimated=bool(mark))}{_more(block)} an hour"
+    hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_more(block)} an hour"
     uncached = f"{human_count(round(fresh))} without cache"
     yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
-    whole = "" if at_end is None else f" · {usd(at_end, estimated=bool(mark))}{_more(block)}"
+    whole = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_more(block)}"
     yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{whole} if it goes on like this")
 
 

@@ -16,7 +16,7 @@ from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line, settle
-from sessionlog.render.numbers import UNKNOWN, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
@@ -123,7 +123,9 @@ def _left(one: ReportedBudget) -> str:
 
 def _amount(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
     return (
-        usd(amount, estimated=estimated) if rule.unit == "usd" else f"{human_count(round(amount))} {_short(rule.unit)}"
+        cost_text(amount, estimated=estimated)
+        if rule.unit == "usd"
+        else f"{human_count(round(amount))} {_short(rule.unit)}"
     )
 
 
@@ -133,7 +135,7 @@ def _limit(state: BudgetState) -> str:
 
 def _bare(state: BudgetState, amount: float, *, estimated: bool = False) -> str:
     """An amount without its unit, beside one that has it."""
-    return usd(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
+    return cost_text(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
 
 
 def _short(unit: str) -> str:

@@ -11,7 +11,7 @@ from sessionlog.events.money import usd as dollars
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note
-from sessionlog.render.numbers import UNKNOWN, human_count, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, human_count
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import stamp
@@ -47,7 +47,7 @@ def render_cache_misses(report: CacheReport, *, width: int, zone: tzinfo, now: d
         yield Line(found if report.cached_tokens else "the provider reports no tokens from a cache", "secondary")
         return
     count, missed = len(report.misses), human_count(report.missed_tokens)
-    cost = "" if report.cost_nano is None else f", {usd(dollars(report.cost_nano))} more than from the cache"
+    cost = "" if report.cost_nano is None else f", {cost_text(dollars(report.cost_nano))} more than from the cache"
     yield Line(f"{count:,} miss{'' if count == 1 else 'es'} of {missed} tokens{cost}")
     yield Line()
     yield from fit_table(_COLUMNS, [_row(miss, zone, now) for miss in report.misses], width=width).lines
@@ -69,7 +69,7 @@ def _row(miss: CacheMiss, zone: tzinfo, now: datetime) -> list[Cell]:
         UNKNOWN if miss.time_ns is None else stamp(miss.time_ns, zone, now=now),
         human_count(miss.missed_tokens),
         human_count(miss.expected_tokens),
-        UNKNOWN if miss.cost_nano is None else usd(dollars(miss.cost_nano)),
+        UNKNOWN if miss.cost_nano is None else cost_text(dollars(miss.cost_nano)),
         _WHY[miss.reason],
         one_line(miss.detail, 200),
     )

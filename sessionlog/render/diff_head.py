@@ -10,7 +10,7 @@ from sessionlog.analytics.diff.side import Side
 from sessionlog.analytics.diff.transcript import ToolUse
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count
 from sessionlog.render.report import cost_cell, first_model
 from sessionlog.render.table import Cell, Column, fit_table
 
@@ -122,7 +122,7 @@ def _saved(diff: SessionDiff) -> str:
     more = right["cost_usd"] - left["cost_usd"]
     estimated = bool(left["estimated_cost_usd"] or right["estimated_cost_usd"])
     share = _share(left["cost_usd"], right["cost_usd"])
-    return f"{'~' if estimated else ''}{_sign(more)}{usd(abs(more))}{share}"
+    return f"{'~' if estimated else ''}{_sign(more)}{cost_text(abs(more))}{share}"
 
 
 def _delta(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 
+from sessionlog.render.currency import currency
+
 UNKNOWN = "\N{EN DASH}"
 """What stands where there is no number."""
 
@@ -35,27 +37,28 @@ def size(count: int) -> str:
     return _scaled(count, _SIZE_UNITS)
 
 
-def usd(amount: float | None, *, estimated: bool = False) -> str:
-    """An amount of US dollars: `$412.07`, `$1,234.50`, `~$0.61` where estimated.
+def cost_text(amount: float | None, *, estimated: bool = False) -> str:
+    """An amount of US dollars, in the user's currency: `$412.07`, `€1,234.50`, `~$0.61` where estimated.
 
     Small amounts keep two significant digits, up to the sixth decimal: `$0.031`, `$0.0019`.
     """
-    if amount is None or not math.isfinite(amount):
+    shown = currency()
+    if amount is None or not math.isfinite(amount * shown.rate):
         return UNKNOWN
-    sign = ("~" if estimated else "") + ("-" if amount < 0 else "")
+    mark, minus = "~" if estimated else "", "-" if amount < 0 else ""
     if amount == 0:
-        return f"{sign}$0"
-    value = abs(Decimal(repr(amount)))
+        return f"{mark}{shown.sign}0"
+    value = abs(Decimal(repr(amount * shown.rate)))
     places = min(6, max(2, 1 - value.adjusted()))
     rounded = value.quantize(Decimal(1).scaleb(-places), context=_WIDE)
     if rounded == 0:
-        return f"{sign}<$0.000001"
+        return f"{mark}{minus}<{shown.sign}0.000001"
     whole, _, cents = f"{rounded:,}".partition(".")
-    return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"
+    return f"{mark}{minus}{shown.sign}{whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def price_text(price: float) -> str:
-    """A price, with all its digits up to the sixth decimal: `$1.25`, `$0.125`."""
+    """A price in US dollars, with all its digits up to the sixth decimal: `$1.25`, `$0.125`."""
     whole, _, fraction = f"{price:.6f}".rstrip("0").partition(".")
     return f"${whole}.{fraction:0<2}"
 

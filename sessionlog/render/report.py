@@ -14,10 +14,11 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import PERIOD_KEYS, day_key, period_words, resolve_zone
 from sessionlog.render.bar import bar
+from sessionlog.render.currency import currency
 from sessionlog.render.escape import csv_cell, markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note, limit_note
-from sessionlog.render.numbers import UNKNOWN, duration, exact, human_count, percent, price_text, rate, size, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, exact, human_count, percent, price_text, rate, size
 from sessionlog.render.table import Cell, Column, FittedTable, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
 
@@ -36,6 +37,7 @@ _TEXT = 80
 _SHARE_BAR = 10
 _ROOMY = 100
 _NOTE = 1000
+_MONEY = ("usd", "whole_usd", "list_usd", "amount")
 _MARKDOWN_RANK = 8
 """Columns that a narrower table would hide first are left out of Markdown."""
 
@@ -121,6 +123,8 @@ def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterabl
     """
     for sentence in report.footnotes() if footnotes is None else footnotes:
         yield Line(one_line(sentence, _NOTE), "note")
+    if (rate_note := currency().note) and any(column.unit in _MONEY for column in report.columns):
+        yield Line(rate_note, "note")
     if report.problem_count:
         yield Line(damage_note(report.problem_count, report.problems), "note")
     if report.hidden_rows:
@@ -169,7 +173,7 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
     if column.name == "project" and value:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:
-        return Cell(text=usd(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
+        return Cell(text=cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
     text = UNKNOWN if value is None else _WRITTEN[column.unit](value, view)
     return Cell(text=text, style=column.style(value))
 
@@ -185,7 +189,7 @@ def _share(value: float, view: View) -> str:
 _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "count": lambda value, _: human_count(value),
     "bytes": lambda value, _: size(round(value)),
-    "list_usd": lambda value, _: usd(value),
+    "list_usd": lambda value, _: cost_text(value),
     "price": lambda value, _: price_text(value),
     "ms": lambda value, _: duration(value),
     "ratio": lambda value, _: percent(value),
@@ -237,7 +241,7 @@ def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
     Known money is never hidden by unknown.
     """
     more = "+" if partial and amount is not None else ""
-    return Cell(text=usd(amount, estimated=estimated) + more, style="estimated" if estimated else "")
+    return Cell(text=cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
 
 
 def count_cell(count: int, style: str = "") -> Cell:

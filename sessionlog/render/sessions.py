@@ -22,7 +22,7 @@ from sessionlog.events.money import usd as dollars
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text
 from sessionlog.render.report import View, cell, closing_notes, first_model, heading, table_columns
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
@@ -172,6 +172,6 @@ def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: date
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
     count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")
-    money = f" · {usd(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
+    money = f" · {cost_text(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
     right = f"{count}{money}"
     return Line.of((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))

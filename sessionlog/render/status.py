@@ -13,7 +13,7 @@ from sessionlog.render.bar import bar
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
@@ -192,7 +192,7 @@ def _amount(entry: Mapping[str, Any], name: str, *, with_unit: bool = False) -> 
     if value is None:
         return UNKNOWN
     if entry["unit"] in {"usd", "percent"}:
-        return usd(value) if entry["unit"] == "usd" else percent(value / 100)
+        return cost_text(value) if entry["unit"] == "usd" else percent(value / 100)
     unit = {"tokens": " tok", "requests": " req"}.get(entry["unit"], "") if with_unit else ""
     return human_count(round(value)) + unit
 
@@ -206,7 +206,7 @@ def _task(task: Mapping[str, Any]) -> list[Cell]:
         Cell(text=human_count(task["sessions"])),
         Cell(text=human_count(round(task["requests"]))),
         Cell(text=human_count(round(task["totalTokens"]))),
-        Cell(text=usd(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
+        Cell(text=cost_text(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
         Cell(text=UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
         Cell(text="" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
     ]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from sessionlog.render.currency import currency
+
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,7 +115,7 @@ def money(used: Mapping[str, Any]) -> tuple[str, str]:
     """A cost with its marks, and its style."""
     estimated = used["costSource"] in {"estimated", "mixed"}
     more = "+" if used["costIsPartial"] else ""
-    return ("~" if estimated else "") + usd(used["cost"]) + more, "estimated" if estimated else ""
+    return ("~" if estimated else "") + cost_text(used["cost"]) + more, "estimated" if estimated else ""
 
 
 def at_least(entry: Mapping[str, Any]) -> str:
@@ -127,15 +129,16 @@ def level_word(entry: Mapping[str, Any]) -> str:
     return level if level in {"warn", "exceeded"} else ""
 
 
-def usd(amount: float) -> str:
-    """An amount of US dollars as `numbers.usd` writes it; usual ones without the 4 ms that its decimals cost."""
-    whole, _, cents = repr(float(amount)).partition(".")
-    if amount < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
+def cost_text(usd: float) -> str:
+    """An amount of US dollars as `numbers.cost_text` writes it; usual ones without the 4 ms that its decimals cost."""
+    shown = currency()
+    whole, _, cents = repr(usd * shown.rate).partition(".")
+    if usd * shown.rate < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
         from sessionlog.render import numbers  # noqa: PLC0415 - see above
 
-        return numbers.usd(amount)
+        return numbers.cost_text(usd)
     hundredths = int(whole + cents[:2].ljust(2, "0")) + (cents[2:3] >= "5")
-    return f"${hundredths // 100:,}.{hundredths % 100:02}"
+    return f"{shown.sign}{hundredths // 100:,}.{hundredths % 100:02}"
 
 
 def percent(share: float) -> str:

@@ -15,7 +15,7 @@ from sessionlog.render.bar import bar
 from sessionlog.render.budget import level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.report import cost_cell
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.spark import spark
@@ -43,7 +43,7 @@ _COLUMNS = (
     Column(title="TOKENS", name="tokens"),
     Column(title="COST", name="cost"),
     Column(title="TOK/MIN", name="tokens a minute"),
-    Column(title="$/MIN", name="cost a minute", rank=2),
+    Column(title="PER MIN", name="cost a minute", rank=2),
     Column(title="CONTEXT", name="context"),
     Column(title="LAST", name="last", rank=8),
 )
@@ -133,7 +133,7 @@ def budget_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Lin
 
 def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     style = _STYLES[one.level] or ("unfinished" if one.unpriced else "")
-    limit = usd(one.limit) if one.unit == "usd" else human_count(round(one.limit))
+    limit = cost_text(one.limit) if one.unit == "usd" else human_count(round(one.limit))
     unit = {"usd": "", "tokens": " tok", "requests": " req"}.get(one.unit, "")
     return [
         Cell(text=one_line(one.name, 24)),
@@ -184,7 +184,7 @@ def _event(one: WatchEvent, zone: tzinfo) -> list[Cell]:
             if one.tokens is not None and any(one.tokens):
                 details.append(f"{human_count(one.tokens[1])} tokens out, {human_count(one.tokens[0])} in")
             if one.cost_nano is not None:
-                details.append(usd(dollars(one.cost_nano), estimated=one.estimated))
+                details.append(cost_text(dollars(one.cost_nano), estimated=one.estimated))
             details += [*took, one_line(short_model(one.name), 30)]
         case "tool":
             what = f"tool {one_line(one.name, 30)}"

@@ -92,7 +92,7 @@ def test_a_closed_stderr_lets_no_note_slip_into_the_data(home, monkeypatch, caps
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("arguments", WRITERS, ids=" ".join)
 def test_what_an_encoding_lacks_is_replaced(own_logs, monkeypatch, encoding, arguments):
-    """Rules and marks become question marks; words and figures stay."""
+    """Words and figures stay."""
     stdout = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", stdout)
     assert main(arguments) == 0

@@ -14,6 +14,7 @@ from tests.cli.test_warm import settle
 
 LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
+    "sessionlog.render.currency", "contextvars", "_contextvars",
     "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
     "sessionlog.analytics.status", "sessionlog.analytics.status.fed", "sessionlog.analytics.status.json_reader",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, rate, size, usd
+from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent, rate, size
 from tests.profiles import examples
 
 LAW = examples(200)
@@ -104,14 +104,14 @@ def test_size():
         (1e300, "$1" + ",000" * 100 + ".00"),
     ],
 )
-def test_usd(amount, text):
+def test_a_cost(amount, text):
     """Money has cents; small amounts keep two significant digits; what is unknown is a dash and never zero."""
-    assert usd(amount) == text
+    assert cost_text(amount) == text
 
 
-def test_usd_estimated():
+def test_a_cost_estimated():
     """An estimate is marked, also when it is free or tiny; an unknown amount is no estimate."""
-    assert [usd(amount, estimated=True) for amount in (0.61, 0, -2, 1e-9, None)] == [
+    assert [cost_text(amount, estimated=True) for amount in (0.61, 0, -2, 1e-9, None)] == [
         "~$0.61",
         "~$0",
         "~-$2.00",
@@ -122,9 +122,9 @@ def test_usd_estimated():
 
 @LAW
 @given(st.floats(1e-6, 1e9))
-def test_usd_keeps_two_digits(amount):
+def test_a_cost_keeps_two_digits(amount):
     """The amount that is read differs from the true one by at most 5 %, or half of the last digit shown."""
-    shown = Decimal(usd(amount).lstrip("$").replace(",", ""))
+    shown = Decimal(cost_text(amount).lstrip("$").replace(",", ""))
     assert abs(shown - Decimal(amount)) <= max(Decimal(amount) / 19, Decimal("0.00000051"))
 
 
@@ -206,7 +206,7 @@ def test_duration(milliseconds, text):
 @given(st.one_of(st.none(), numbers), st.booleans())
 def test_no_number_fails(value, estimated):
     """Whatever a log led to, the cell has a text."""
-    assert usd(value, estimated=estimated)
+    assert cost_text(value, estimated=estimated)
     assert percent(value)
     assert rate(value)
     assert duration(value)

@@ -15,7 +15,7 @@ from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.render import numbers
 from sessionlog.render.line import settle
 from sessionlog.render.status import render_status
-from sessionlog.render.status_line import NOTHING, blocks, percent, short_model, status_line, until_words, usd
+from sessionlog.render.status_line import NOTHING, blocks, cost_text, percent, short_model, status_line, until_words
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit
 from tests.analytics.status.statuses import rules
@@ -347,7 +347,7 @@ def test_hostile_names_are_harmless_and_fit(name, width):
 @given(st.floats(0, 1e9) | st.integers(0, 10**12).map(lambda nano: nano / 1e9), st.floats(0, 1000))
 def test_the_lines_numbers_are_those_of_the_tables(amount, share):
     """Only the way to them is shorter."""
-    assert usd(amount) == numbers.usd(amount)
+    assert cost_text(amount) == numbers.cost_text(amount)
     assert percent(share) == numbers.percent(share / 100)
 
 

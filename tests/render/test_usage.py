@@ -17,7 +17,7 @@ from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.line import settle
-from sessionlog.render.numbers import duration, human_count, percent, rate, usd
+from sessionlog.render.numbers import cost_text, duration, human_count, percent, rate
 from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden, week_report
 from tests.ledger.entries import NOON, book_of, record, session
@@ -138,7 +138,7 @@ def short(values):
     """A row of the document as a person reads it."""
     guess = {"estimated": bool(values["estimated_cost_usd"])}
     more = "+" if values["unknown_cost_sessions"] and values["cost_usd"] is not None else ""
-    per_success = usd(values["cost_per_success"], **guess)
+    per_success = cost_text(values["cost_per_success"], **guess)
     counts = {
         name: human_count(values[f"{name}_tokens"])
         for name in ("input", "cache_read", "cache_write", "output", "reasoning")
@@ -147,11 +147,11 @@ def short(values):
     return [
         human_count(values["sessions"]), percent(values["success_rate"]), human_count(values["failed_sessions"]),
         human_count(values["unfinished_sessions"]), human_count(values["requests"]), *counts.values(),
-        percent(values["cache_hit_rate"]), usd(values["cache_savings_usd"]),
-        usd(values["cost_usd"], **guess) + more, per_success,
+        percent(values["cache_hit_rate"]), cost_text(values["cache_savings_usd"]),
+        cost_text(values["cost_usd"], **guess) + more, per_success,
         rate(values["generation_tokens_per_second"]), duration(values["duration_ms"] or None),
         duration(values["latency_p50_ms"] or None), duration(values["latency_p95_ms"] or None),
-        usd(values["cost_per_request"], **guess),
+        cost_text(values["cost_per_request"], **guess),
     ]  # fmt: skip
 
 

@@ -21,13 +21,13 @@ from sessionlog.cli.repl.loading import FORMS, absolute, load_agent, on_path
 from sessionlog.cli.repl.loop import talk
 from sessionlog.cli.repl.terminal import TerminalFace
 from sessionlog.cli.repl.words import WORDS
+from sessionlog.cli.reporting import read_settings
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.log.logged_session import find_logged_session, open_log
 from sessionlog.conversation.session import Session
 from sessionlog.errors import InvalidHistory, SessionLogError
 from sessionlog.events.envelope import Event
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.settings import load_settings
 
 _KEY = "agent"
 """The name under which a log's metadata has who answers."""
@@ -40,7 +40,7 @@ def start(
     name: str | None, *, resume: str | None, system: str | None, model: str | None, directory: str | None, as_json: bool
 ) -> None:
     """Begin a chat, or go on with one; leaves with exit code 2 or 3 and a sentence where that cannot be."""
-    folder = os.path.abspath(os.path.expanduser(directory or load_settings().session_dir))
+    folder = os.path.abspath(os.path.expanduser(directory or read_settings().session_dir))
     before = None if resume is None else _find(resume, folder)
     if name is None:
         fail(f"which agent? {FORMS}" if before is None else _which_agent(before))

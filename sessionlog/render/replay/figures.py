@@ -9,7 +9,7 @@ from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import NANO
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.render.numbers import duration, human_count, percent, usd
+from sessionlog.render.numbers import cost_text, duration, human_count, percent
 from sessionlog.render.replay.blocks import Cost
 from sessionlog.render.replay.lines import Span, View
 from sessionlog.render.times import stamp
@@ -40,9 +40,9 @@ def money(view: View, cost: Cost | None) -> Span:
     if cost is None:
         return Span("")
     if cost.nano == 0 and not cost.partial:
-        return Span("$0" if cost.unchecked else "$0 (free)")
+        return Span(cost_text(0) if cost.unchecked else f"{cost_text(0)} (free)")
     amount = f"{'~' if cost.estimated else ''}${_digits(cost.nano)}" if view.exact else ""
-    amount = amount or usd(dollars(cost.nano), estimated=cost.estimated)
+    amount = amount or cost_text(dollars(cost.nano), estimated=cost.estimated)
     return Span(f"{amount}{' + unknown' if cost.partial else ''}", "estimated" if cost.estimated else "")
 
 

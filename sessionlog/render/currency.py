@@ -1,0 +1,80 @@
+"""Currency: what tables show money in. Logs, the ledger, JSON and CSV know US dollars alone.
+
+As `decimal` has a context for digits, a command has one for its money: it is set where settings are read, and ends with
+the command. No rate is ever fetched: it is the user's own, in config.toml.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+TYPE_CHECKING = False  # typing costs a start-up 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹", "KRW": "₩", "UAH": "₴", "ILS": "₪"}
+_KEYS = ("code", "rate", "date")
+_CODE = 3
+
+
+class Currency:
+    """A currency and its rate.
+
+    Attributes:
+        code: Its ISO 4217 code.
+        sign: What stands before an amount.
+        rate: How much of it a US dollar is.
+        date: Of which day the rate is, as the user wrote it.
+    """
+
+    __slots__ = ("code", "date", "rate", "sign")
+
+    def __init__(self, code: str = "USD", rate: float = 1.0, date: str = "") -> None:
+        self.code = code
+        self.sign = _SIGNS.get(code, f"{code} ")
+        self.rate = rate
+        self.date = date
+
+    @property
+    def note(self) -> str:
+        """What stands below a table; empty for US dollars."""
+        if self.code == "USD":
+            return ""
+        day = f" of {self.date}" if self.date else ""
+        return f"{self.sign.strip()}: {self.rate:g} {self.code} for a US dollar, your rate{day} in config.toml"
+
+
+_SHOWN: ContextVar[Currency] = ContextVar("currency", default=Currency())  # noqa: B039 - it is never changed
+
+
+def currency() -> Currency:
+    """Return what money is shown in."""
+    return _SHOWN.get()
+
+
+def show_money_in(chosen: Currency) -> None:
+    """Show money in a currency from now on, until the context ends."""
+    _SHOWN.set(chosen)
+
+
+def parse_currency(table: Mapping[str, Any], *, place: str) -> Currency:
+    """Read a `[currency]` table: `code` and `rate`, and the `date` of the rate if it is there.
+
+    Raises:
+        InvalidSettings: A key is unknown, or a value cannot be used; the message begins with `place`.
+    """
+    if not table:
+        return Currency()
+    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, which most settings save
+
+    if unknown := sorted(table.keys() - set(_KEYS)):
+        raise InvalidSettings(f"{place}: unknown key {unknown[0]!r} in [currency]; known are {', '.join(_KEYS)}")
+    code, rate, date = table.get("code"), table.get("rate"), table.get("date", "")
+    if not isinstance(code, str) or len(code) != _CODE or not (code.isascii() and code.isalpha() and code.isupper()):
+        raise InvalidSettings(f'{place}: [currency] code is {code!r}, but it is three letters such as "EUR"')
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+        raise InvalidSettings(
+            f"{place}: [currency] rate is {rate!r}, but it is how much {code} a US dollar is, above 0"
+        )
+    return Currency(code, float(rate), str(date))

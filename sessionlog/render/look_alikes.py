@@ -1,0 +1,28 @@
+"""Look-alikes: what stands for a sign of ours where a terminal's encoding lacks it, one cell for one."""
+
+from __future__ import annotations
+
+import codecs
+
+ERRORS = "sessionlog.look_alike"
+"""The name of the error handler, for `str.encode` and `TextIOWrapper.reconfigure`."""
+
+_SIGNS = {
+    **dict.fromkeys("█▉▊▋▌▇", "#"), **dict.fromkeys("▍▎▏│┃┆├⋮", "|"), **dict.fromkeys("▁▂░…◌", "."),
+    **dict.fromkeys("▃▄▒", ":"), **dict.fromkeys("▅▆▓", "+"), **dict.fromkeys("·–—─‐−", "-"),
+    **dict.fromkeys("━═⇄", "="), **dict.fromkeys("“”", '"'), **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("▸▹→↳›⇢", ">"), **dict.fromkeys("◂←", "<"), **dict.fromkeys("▼⇣", "v"), **dict.fromkeys("✘×", "x"),
+    **dict.fromkeys("⚙•", "*"), **dict.fromkeys("╱⏎", "/"),
+    "▲": "^", "└": "`", "▚": "%", "↺": "@", "⊘": "0", "✔": "+", "●": "o", "≠": "!", "€": "E", "£": "L", "¥": "Y",
+    "\N{NO-BREAK SPACE}": " ",
+}  # fmt: skip
+
+
+def look_alike(error: UnicodeError) -> tuple[str, int]:
+    """Replace what cannot be encoded: signs of ours by their look-alikes, the rest by `?`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(ERRORS, look_alike)
