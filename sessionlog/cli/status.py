@@ -12,24 +12,28 @@ from sessionlog.analytics.status.answer import nothing_known
 from sessionlog.analytics.status.fed import with_fed
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.reader import ask_status, budgets_of
+from sessionlog.analytics.unreadable import unreadable_path
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
 from sessionlog.cli.fed import fed_on_stdin
 from sessionlog.cli.output import Leave, fail, note, print_json
 from sessionlog.errors import InvalidPrices, InvalidSettings, InvalidWindow
+from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.status_line import line_width, status_line
+from sessionlog.render.times import home_path
 from sessionlog.settings import Settings, load_settings
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime, tzinfo
 
     from sessionlog.analytics.status.answer import Status
     from sessionlog.cli.reporting import Reporting
     from sessionlog.ledger.sync import Progress
 
+_LONGEST_PATH = 60
 MISTAKE = "config.toml?"
 """What the line says of settings that cannot be used: there is no room to say why."""
 
@@ -111,8 +115,8 @@ def _print_line(wanted: StatusQuestion, surroundings: Callable[..., Reporting], 
         try:
             where = surroundings()
             wanted = _with_budgets(wanted, where)
-            found, _ = _ask(wanted, where, prices)
-            remark = MISTAKE if wanted.mistake else ""
+            found, notes = _ask(wanted, where, prices)
+            remark = MISTAKE if wanted.mistake else _unreadable(notes)
         except (InvalidSettings, InvalidPrices):
             where, remark = surroundings(settings=_defaults()), MISTAKE
             found, _ = _ask(wanted, where, None)
@@ -128,6 +132,11 @@ def _print_line(wanted: StatusQuestion, surroundings: Callable[..., Reporting], 
     line = Line.of(*pieces)
     line.no_wrap = True
     r.print_lines(lambda **_: [line])
+
+
+def _unreadable(notes: Sequence[str]) -> str:
+    path = next((path for sentence in notes if (path := unreadable_path(sentence))), "")
+    return path and f"cannot read {one_line(home_path(path, os.path.expanduser('~')), _LONGEST_PATH)}"
 
 
 def _defaults() -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from sessionlog.analytics.columns import counted
+from sessionlog.analytics.unreadable import unreadable_note
 from sessionlog.render.escape import one_line
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
@@ -18,13 +19,14 @@ _LONGEST = 44
 
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
     """Say how much was skipped, where the first of it is, and who shows it; what cannot be opened is not damaged."""
-    if problems and count <= len(problems) and all(problem.kind == "unreadable" for problem in problems):
-        first = ", ".join(one_line(f"{problem.path}: {problem.detail}", 400) for problem in problems[:2])
-        return f"{counted(count, 'place')} could not be read ({first}{', …' if count > 2 else ''})"
-    first = ", ".join(_ending(one_line(_place(problem), 400)) for problem in problems[:2])
-    them = "it" if count == 1 else "them"
-    more = ", …" if count > 2 else ""
-    return f"{counted(count, 'damaged piece')} skipped ({first}{more}): `sessionlog check` shows {them}"
+    damaged = [problem for problem in problems if problem.kind != "unreadable"]
+    count -= len(problems) - len(damaged)
+    notes = [one_line(unreadable_note(problems), 1000)] if len(damaged) < len(problems) else []
+    if count > 0:
+        first = ", ".join(_ending(one_line(_place(problem), 400)) for problem in damaged[:2])
+        them, more = "it" if count == 1 else "them", ", …" if count > 2 else ""
+        notes.append(f"{counted(count, 'damaged piece')} skipped ({first}{more}): `sessionlog check` shows {them}")
+    return "; ".join(notes)
 
 
 def limit_note(count: int, thing: str) -> str:

@@ -1,5 +1,7 @@
 """A database that another program has locked is named as such, in every command that reads it."""
 
+import os
+import pathlib
 import sqlite3
 
 import pytest
@@ -48,3 +50,32 @@ def test_a_locked_database_of_a_home_is_one_place_among_others(database, capsys,
     shown = capsys.readouterr()
     assert LOCKED in " ".join((shown.out + shown.err).split())
     assert ("m-1" if command[0] == "usage" else "good" if command[0] == "sessions" else "logs") in shown.out
+
+
+@pytest.mark.parametrize("command", [["status"], ["watch", "--once"], ["status", "--no-ledger"]])
+def test_what_shows_one_session_names_the_place_too(database, capsys, command):
+    """Once, with its path."""
+    assert main(command) == 0
+    assert main(command) == 0  # nothing has changed since
+    shown = capsys.readouterr()
+    text = " ".join((shown.out + shown.err).split())
+    assert text.count(f"could not be read ({database}") == 2
+
+
+def test_the_line_names_it_where_there_is_room(database, capsys, monkeypatch):
+    """Its path alone."""
+    for columns, count in (("200", 1), ("30", 0)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main(["status", "--line"]) == 0
+        assert capsys.readouterr().out.count("cannot read ") == count
+
+
+def test_damage_and_places_that_cannot_be_read_are_two_things(database, capsys):
+    """A torn line elsewhere does not hide which database is locked."""
+    folder = pathlib.Path(os.environ["SESSIONLOG_DIR"])
+    log = (folder / "good.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "good.jsonl").write_bytes(b"".join([log[0], b"{torn\n", *log[1:]]))
+    assert main(["usage"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"1 place could not be read ({database}" in text
+    assert "1 damaged piece skipped (good.jsonl:2)" in text

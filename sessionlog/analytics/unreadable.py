@@ -1,0 +1,28 @@
+"""Unreadable: one sentence on places that could not be read, with their paths."""
+
+from __future__ import annotations
+
+from sessionlog.analytics.columns import counted
+
+TYPE_CHECKING = False  # typing costs a start 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sessionlog.errors import Problem
+
+_NAMED = 2
+_WORDS = " could not be read ("
+
+
+def unreadable_note(problems: Iterable[Problem]) -> str:
+    """Return `1 place could not be read (PATH: why)`, each place once; nothing where all could be read."""
+    places = {problem.path: problem.detail for problem in problems if problem.kind == "unreadable"}
+    if not places:
+        return ""
+    named = ", ".join(f"{path}: {detail}" for path, detail in list(places.items())[:_NAMED])
+    return f"{counted(len(places), 'place')}{_WORDS}{named}{', …' if len(places) > _NAMED else ''})"
+
+
+def unreadable_path(note: str) -> str:
+    """Return the first path of such a sentence, where there is no room for more; nothing for any other sentence."""
+    return note.partition(_WORDS)[2].partition(": ")[0]
