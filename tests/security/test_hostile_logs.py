@@ -15,9 +15,8 @@ LOGS = {**logs(), **byte_logs()}
 LARGE = {name for name, _ in sizes()}
 
 
-def test_the_corpus_is_large_enough():
-    """At least sixty logs, none of them twice."""
-    assert len(LOGS) >= 60
+def test_no_log_is_there_twice():
+    """Under another name it would only take time."""
     assert len(set(LOGS.values())) == len(LOGS)
 
 
