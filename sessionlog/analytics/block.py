@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from sessionlog.analytics.columns import Column, row_data
-from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.events.money import usd
@@ -192,7 +192,7 @@ class BlockReport(Report):
     rows: tuple[Block, ...] = ()
     totals: SummedRows = field(default_factory=SummedRows)
     active: ActiveBlock | None = None
-    limits: tuple[LimitWord, ...] = ()
+    limits: tuple[RateLimit, ...] = ()
     untimed_requests: int = 0
     found_blocks: int = 0
 

@@ -17,7 +17,7 @@ _LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitWord:
+class RateLimit:
     """The last word that a log has on a rate limit, seen from the present.
 
     Attributes:
@@ -74,18 +74,18 @@ def _time(time_ns: int | None) -> str | None:
     return None if time_ns is None else format_time(min(time_ns, _LAST_NS))
 
 
-def fold_limits(book: ReadBook, now_ns: int) -> tuple[LimitWord, ...]:
+def fold_limits(book: ReadBook, now_ns: int) -> tuple[RateLimit, ...]:
     """Return the last word on every limit that the logs speak of, by source and by length; what is over comes last.
 
     A word that is later than the present is left out.
     """
     words = [
-        LimitWord(source=source or UNKNOWN, limit=limit, now_ns=now_ns)
+        RateLimit(source=source or UNKNOWN, limit=limit, now_ns=now_ns)
         for (source, _), limit in book.limits.items()
         if limit.time_ns <= now_ns
     ]
     return tuple(sorted(words, key=_order))
 
 
-def _order(word: LimitWord) -> tuple[bool, str, float, str]:
+def _order(word: RateLimit) -> tuple[bool, str, float, str]:
     return word.has_reset, word.source, word.limit.window_minutes or 0, word.limit.name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NoReturn
 
-from sessionlog.analytics.sql.question import AnswerStream, ask_sql, limit_memory
+from sessionlog.analytics.sql.question import ResultStream, ask_sql, limit_memory
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, json_text, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
@@ -70,7 +70,7 @@ def sql(
 
 def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *, wide: bool) -> None:
     if form in {"csv", "json"}:
-        with AnswerStream(path, question, seconds=seconds, now_ns=now_ns) as found:
+        with ResultStream(path, question, seconds=seconds, now_ns=now_ns) as found:
             for piece in _csv(found) if form == "csv" else _json(found):
                 print_text(piece)
         return
@@ -82,11 +82,11 @@ def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *,
         r.print_lines(partial(render_answer, answer, wide=wide))
 
 
-def _csv(found: AnswerStream) -> Iterator[str]:
+def _csv(found: ResultStream) -> Iterator[str]:
     return render_answer_csv(found.columns, found)
 
 
-def _json(found: AnswerStream) -> Iterator[str]:
+def _json(found: ResultStream) -> Iterator[str]:
     """Yield the JSON document in pieces, row by row, as `json_text` would write it."""
     head, end = json_text(answer_document(found.columns)).rsplit("[]", 1)
     yield f"{head}["

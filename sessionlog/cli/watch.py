@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from sessionlog import files
 from sessionlog.analytics.budgets.rules import parse_each_budget
 from sessionlog.analytics.question import check_source_names
-from sessionlog.analytics.watch.watched import Watched
+from sessionlog.analytics.watch.snapshot import WatchSnapshot
 from sessionlog.analytics.watch.watching import Watcher
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
@@ -70,7 +70,7 @@ def watch(
         filters=filters,
     ) as watcher:  # fmt: skip
         rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
-        watcher.budget_by(rules, list(flaws.values()))
+        watcher.set_budgets(rules, list(flaws.values()))
         with r.scan_progress() as progress:
             present = None if now is None else int(where.now.timestamp() * 1_000_000_000)
             seen = watcher.look(present, scanner=scanner(), progress=progress)
@@ -82,7 +82,7 @@ def watch(
             r.print_lines(partial(_picture, seen, where))
 
 
-def _picture(seen: Watched, where: r.Reporting, *, width: int) -> Iterator[Line]:
+def _picture(seen: WatchSnapshot, where: r.Reporting, *, width: int) -> Iterator[Line]:
     """One picture; where there is no edge it is no wider than other reports usually are."""
     has_edge = plain_width(sys.stdout) is None or "COLUMNS" in os.environ
     yield from render_watch(seen, width=width if has_edge else _PIPED, tz=where.zone, home=where.home)
@@ -95,7 +95,7 @@ def _check_live(*, as_json: bool, now: str | None) -> None:
         fail("a live screen needs a terminal; `sessionlog watch --once` prints one picture")
 
 
-def _watch(watcher: Watcher, seen: Watched, where: r.Reporting, interval: float, config: _Config) -> None:
+def _watch(watcher: Watcher, seen: WatchSnapshot, where: r.Reporting, interval: float, config: _Config) -> None:
     from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, which --once saves
 
     with ExitStack() as stack:
@@ -129,9 +129,9 @@ class _Config:
         try:
             self._rules, flaws = parse_each_budget(load_settings().budgets, path=self._path)
         except SessionLogError as error:
-            watcher.budget_by(self._rules, [f"the budgets are those of before: {error}"])
+            watcher.set_budgets(self._rules, [f"the budgets are those of before: {error}"])
         else:
-            watcher.budget_by(self._rules, list(flaws.values()))
+            watcher.set_budgets(self._rules, list(flaws.values()))
 
     def _look(self) -> tuple[int, int, int] | None:
         status = files.stat_path(self._path)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
@@ -113,7 +113,7 @@ def _labelled(label: str, text: str, style: str = "") -> Line:
     return Line.of((f"{label:<{_LABEL}} ", "secondary"), (text, style))
 
 
-def _limit(word: LimitWord, tz: str, now: datetime) -> list[Cell]:
+def _limit(word: RateLimit, tz: str, now: datetime) -> list[Cell]:
     used, zone = word.used_percent, resolve_zone(tz)
     minutes, resets_ns = word.limit.window_minutes, word.resets_ns
     resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)

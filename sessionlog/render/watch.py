@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched
+from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchSnapshot
 from sessionlog.analytics.zones import local_time, resolve_zone, zone_name
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
@@ -28,7 +28,9 @@ _SPAN = "last 5 min"
 """The window of every pace in words."""
 
 
-def render_watch(seen: Watched, *, width: int, tz: str, height: int | None = None, home: str = "") -> Iterator[Line]:
+def render_watch(
+    seen: WatchSnapshot, *, width: int, tz: str, height: int | None = None, home: str = ""
+) -> Iterator[Line]:
     """Yield the lines of the picture; with a height at most so many."""
     zone = resolve_zone(tz)
     notes = [Line(one_line(note, 400 if height is None else width), "unfinished") for note in seen.notes]
@@ -54,7 +56,7 @@ class _Shares:
         events: Rows of events.
     """
 
-    def __init__(self, seen: Watched, height: int | None, notes: int) -> None:
+    def __init__(self, seen: WatchSnapshot, height: int | None, notes: int) -> None:
         sessions, budgets, events = len(seen.sessions), len(seen.budgets) + len(seen.limits), len(seen.events)
         if height is None:
             self.sessions, self.budgets, self.events = SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN
@@ -75,7 +77,7 @@ def _taken(there: int, shown: int, *, more: int = 1) -> int:
     return (2 + shown + (more if shown < there else 0)) if there else 0
 
 
-def _title(seen: Watched, zone: tzinfo, width: int) -> Line:
+def _title(seen: WatchSnapshot, zone: tzinfo, width: int) -> Line:
     now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=seen.now_ns // 1000)
     at = f"{stamp(seen.now_ns, zone, now=now)}:{local_time(seen.now_ns, zone):%S}"
     where = f" ({zone_name(zone)})" if width >= _WITH_ZONE else ""
@@ -94,7 +96,7 @@ def _title(seen: Watched, zone: tzinfo, width: int) -> Line:
     return line
 
 
-def _marks(seen: Watched) -> list[Line]:
+def _marks(seen: WatchSnapshot) -> list[Line]:
     """The signs that occur, explained on one line."""
     said = []
     shown: list[RunningSession | Pace] = [*seen.sessions, seen.pace]

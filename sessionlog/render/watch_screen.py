@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from sessionlog.analytics.watch.watched import Watched
+from sessionlog.analytics.watch.snapshot import WatchSnapshot
 from sessionlog.render.console import make_console
 from sessionlog.render.watch import render_watch
 
@@ -18,7 +18,7 @@ from sessionlog.render.watch import render_watch
 class Picture:
     """What was seen, as rich paints it: pieces with their styles, which need no measuring."""
 
-    def __init__(self, seen: Watched, *, tz: str, home: str) -> None:
+    def __init__(self, seen: WatchSnapshot, *, tz: str, home: str) -> None:
         self.seen = seen
         self._tz, self._home = tz, home
 
@@ -40,7 +40,7 @@ class WatchScreen:
     def __init__(self, live: Live, *, tz: str, home: str) -> None:
         self._live, self._tz, self._home = live, tz, home
 
-    def show(self, seen: Watched) -> None:
+    def show(self, seen: WatchSnapshot) -> None:
         """Paint what was seen."""
         self._live.update(Picture(seen, tz=self._tz, home=self._home), refresh=True)
 

@@ -7,8 +7,8 @@ from datetime import tzinfo
 
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.limits import LimitWord
-from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent, time_text
+from sessionlog.analytics.limits import RateLimit
+from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot, time_text
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
 from sessionlog.render.bar import bar
@@ -84,7 +84,7 @@ def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
     return fit_table(kept, [[row[index] for index, *_ in shown] for row in rows], width=width).lines
 
 
-def session_lines(seen: Watched, most: int, width: int, home: str) -> list[Line]:
+def session_lines(seen: WatchSnapshot, most: int, width: int, home: str) -> list[Line]:
     """Return the running sessions, at most so many."""
     if not seen.sessions:
         return [Line("No session is running.", "secondary")]
@@ -117,7 +117,7 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
     ]
 
 
-def budget_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line]:
+def budget_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
     """Return the budgets and the providers' windows, at most so many, the fullest first."""
     own = [(one.percent, _budget(one, seen.now_ns, zone, width)) for one in seen.budgets]
     own += [(one.used_percent or 0, _limit(one, seen.now_ns, zone, width)) for one in seen.limits]
@@ -147,7 +147,7 @@ def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cel
     ]
 
 
-def _limit(one: LimitWord, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
+def _limit(one: RateLimit, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     share = one.used_percent or 0
     minutes = one.limit.window_minutes
     length = _LENGTHS.get(round(minutes / 10) * 10) if minutes else None
@@ -168,7 +168,7 @@ def _bar_cells(width: int) -> int:
     return 20 if width >= ROOMY else 8
 
 
-def event_lines(seen: Watched, most: int, width: int, zone: tzinfo) -> list[Line]:
+def event_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
     """Return the last events, at most so many, newest first."""
     rows = [_event(one, zone) for one in seen.events[:most]]
     return list(fit_table(_EVENTS, rows, width=width).lines) if rows else []

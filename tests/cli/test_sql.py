@@ -218,7 +218,7 @@ def test_a_question_is_given_up_after_its_time(cli, ours, monkeypatch, home):
     monkeypatch.setattr(question, "SimpleQueue", Looks)
     monkeypatch.setattr(question, "time", clock)
     with pytest.raises(InvalidQuery, match=r"longer than 2\.5 seconds"):
-        question.AnswerStream(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n", seconds=2.5)
+        question.ResultStream(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n", seconds=2.5)
     assert sum(looks) == pytest.approx(2.5)
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from sessionlog.analytics.budgets.rules import parse_budgets
 from sessionlog.analytics.budgets.states import BudgetState
-from sessionlog.analytics.limits import LimitWord
-from sessionlog.analytics.watch.watched import Pace, RunningSession, Watched, WatchEvent
+from sessionlog.analytics.limits import RateLimit
+from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
 from sessionlog.render.console import THEME
 from sessionlog.render.line import settle
 from sessionlog.render.numbers import human_count
@@ -65,7 +65,7 @@ def budget(name, used, limit, unit="usd", level="ok", **more):
 def limit(name, used, minutes, resets_ns, source="codex"):
     """A provider's word."""
     word = Limit(time_ns=NOON - MINUTE, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
-    return LimitWord(source=source, limit=word, now_ns=NOON)
+    return RateLimit(source=source, limit=word, now_ns=NOON)
 
 
 def event(kind, seconds, **more):
@@ -92,7 +92,7 @@ def busy(sessions=3):
             cost_nano=None, estimated=False, context_tokens=None, turns=0, pace=Pace(),
         ),
     )  # fmt: skip
-    return Watched(
+    return WatchSnapshot(
         now_ns=NOON,
         sessions=(running(), *others, *(running(f"more-{n}") for n in range(sessions)))[:sessions],
         totals=pace(298_000, cost_is_partial=True),
@@ -137,7 +137,7 @@ def test_a_crowded_screen(width, height):
 
 def test_nothing_is_running():
     """One sentence, and no table of nothing."""
-    text = shown(Watched(now_ns=NOON), 80)
+    text = shown(WatchSnapshot(now_ns=NOON), 80)
     assert text.splitlines() == [
         "Watch · 20 Nov 12:00:00 · 0 running" + " " * 12 + "▁▁▁▁▁▁▁▁▁▁  last 5 min  0 tok/min",
         "",
@@ -167,8 +167,8 @@ def test_columns_are_those_of_the_width(width, tokens, cost, known):
         context_tokens=tokens if known else None, context_window=None, project="/a/b" if known else "unknown",
     )  # fmt: skip
     own = (budget("daily", tokens, 20, "tokens", runs_out_ns=NOON + MINUTE if known else None),)
-    usual = shown(Watched(now_ns=NOON, sessions=(running(),), budgets=own[:1]), width).splitlines()
-    lines = shown(Watched(now_ns=NOON, sessions=(one,), budgets=own), width).splitlines()
+    usual = shown(WatchSnapshot(now_ns=NOON, sessions=(running(),), budgets=own[:1]), width).splitlines()
+    lines = shown(WatchSnapshot(now_ns=NOON, sessions=(one,), budgets=own), width).splitlines()
     for number, first in ((2, "SESSION"), (5, "BUDGET")):
         titles, usual_titles = lines[number].split(), usual[number].split()
         assert usual_titles[0] == first
@@ -193,7 +193,7 @@ def test_the_head_is_the_sum_of_the_rows():
 def test_a_call_that_took_no_time():
     """Is spelled in one way."""
     for took in (0.0, 0.4):
-        seen = Watched(now_ns=NOON, events=(event("tool", 1, name="read", duration_ms=took),))
+        seen = WatchSnapshot(now_ns=NOON, events=(event("tool", 1, name="read", duration_ms=took),))
         assert "<1 ms" in shown(seen, 80)
 
 
@@ -217,7 +217,7 @@ HOSTILE = st.text(max_size=40) | st.just(EVIL)
 @given(HOSTILE, HOSTILE, st.sampled_from([80, 160]), st.sampled_from([None, 24]))
 def test_hostile_names(name, other, width, height):
     """They are text, whatever they are."""
-    seen = Watched(
+    seen = WatchSnapshot(
         now_ns=NOON,
         sessions=(running(name, source=other, model=name, project=other),),
         limits=(limit(name, 5.0, None, None, source=other),),

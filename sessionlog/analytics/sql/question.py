@@ -74,7 +74,7 @@ class Answer:
     more: bool = False
 
 
-class AnswerStream:
+class ResultStream:
     """An answer whose rows come as SQLite finds them, in bounded memory; to be used in a `with` statement.
 
     Attributes:
@@ -190,7 +190,7 @@ def ask_sql(
     """
     rows: list[tuple[Any, ...]] = []
     size = 0
-    with AnswerStream(path, sql, seconds=seconds, now_ns=now_ns) as found:
+    with ResultStream(path, sql, seconds=seconds, now_ns=now_ns) as found:
         for row in found:
             if limit is not None and len(rows) == limit:
                 return Answer(columns=found.columns, rows=tuple(rows), more=True)

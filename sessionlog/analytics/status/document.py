@@ -75,11 +75,11 @@ def document_of(
     if mistake or (rules and alone):
         why["usage.budgets"] = mistake or _NOT_OF_A_PATH
     elif rules:
-        from sessionlog.analytics.status.own import NOBODYS, add_own_budgets  # noqa: PLC0415 - for those who have some
+        from sessionlog.analytics.status.own import PER_SESSION, add_own_budgets  # noqa: PLC0415 - for those who have some
 
         own = add_own_budgets(
             query, rules, budgets, why, now_ns=now_ns, zone=zone or "local", found=found,
-            missing=NOBODYS if everything else missing, fed=fed, place=place,
+            missing=PER_SESSION if everything else missing, fed=fed, place=place,
         )  # fmt: skip
     count, named = sums.problems_of(query, None if found is None else found.id)
     return {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.status.fed import Fed
     from sessionlog.analytics.status.sums import Found
 
-NOBODYS = "every session has this much of its own: name the session"
+PER_SESSION = "every session has this much of its own: name the session"
 
 _TOLD_BY = "claude-code"
 _NO_SESSION = -1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_bits
-from sessionlog.analytics.watch.watched import STEP_NS, STEPS, Pace, Running, WatchEvent, add
+from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, WatchEvent, add
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False

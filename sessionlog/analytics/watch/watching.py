@@ -15,20 +15,20 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
-from sessionlog.analytics.limits import LimitWord, fold_limits
+from sessionlog.analytics.limits import RateLimit, fold_limits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.book import WatchBook
-from sessionlog.analytics.watch.sums import Window, find_events, find_running, paces_of
-from sessionlog.analytics.watch.watched import (
+from sessionlog.analytics.watch.snapshot import (
     Pace,
     Running,
     RunningSession,
-    Watched,
     WatchEvent,
+    WatchSnapshot,
     add,
     window_minutes,
     window_start,
 )
+from sessionlog.analytics.watch.sums import Window, find_events, find_running, paces_of
 from sessionlog.context.windows import find_context_window
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import RUNNING_NS
@@ -52,7 +52,7 @@ class _Known:
     contexts: Mapping[int, tuple[Running, tuple[str, int | None, int | None]]]
     events: tuple[WatchEvent, ...]
     budgets: tuple[BudgetState, ...]
-    limits: tuple[LimitWord, ...]
+    limits: tuple[RateLimit, ...]
     limits_key: tuple[Any, ...]
     of_future: bool
 
@@ -88,7 +88,7 @@ class Watcher:
         self._known: _Known | None = None
         self._said: tuple[str, ...] = ()
 
-    def budget_by(self, rules: Sequence[BudgetRule], notes: Sequence[str] = ()) -> None:
+    def set_budgets(self, rules: Sequence[BudgetRule], notes: Sequence[str] = ()) -> None:
         """Show these budgets from now on, and say what is to be said of them."""
         if self._rules != tuple(rules):
             self._rules, self._known = tuple(rules), None
@@ -96,7 +96,7 @@ class Watcher:
 
     def look(
         self, now_ns: int | None = None, *, scanner: Scanner = scan_here, progress: Progress | None = None
-    ) -> Watched:
+    ) -> WatchSnapshot:
         """Return what there is to see now.
 
         Args:
@@ -122,7 +122,7 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> Watched:
+    def _look(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> WatchSnapshot:
         book = self._place.renew(scanner=scanner, progress=progress)
         now = self._clock() if now_ns is None else now_ns
         start_ns = window_start(now)
@@ -169,7 +169,7 @@ class Watcher:
         window = window or find_context_window(model, provider) or find_context_window(answered, provider)
         return str(model), int(used), None if window is None or used > window else window
 
-    def _limits(self, book: Book, now_ns: int) -> tuple[LimitWord, ...]:
+    def _limits(self, book: Book, now_ns: int) -> tuple[RateLimit, ...]:
         wanted = [pattern.lower() for pattern in self._filters.get("source", ())]
         words = fold_limits(book, now_ns)
         return tuple(one for one in words if not wanted or any(fnmatchcase(one.source, each) for each in wanted))
@@ -181,7 +181,7 @@ def _prepare(book: Book) -> None:
         book.define(name, function)
 
 
-def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> Watched:
+def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapshot:
     minutes = window_minutes(now_ns)
     paces = {one: replace(pace, minutes=minutes) for one, pace in known.paces.items()}
     whole = Pace(minutes=minutes)
@@ -194,7 +194,7 @@ def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> Watched:
     ]
     sessions.sort(key=lambda one: (one.pace.tokens == 0, -(one.start_ns or 0), one.source, one.session))
     limits = (replace(word, now_ns=now_ns) for word in known.limits)
-    return Watched(
+    return WatchSnapshot(
         now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
         limits=tuple(word for word in limits if not word.has_reset), events=known.events, notes=notes,
     )  # fmt: skip

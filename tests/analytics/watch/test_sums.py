@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
+from sessionlog.analytics.watch.snapshot import Pace, window_start
 from sessionlog.analytics.watch.sums import Window, find_running, paces_of
-from sessionlog.analytics.watch.watched import Pace, window_start
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.ledger.schema import RUNNING_NS
 from tests.ledger.entries import NOON, SECOND, book_of, record, session

@@ -8,8 +8,8 @@ import pytest
 from sessionlog.analytics.budgets.rules import parse_budgets
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.watch import watching
+from sessionlog.analytics.watch.snapshot import STEPS
 from sessionlog.analytics.watch.sums import MOST_EVENTS
-from sessionlog.analytics.watch.watched import STEPS
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.ledger.schema import RUNNING_NS
 from tests.analytics.watch.watch_world import MINUTE, MODEL, Machine
@@ -183,7 +183,7 @@ def test_budgets_may_change_while_they_are_watched(machine):
     machine.write("s-1", 100, before=MINUTE)
     with machine.watcher() as watcher:
         assert (watcher.look(NOON).budgets, watcher.look(NOON).notes) == ((), ())
-        watcher.budget_by(parse_budgets({"daily": {"usd": 5, "period": "day"}}), ["typo: no such key"])
+        watcher.set_budgets(parse_budgets({"daily": {"usd": 5, "period": "day"}}), ["typo: no such key"])
         seen = watcher.look(NOON)
     assert [one.used for one in seen.budgets] == [0.5]
     assert seen.notes == ("typo: no such key",)

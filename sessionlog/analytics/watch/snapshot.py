@@ -1,4 +1,4 @@
-"""Watched: what one look at the running sessions saw, as values and as the document `sessionlog.watch/1`.
+"""WatchSnapshot: what one look at the running sessions saw, as values and as the document `sessionlog.watch/1`.
 
 The pace is of a window of whole steps that ends now, four and a half to five minutes: what was used in it by its
 length, for every session the same, so that the paces of sessions add up to that of all that are running. Its sums are
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.budgets.states import BudgetState
-from sessionlog.analytics.limits import LimitWord
+from sessionlog.analytics.limits import RateLimit
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.sources.record import UNKNOWN
@@ -208,7 +208,7 @@ class WatchEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class WatchSnapshot:
     """All that one look saw.
 
     Attributes:
@@ -225,7 +225,7 @@ class Watched:
     sessions: tuple[RunningSession, ...] = ()
     totals: Pace = Pace()
     budgets: tuple[BudgetState, ...] = ()
-    limits: tuple[LimitWord, ...] = ()
+    limits: tuple[RateLimit, ...] = ()
     events: tuple[WatchEvent, ...] = ()
     notes: tuple[str, ...] = ()
 
