@@ -1,4 +1,4 @@
-"""Sessions that remember: history, truncation, fork, stores, and resume from the log.
+"""Conversations with a model: history, truncation, fork, stores, and resume from the log.
 
     agent = Agent(answer, system="Be brief.")          # a function, a pydantic-ai agent, an OpenAI or Anthropic client
     with agent.session(logger=SessionLogger()) as session:
@@ -6,9 +6,9 @@
         for piece in session.stream("What's my name?"): ...
     session = Session.resume(session.session_id, agent)  # after any crash: the log is the session
 
-`history` is what was said and how it is cut, `turns` is one question until its answer, `agents` are those who answer,
-`stores` keep sessions beside the log, `log` writes a session's events and folds them back. Names are loaded when they
-are first used.
+`history` holds messages and truncates them, `turns` runs one question until its answer, `agents` adapts models,
+`stores` keep snapshots of sessions, `log` writes a session's events and folds them back. Names are loaded when they are
+first used.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'sessionlog.conversation' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
+    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line does without
 
     value = getattr(import_module(home), name)
     globals()[name] = value

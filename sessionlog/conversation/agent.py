@@ -1,4 +1,4 @@
-"""Agent: something that answers, and begins sessions."""
+"""Agent: a model with its system text and tools, which starts sessions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sessionlog.messages.message import Message
 
 
 class Agent(BaseAgent):
-    """Something that answers, in any number of sessions.
+    """A model, or a function in its place, that answers in any number of sessions.
 
     Args:
-        call: A function `f(messages, **options)` (plain, a generator, or async) that gives a text, a Message or a
-            Reply; or a pydantic-ai agent; or an OpenAI or Anthropic client; or anything with `answer(ask)`.
-        system: What it is told to be.
-        tools: Functions that it may call.
-        model: The model to ask; a client needs it.
-        name: What to call it.
-        provider: In place of `call`: `openai` or `anthropic`, of which a client is opened when it is asked first.
+        call: A function `f(messages, **options)` (plain, a generator, or async) that returns a text, a Message or a
+            Reply; or a pydantic-ai agent; or an OpenAI or Anthropic client; or any object with `answer(ask)`.
+        system: The system prompt.
+        tools: Functions that the model may call.
+        model: The model's name; required for a client.
+        name: A name for the agent.
+        provider: In place of `call`: `openai` or `anthropic`, whose client is opened at the first request.
 
     Raises:
-        TypeError: `call` is nothing that answers or stands beside a `provider`, `system` is no text, or `tools` no
-            list of functions.
-        ValueError: Two tools have the same name, or there is no such provider.
+        TypeError: `call` cannot be used as an agent or is given together with `provider`, `system` is not a text, or
+            `tools` is not a list of functions.
+        ValueError: Two tools have the same name, or the provider is unknown.
     """
 
     __slots__ = ()
@@ -42,5 +42,5 @@ class Agent(BaseAgent):
         logger: SessionLogger | None = None,
         settings: ConversationSettings | None = None,
     ) -> Session:
-        """Begin or restore a session with it; see `Session`."""
+        """Start or restore a session; see `Session`."""
         return Session(self, session_id, system, messages, store, logger, settings=settings)

@@ -1,1 +1,1 @@
-"""Anything that answers, behind one protocol: functions, pydantic-ai agents, OpenAI and Anthropic clients."""
+"""Model adapters behind one protocol: functions, pydantic-ai agents, OpenAI and Anthropic clients."""

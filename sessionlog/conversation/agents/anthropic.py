@@ -1,8 +1,8 @@
-"""An Anthropic client as an agent: messages, streamed. Sync clients answer sync, async ones async.
+"""An Anthropic client as an agent: streamed messages, from sync and async clients.
 
-A client makes two more attempts of its own for each that the session makes and records, unless it has `max_retries=0`.
-Of `metadata`, only `user_id` has a place there. Without `max_tokens` an answer is of at most 4,096 tokens.
-The client puts the message together; what it holds besides text and tool calls, as thinking, is kept and sent back.
+The client retries twice by itself within each attempt that the session makes and records, unless it has
+`max_retries=0`. Of `metadata`, only `user_id` is sent. `max_tokens` is 4,096 by default.
+The client assembles the message; blocks other than text and tool calls, such as thinking, are kept and sent back.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ MAX_TOKENS = 4096
 
 
 class AnthropicParser:
-    """Hears one message."""
+    """Parses the stream of one message."""
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
         self._message: Any = None
 
     def feed(self, event: Any) -> Iterator[Piece]:
-        """Take an event of `messages.stream`."""
+        """Yield the text of one event of `messages.stream`."""
         if event.type == "text" and event.text:
             yield TextDelta(event.text)
         elif event.type == "message_stop":
             self._message = event.message
 
     def reply(self) -> Reply:
-        """Give the whole message."""
-        answered = self._message
-        if answered is None:
+        """Return the whole message."""
+        received = self._message
+        if received is None:
             raise ConnectionError("the stream ended before the answer did")
         calls = [
-            ToolRequest(block.id, block.name, block.input) for block in answered.content if block.type == "tool_use"
+            ToolRequest(block.id, block.name, block.input) for block in received.content if block.type == "tool_use"
         ]
-        parts = [_part(block) for block in answered.content if block.type != "tool_use"]
+        parts = [_part(block) for block in received.content if block.type != "tool_use"]
         return Reply(
             message=Message.assistant(content_of(parts), tool_calls=calls),
-            usage=read_usage(answered.usage)[0],
-            model=answered.model,
+            usage=read_usage(received.usage)[0],
+            model=received.model,
             provider=self._provider,
-            finish_reason=answered.stop_reason,
+            finish_reason=received.stop_reason,
         )
 
 
@@ -58,10 +58,10 @@ def _part(block: Any) -> ContentPart:
 
 
 class AnthropicClient(Client):
-    """Asks an `Anthropic` or `AsyncAnthropic` client, or one of its kin for a cloud."""
+    """Sends requests through an `Anthropic` or `AsyncAnthropic` client, or its variants for clouds."""
 
     def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Ask for a message."""
+        """Request a message."""
         return self._stream(self._client.messages.stream, self._request(ask), AnthropicParser(self.provider))
 
     def _request(self, ask: AgentRequest) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class AnthropicClient(Client):
             ]
         options = dict(ask.options)
         if schema:
-            from anthropic import transform_schema  # noqa: PLC0415 - whose client this is
+            from anthropic import transform_schema  # noqa: PLC0415 - installed where its client is
 
             form = {"type": "json_schema", "schema": transform_schema(schema)}
             request["output_config"] = {**(options.pop("output_config", None) or {}), "format": form}

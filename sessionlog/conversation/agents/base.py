@@ -1,6 +1,6 @@
-"""BaseAgent: something that answers, with its system text and the tools that it may call. It remembers nothing.
+"""BaseAgent: a model with its system text and tools; it keeps no history.
 
-Its adapter is chosen by where the type of what was given comes from, so no client library is imported needlessly.
+The adapter is chosen by the module of the given object's type, so no client library is imported needlessly.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _CLIENTS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
 
 class ModelAdapter(Protocol):
-    """Something that answers.
+    """Sends requests to one kind of agent.
 
     Attributes:
-        runs_tools: It calls the tools itself and gives `ToolReturned`; else the session runs them and asks again.
-        model: The model that is asked for, None where it is not known before the answer.
-        provider: Who serves it, None where it is unknown.
+        runs_tools: The agent calls tools itself and yields `ToolReturned`; else the session runs them and asks again.
+        model: The requested model; None where it is not known before the answer.
+        provider: The provider; None where it is unknown.
     """
 
     runs_tools: bool
@@ -36,12 +36,12 @@ class ModelAdapter(Protocol):
     provider: str | None
 
     def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Give the pieces of the answer as they come; what goes wrong is raised as the provider raises it."""
+        """Yield the pieces of the answer as they come; the provider's exceptions pass through."""
         ...
 
 
 class BaseAgent:
-    """All of an `Agent` except its sessions, which import this; see `Agent` for arguments and errors."""
+    """All of an `Agent` except `session()`, which would import in a circle; see `Agent` for arguments and errors."""
 
     __slots__ = ("_adapter", "_model", "_name", "_system", "_tools")
 
@@ -64,44 +64,44 @@ class BaseAgent:
 
     @property
     def adapter(self) -> ModelAdapter:
-        """What asks it."""
+        """Sends requests to the model."""
         return self._adapter
 
     @property
     def system(self) -> str | None:
-        """What it is told to be."""
+        """The system prompt."""
         return self._system
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What it may call."""
+        """The tools that the model may call."""
         return self._tools
 
     @property
     def model(self) -> str | None:
-        """The model that is asked for, None where it is not known before the answer."""
+        """The requested model; None where it is not known before the answer."""
         return self._model or getattr(self._adapter, "model", None)
 
     @property
     def provider(self) -> str | None:
-        """Who serves it, None where it is unknown."""
+        """The provider; None where it is unknown."""
         return getattr(self._adapter, "provider", None)
 
     @property
     def runs_tools(self) -> bool:
-        """It calls the tools itself."""
+        """Whether the agent calls the tools itself."""
         return bool(getattr(self._adapter, "runs_tools", False))
 
     @property
     def name(self) -> str | None:
-        """What to call it."""
+        """The given name, or that of the function or agent."""
         return self._name
 
     @property
     def is_async(self) -> bool:
-        """It, or a tool of it, can only be asked where an event loop is."""
-        asks = getattr(self._adapter, "is_async", inspect.isasyncgenfunction(self._adapter.answer))
-        return bool(asks) or any(tool.is_async for tool in self._tools)
+        """Whether the model, or one of its tools, needs an event loop."""
+        is_async = getattr(self._adapter, "is_async", inspect.isasyncgenfunction(self._adapter.answer))
+        return bool(is_async) or any(tool.is_async for tool in self._tools)
 
     def __repr__(self) -> str:
         tools = ", ".join(tool.name for tool in self._tools)
@@ -109,17 +109,17 @@ class BaseAgent:
 
 
 def find_adapter(agent: Any, model: str | None = None, provider: str | None = None) -> ModelAdapter:
-    """Return what asks an agent.
+    """Return the adapter for an agent.
 
     Args:
-        agent: A function, a pydantic-ai agent, an OpenAI or Anthropic client, or anything with `answer(ask)`; None
+        agent: A function, a pydantic-ai agent, an OpenAI or Anthropic client, or any object with `answer(ask)`; None
             with a `provider`.
-        model: The model's name; a client needs it.
-        provider: `openai` or `anthropic`: a client of it is opened when it is asked first.
+        model: The model's name; required for a client.
+        provider: `openai` or `anthropic`: its client is opened at the first request.
 
     Raises:
-        TypeError: It is nothing that answers, a client without a model, or both an agent and a provider are given.
-        ValueError: There is no such provider.
+        TypeError: `agent` cannot be used as one, is a client without a model, or is given together with a provider.
+        ValueError: The provider is unknown.
     """
     if provider is not None:
         if agent is not None:
@@ -152,15 +152,15 @@ def _load_adapter(module: str, name: str, *args: Any) -> ModelAdapter:
 
 
 class NamedClient:
-    """A client of a provider that is opened when it is asked first.
+    """A provider's client that is opened at the first request.
 
     Keys and addresses come from the environment, as the provider's own library reads them.
 
     Attributes:
-        model: The model that is asked for.
+        model: The requested model.
         provider: The provider's name.
-        runs_tools: The session runs the tools.
-        is_async: The client blocks, in a thread of its own where an event loop runs.
+        runs_tools: False: the session runs the tools.
+        is_async: False: the client blocks, and an event loop calls it in a thread.
     """
 
     runs_tools = False
@@ -171,7 +171,7 @@ class NamedClient:
         self._adapter: ModelAdapter | None = None
 
     def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Give the pieces of the answer.
+        """Yield the pieces of the answer.
 
         Raises:
             MissingExtra: The provider's library is not installed.

@@ -1,6 +1,6 @@
-"""What the clients of all providers share: what a request has besides its messages, and the answer, piece by piece.
+"""What all provider clients share: request fields besides the messages, and the streamed answer.
 
-A connection is open only while its answer is read: it is closed when reading stops.
+A connection is closed as soon as the answer is no longer read.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
 class StreamParser(Protocol):
     """Parses the stream of one answer."""
 
-    def feed(self, bit: Any) -> Iterable[Piece]:
-        """Take the next bit of the answer, and yield the pieces in it."""
+    def feed(self, event: Any) -> Iterable[Piece]:
+        """Parse the next event of the stream, and yield the pieces in it."""
         ...
 
     def reply(self) -> Reply:
-        """Give the whole answer.
+        """Return the whole answer.
 
         Raises:
-            ConnectionError: It is not whole.
+            ConnectionError: The stream ended early.
         """
         ...
 
 
 class Client:
-    """An agent that is asked through a provider's client; sync clients answer sync, async ones async."""
+    """A provider's client as a model adapter, sync or async as the client is."""
 
     runs_tools = False
 
@@ -48,29 +48,29 @@ class Client:
     def _stream(
         self, method: Callable[..., Any], request: Mapping[str, Any], parser: StreamParser
     ) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Open a stream, and pass on its pieces, the whole answer last."""
+        """Open a stream, and yield its pieces, the whole answer last."""
         opened = partial(method, **filter_kwargs(method, request))
         return _stream_async(opened, parser) if self.is_async else _stream_sync(opened, parser)
 
 
 def _stream_sync(opened: Callable[[], Any], parser: StreamParser) -> Iterator[Piece]:
     with opened() as stream:
-        for bit in stream:
-            yield from parser.feed(bit)
+        for event in stream:
+            yield from parser.feed(event)
     yield parser.reply()
 
 
 async def _stream_async(opened: Callable[[], Any], parser: StreamParser) -> AsyncIterator[Piece]:
     opening = opened()
     async with await opening if inspect.isawaitable(opening) else opening as stream:
-        async for bit in stream:
-            for piece in parser.feed(bit):
+        async for event in stream:
+            for piece in parser.feed(event):
                 yield piece
     yield parser.reply()
 
 
 def filter_kwargs(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request as a client's method takes it: what it has no parameter for goes into the body as it is."""
+    """Return the keyword arguments of a request; those that the method has no parameter for go into `extra_body`."""
     parameters = inspect.signature(method).parameters
     if "extra_body" not in parameters:
         return dict(request)
@@ -80,7 +80,7 @@ def filter_kwargs(method: Callable[..., Any], request: Mapping[str, Any]) -> dic
 
 
 def vendor_of(address: object) -> str | None:
-    """Return who serves an address, as `openai` for api.openai.com; a machine without a domain by its own name."""
+    """Return the provider at an address: `openai` for api.openai.com; the host name where there is no domain."""
     host = urlsplit(str(address or "")).hostname or ""
     labels = host.split(".")
     if len(labels) < 2 or _is_ip(host):
@@ -102,7 +102,7 @@ _ONLY_JSON = "Answer with JSON and nothing else."
 
 
 def system_text(ask: AgentRequest) -> str:
-    """Return the system text of a request: the session's, then that of the system messages in the history."""
+    """Return the system text of a request: the session's, then the system messages of the history."""
     texts = [ask.system or "", *(message.text for message in ask.messages if message.role == "system")]
     return "\n\n".join(text for text in texts if text)
 

@@ -1,7 +1,7 @@
 """A function as an agent: `f(messages, **options)`, plain, a generator, or async.
 
-It gets the history as a list of messages, with the system's text as the first one, and those options that its
-signature takes. It gives a text, a Message or a Reply; or, piece by piece, texts and what the model asks for.
+The function gets the history as a list of messages, the system text first, and the options that its signature has. It
+returns a text, a Message or a Reply; or it yields texts and tool requests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PASSED_ON = (ToolCalled, ToolReturned, NextRequest)
 
 
 class Function:
-    """Asks a function."""
+    """Calls a function in place of a model."""
 
     runs_tools = False
     provider: str | None = None
@@ -39,7 +39,7 @@ class Function:
         self.is_async = _is_async(function)
 
     def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Call the function, and read what it gives as pieces."""
+        """Call the function, and convert what it returns or yields to pieces."""
         return self._answer_async(ask) if self.is_async else self._answer(ask)
 
     def _answer(self, ask: AgentRequest) -> Iterator[Piece]:
@@ -80,7 +80,7 @@ class Function:
 
 
 def _pieces(given: Any) -> Iterator[Piece]:
-    """What a function gave without anything to be awaited, as pieces."""
+    """Convert what a plain function or generator returned to pieces."""
     answer = _Answer()
     if isinstance(given, Iterator):
         try:
@@ -95,7 +95,7 @@ def _pieces(given: Any) -> Iterator[Piece]:
 
 
 class _Answer:
-    """What a function has given since its last whole answer."""
+    """Collects texts and calls into whole answers."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -103,7 +103,7 @@ class _Answer:
         self._is_due = True
 
     def read(self, given: Any, *, whole: bool = False) -> Iterator[Piece]:
-        """Turn one thing that was given into pieces."""
+        """Convert one value to pieces; `whole` is a return value, not a yielded one."""
         if isinstance(given, str):
             given = Message.assistant(given) if whole else TextDelta(given)
         if isinstance(given, Message):
@@ -123,17 +123,17 @@ class _Answer:
             raise AgentError(f"the function gave {_named(given)}; {whole_is if whole else piece_is}")
 
     def rest(self) -> Iterator[Piece]:
-        """Make an answer of the pieces that came without one."""
+        """Yield the answer that is still incomplete, if there is one."""
         if self._texts or self._calls or self._is_due:
             yield self._completed(Reply(message=Message.assistant("")))
 
     def _completed(self, reply: Reply) -> Reply:
-        """An answer with the texts and calls that came before it, as far as it has none itself."""
-        said = reply.message
-        if said.role == "assistant" and (self._texts or self._calls):
-            content = said.content or "".join(self._texts)
-            calls = said.tool_calls or tuple(self._calls)
-            reply = replace(reply, message=replace(said, content=content, tool_calls=calls))
+        """The reply; where it has no text or no calls, with those yielded before it."""
+        message = reply.message
+        if message.role == "assistant" and (self._texts or self._calls):
+            content = message.content or "".join(self._texts)
+            calls = message.tool_calls or tuple(self._calls)
+            reply = replace(reply, message=replace(message, content=content, tool_calls=calls))
         self._texts, self._calls, self._is_due = [], [], False
         return reply
 

@@ -1,8 +1,9 @@
-"""An OpenAI client as an agent: chat completions, streamed. Sync clients answer sync, async ones async.
+"""An OpenAI client as an agent: streamed chat completions, from sync and async clients.
 
-A client makes two more attempts of its own for each that the session makes and records, unless it has `max_retries=0`.
-Whatever speaks this protocol can be asked with `OpenAI(base_url=...)`; who serves it follows from the address.
-Its prompt tokens include those of the cache; ours do not overlap. A stream that ends without saying why is broken.
+The client retries twice by itself within each attempt that the session makes and records, unless it has
+`max_retries=0`. `OpenAI(base_url=...)` reaches any server with this protocol; the provider is read from the address.
+OpenAI's prompt tokens include cached ones; `TokenUsage` has disjoint classes. A stream without a finish reason is
+broken.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.wire import openai_messages
 
 _NAMES_COMPLETION = {"openai", "azure"}
-"""Where newer models refuse `max_tokens`; others know no other name."""
+"""Providers whose newer models refuse `max_tokens`; others accept only that name."""
 
 
 class OpenAIParser:
-    """Hears one completion."""
+    """Parses the stream of one completion."""
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
@@ -35,11 +36,11 @@ class OpenAIParser:
         self._usage: Any = None
 
     def feed(self, chunk: Any) -> Iterator[Piece]:
-        """Take a `ChatCompletionChunk`; a refusal is an answer's text, too."""
+        """Yield the text of one `ChatCompletionChunk`; a refusal counts as text."""
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         for choice in chunk.choices or ():
-            if choice.index or choice.delta is None:  # of several answers, the first
+            if choice.index or choice.delta is None:  # of several choices, only the first is used
                 continue
             self._finish = choice.finish_reason or self._finish
             for call in choice.delta.tool_calls or ():
@@ -50,7 +51,7 @@ class OpenAIParser:
                 yield TextDelta(text)
 
     def reply(self) -> Reply:
-        """Give the whole completion."""
+        """Return the whole completion."""
         if self._finish is None:
             raise ConnectionError("the stream ended before the answer did")
         calls = [ToolRequest.of_model(call["id"], call["name"], call["arguments"]) for call in self._calls]
@@ -64,7 +65,7 @@ class OpenAIParser:
         )
 
     def _add_call(self, piece: Any) -> None:
-        """A call begins with its id, and goes on under its index; some servers number all calls 0."""
+        """Add a fragment: a new id starts a call, its index continues it; some servers give every call index 0."""
         call = self._open.get(piece.index)
         if call is None or (piece.id and piece.id != call["id"]):
             call = {"id": piece.id or f"call_{uuid4().hex}", "name": "", "arguments": ""}
@@ -81,16 +82,16 @@ def usage_of(usage: Any) -> TokenUsage | None:
 
 
 def _cost(usage: Any) -> float | None:
-    """What some gateways say that it cost."""
+    """The cost that some gateways report, in US dollars."""
     cost = getattr(usage, "cost", None)
     return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 class OpenAIClient(Client):
-    """Asks an `OpenAI` or `AsyncOpenAI` client."""
+    """Sends requests through an `OpenAI` or `AsyncOpenAI` client."""
 
     def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
-        """Ask for a chat completion."""
+        """Request a chat completion."""
         return self._stream(self._client.chat.completions.create, self._request(ask), OpenAIParser(self.provider))
 
     def _request(self, ask: AgentRequest) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""A pydantic-ai agent: it runs its own tools, and each request to its model gives an answer of its own.
+"""A pydantic-ai agent: it runs its own tools, and each request to its model gives one answer.
 
-The session's system text is added to the agent's instructions: so the agent's own system prompt, which no history of
-ours holds, is put in front again in every turn. Options that are model settings are given as such, others to the run,
-as `deps=` or `usage_limits=`. What the model hands to an output tool is no tool call but the answer's text. Its input
-tokens include those of the cache; ours are disjoint.
+The session's system text is added to the agent's instructions. Our history does not hold the agent's own system
+prompt, so it is reinjected in every turn. Options that are model settings are passed as `model_settings`, others to the
+run, such as `deps=` or `usage_limits=`. Arguments of an output tool become the answer's text, not a tool call.
+pydantic-ai's input tokens include cached ones; `TokenUsage` has disjoint classes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from sessionlog.messages.message import Content, ContentPart, Message, ToolReque
 
 
 def run_of(ask: AgentRequest) -> dict[str, Any]:
-    """Return the arguments of `agent.iter` that ask for the next answer."""
+    """Return the keyword arguments of `agent.iter` for a request."""
     options = dict(ask.options)
     settings = {name: options.pop(name) for name in list(options) if name in ModelSettings.__annotations__}
     given: dict[str, Any] = {"message_history": model_messages(ask.messages)}
@@ -78,25 +78,25 @@ def run_of(ask: AgentRequest) -> dict[str, Any]:
 
 
 def model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
-    """Spell a history for pydantic-ai: what stands between two answers is one request; ids stay as they are."""
-    spelled: list[ModelMessage] = []
+    """Convert a history to pydantic-ai's messages: all messages between two answers are one request."""
+    converted: list[ModelMessage] = []
     names: dict[str, str] = {}
     for message in messages:
         if message.role == "assistant":
             names |= {call.id: call.name for call in message.tool_calls}
-            parts = _said(message)
-            spelled += [ModelResponse(parts=parts)] if parts else []
+            parts = _response_parts(message)
+            converted += [ModelResponse(parts=parts)] if parts else []
         elif message.role != "system":
-            part = _asked(message, names)
-            last = spelled[-1] if spelled else None
+            part = _request_part(message, names)
+            last = converted[-1] if converted else None
             if isinstance(last, ModelRequest):
-                spelled[-1] = ModelRequest(parts=[*last.parts, part])
+                converted[-1] = ModelRequest(parts=[*last.parts, part])
             else:
-                spelled.append(ModelRequest(parts=[part]))
-    return spelled
+                converted.append(ModelRequest(parts=[part]))
+    return converted
 
 
-def _said(message: Message) -> list[ModelResponsePart]:
+def _response_parts(message: Message) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = []
     for part in message.parts:
         if part.type == "text" and part.text:
@@ -106,7 +106,7 @@ def _said(message: Message) -> list[ModelResponsePart]:
     return [*parts, *(ToolCallPart(call.name, call.arguments, call.id) for call in message.tool_calls)]
 
 
-def _asked(message: Message, names: Mapping[str, str]) -> ModelRequestPart:
+def _request_part(message: Message, names: Mapping[str, str]) -> ModelRequestPart:
     content = _content(message.content)
     if message.role == "user":
         return UserPromptPart(content)
@@ -115,10 +115,10 @@ def _asked(message: Message, names: Mapping[str, str]) -> ModelRequestPart:
 
 
 def _content(content: Content) -> Any:
-    return content if isinstance(content, str) else [_given_part(part) for part in content]
+    return content if isinstance(content, str) else [_user_content(part) for part in content]
 
 
-def _given_part(part: ContentPart) -> str | BinaryContent | ImageUrl:
+def _user_content(part: ContentPart) -> str | BinaryContent | ImageUrl:
     if part.data is not None:
         return BinaryContent(part.data, media_type=part.media_type or "application/octet-stream")
     if part.image_url is None:
@@ -129,7 +129,7 @@ def _given_part(part: ContentPart) -> str | BinaryContent | ImageUrl:
 
 
 def _tool(tool: Tool) -> AgentTool[Any]:
-    """A tool of the session's own; whatever goes wrong in it is its result, as everywhere."""
+    """Convert a session's tool; an exception in it becomes its result."""
 
     async def call(**arguments: Any) -> Any:
         try:
@@ -143,9 +143,9 @@ def _tool(tool: Tool) -> AgentTool[Any]:
 
 
 class PydanticParser:
-    """One answer of a model, until its tools have run.
+    """Collects one answer of a model, until its tools have run.
 
-    An answer that may be the run's output is held until that is known, with the tools that were called beside it.
+    An answer that may be the run's output is held back, with its tools' pieces, until the run's output is known.
     """
 
     def __init__(self, provider: str | None) -> None:
@@ -153,8 +153,8 @@ class PydanticParser:
         self._held: list[Piece] = []
         self._running: dict[str, tuple[ToolRequest, float]] = {}
 
-    def whole(self, response: ModelResponse, tools: ToolManager[Any], *, streamed: bool) -> Iterator[Piece]:
-        """Take the whole answer, whose text was passed on if it was streamed."""
+    def response_pieces(self, response: ModelResponse, tools: ToolManager[Any], *, streamed: bool) -> Iterator[Piece]:
+        """Yield or hold the whole answer; its text was passed on already if `streamed`."""
         parts = [made for part in response.parts if (made := _answered_part(part))]
         submitted = [call for call in response.tool_calls if _is_output(tools.get_tool_def(call.tool_name))]
         calls = [_request(call) for call in response.tool_calls if call not in submitted]
@@ -174,16 +174,16 @@ class PydanticParser:
         else:
             self._held = [reply]
 
-    def tools(self, event: Any) -> Iterator[Piece]:
-        """Take what happens while tools run."""
+    def tool_pieces(self, event: Any) -> Iterator[Piece]:
+        """Yield or hold the piece for an event of running tools."""
         piece = self._piece(event)
         if piece is not None and self._held:
             self._held.append(piece)
         elif piece is not None:
             yield piece
 
-    def rest(self, output: Any = "") -> Iterator[Piece]:
-        """Give what was held, with the output of a run that it ends; a text is its own output."""
+    def held_pieces(self, output: Any = "") -> Iterator[Piece]:
+        """Yield the pieces held back; a reply gets the run's `output`, unless that is the text itself."""
         held, self._held = self._held, []
         for piece in held:
             if isinstance(piece, Reply) and not isinstance(output, str):
@@ -204,14 +204,14 @@ class PydanticParser:
 
 
 def usage_of(usage: RequestUsage) -> TokenUsage | None:
-    """Return the usage of one request in disjoint classes; None where the model reported none."""
+    """Return the usage of one request in disjoint classes; None if the model reported none."""
     if usage.unmeasured_requests or not usage.has_values():
         return None
     return read_usage(usage)[0]
 
 
 def text_in(event: Any) -> Iterator[str]:
-    """Give the next text of a model's stream."""
+    """Yield the text in an event of a model's stream."""
     text = ""
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
         text = event.part.content
@@ -222,7 +222,7 @@ def text_in(event: Any) -> Iterator[str]:
 
 
 def can_stream(model: Any) -> bool:
-    """Whether a model gives its answer as it comes."""
+    """Whether a model can stream its answer."""
     while isinstance(wrapped := getattr(model, "wrapped", None), Model):
         model = wrapped
     return (
@@ -231,7 +231,7 @@ def can_stream(model: Any) -> bool:
 
 
 def names_of(model: Any) -> tuple[str | None, str | None]:
-    """Return the provider's and the model's name, as far as an agent says before it runs."""
+    """Return the names of provider and model, as far as known before a run."""
     if isinstance(model, Model):
         return model.system, model.model_name
     provider, _, name = model.rpartition(":") if isinstance(model, str) else ("", "", "")
@@ -255,10 +255,10 @@ def _result(request: ToolRequest, event: FunctionToolResultEvent) -> tuple[Messa
     more = event.content if isinstance(event.content, list | tuple) else [event.content] if event.content else []
     if not more and not any(isinstance(item, BinaryContent | ImageUrl) for item in items):
         return result_message(request, part.model_response_str()), None
-    return result_message(request, [_shown(item) for item in (*items, *more)]), None
+    return result_message(request, [_result_part(item) for item in (*items, *more)]), None
 
 
-def _shown(item: Any) -> Any:
+def _result_part(item: Any) -> Any:
     if isinstance(item, BinaryContent):
         return ContentPart.of_image(item.data, item.media_type)
     if isinstance(item, ImageUrl):
@@ -277,7 +277,7 @@ def _answered_part(part: Any) -> ContentPart | None:
 
 
 class PydanticAI:
-    """Asks a pydantic-ai agent."""
+    """Runs a pydantic-ai agent."""
 
     runs_tools = True
     is_async = True
@@ -289,13 +289,13 @@ class PydanticAI:
         self._agent = agent
 
     async def answer(self, ask: AgentRequest) -> AsyncIterator[Piece]:
-        """Run the agent from the history that it is asked to answer; all pieces have to be taken in one task."""
+        """Run the agent on a history, and yield its pieces; one task has to iterate over all of them."""
         answer: PydanticParser | None = None
         async with self._agent.iter(None, **run_of(ask)) as run:
             try:
                 async for node in run:
                     if self._agent.is_model_request_node(node):
-                        for piece in (*answer.rest(), NextRequest()) if answer else ():
+                        for piece in (*answer.held_pieces(), NextRequest()) if answer else ():
                             yield piece
                         answer = PydanticParser(self.provider)
                         if can_stream(run.ctx.deps.model):
@@ -306,16 +306,16 @@ class PydanticAI:
                     elif answer and self._agent.is_call_tools_node(node):
                         deps = run.ctx.deps
                         streamed = can_stream(deps.model)
-                        for piece in answer.whole(node.model_response, deps.tool_manager, streamed=streamed):
+                        for piece in answer.response_pieces(node.model_response, deps.tool_manager, streamed=streamed):
                             yield piece
                         async with node.stream(run.ctx) as events:
                             async for event in events:
-                                for piece in answer.tools(event):
+                                for piece in answer.tool_pieces(event):
                                     yield piece
                     elif answer and self._agent.is_end_node(node):
-                        for piece in answer.rest(node.data.output):
+                        for piece in answer.held_pieces(node.data.output):
                             yield piece
             except Exception:
-                for piece in answer.rest() if answer else ():
+                for piece in answer.held_pieces() if answer else ():
                     yield piece
                 raise
