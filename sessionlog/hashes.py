@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    from _blake2 import blake2b  # hashlib is this and 3 ms of other ways
+    from _blake2 import blake2b  # hashlib would add 3 ms for other algorithms
 except ImportError:
     from hashlib import blake2b
 
@@ -28,7 +28,7 @@ def hash_bytes(data: bytes) -> str:
 
 
 def digest_of(*texts: str) -> bytes:
-    """Return 16 bytes that stand for a list of texts; `("ab", "c")` and `("a", "bc")` differ."""
+    """Return a digest of 16 bytes of a list of texts; those of `("ab", "c")` and `("a", "bc")` differ."""
     state = blake2b(digest_size=16)
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

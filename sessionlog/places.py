@@ -1,6 +1,6 @@
-"""Places: where logs, the ledger and the settings are, by the environment or the platform's custom.
+"""Places: the paths of logs, the ledger and the settings, by environment variables or the platform's custom.
 
-Asked at every start, before anything else is known: nothing is imported for it, and nothing is opened.
+Every start needs these first, so this module imports little and opens nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def state_home(env: Mapping[str, str]) -> str:
 
 
 def data_home(env: Mapping[str, str]) -> str:
-    """Return the folder for what is to be kept: the ledger and the archive."""
+    """Return the folder for permanent data: the ledger and the archive."""
     return _base(env, "XDG_DATA_HOME", ".local", "share")
 
 
@@ -38,22 +38,22 @@ def _base(env: Mapping[str, str], variable: str, *default: str) -> str:
 
 
 def user_home(env: Mapping[str, str]) -> str:
-    """Return the home folder of the one whose environment this is."""
+    """Return the home folder of the user whose environment this is."""
     return env.get("HOME") or os.path.expanduser("~")
 
 
 def session_directory(env: Mapping[str, str]) -> str:
-    """Return where our logs live: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`."""
+    """Return the folder of sessionlog's own logs: `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`."""
     given = env.get("SESSIONLOG_DIR")
     return os.path.expanduser(given) if given else os.path.join(state_home(env), "sessionlog", "sessions")
 
 
 def ledger_file(env: Mapping[str, str]) -> str:
-    """Return where the ledger is: `$SESSIONLOG_LEDGER`, else `$XDG_DATA_HOME/sessionlog/ledger.sqlite`."""
+    """Return the ledger's path: `$SESSIONLOG_LEDGER`, else `$XDG_DATA_HOME/sessionlog/ledger.sqlite`."""
     given = env.get("SESSIONLOG_LEDGER")
     return os.path.expanduser(given) if given else os.path.join(data_home(env), "sessionlog", "ledger.sqlite")
 
 
 def config_file(env: Mapping[str, str]) -> str:
-    """Return where the settings are: `$SESSIONLOG_CONFIG`, else `$XDG_CONFIG_HOME/sessionlog/config.toml`."""
+    """Return the path of the settings: `$SESSIONLOG_CONFIG`, else `$XDG_CONFIG_HOME/sessionlog/config.toml`."""
     return env.get("SESSIONLOG_CONFIG") or os.path.join(config_home(env), "sessionlog", "config.toml")

@@ -1,7 +1,7 @@
-"""One frozen Settings value: flags > environment > config.toml.
+"""Settings: one frozen value from command-line flags, the environment and config.toml, in this order of preference.
 
-There is no project config file: a repository is not trusted. Nothing here is global or mutable; the command line (or a
-caller of the Python API) loads a value once and passes it on.
+There is no project config file, because a repository is not trusted. Nothing here is global or mutable: the command
+line (or a caller of the Python API) loads a value once and passes it on.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict, "b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a command needs to know before it starts.
+    """The user's settings.
 
     Attributes:
-        session_dir: Where our logs live.
-        ledger_path: The file that the book of usage is kept in.
-        config_path: The config file that was looked for.
+        session_dir: The folder of sessionlog's own logs.
+        ledger_path: The ledger's file.
+        config_path: The path of the config file, which may not exist.
         timezone: IANA name or `local`; None leaves the choice to the command.
         prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
         budgets: The `[budgets]` table, unchecked; `analytics.budgets.rules.parse_budgets` checks it.
@@ -108,7 +108,7 @@ def parse_prices(path: str, content: bytes) -> Mapping[str, Any]:
         InvalidSettings: It is neither TOML nor JSON, or not a table.
     """
     import json  # noqa: PLC0415 - only for --prices
-    import tomllib  # noqa: PLC0415 - see above
+    import tomllib  # noqa: PLC0415 - only for --prices
 
     try:
         text = content.decode("utf-8-sig")

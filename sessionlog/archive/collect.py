@@ -1,9 +1,8 @@
-"""Collect: which files a log needs to be read, and what of each is kept.
+"""Collect: which files reading a log needs, and what the archive keeps of each.
 
-A log is a file, a folder of small files, or a database, which is kept as a snapshot of one moment. With it goes what
-its source reads beside it (`Source.sidecars`), if that is small: many logs share such files, each keeps its own copy.
-They may be an agent's settings, and lose the secrets that are known by their shapes. Nothing is ever opened but for
-reading.
+A log is a file, a folder of small files, or a database, which is kept as a snapshot of one moment. The small files that
+its source reads besides (`Source.sidecars`) are kept with it: many logs share such files, and each log keeps its own
+copy. They may be an agent's settings, so known kinds of secrets are redacted in them. Files are only read.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from sessionlog.sources.protocol import Log
 
 _MAGIC = b"SQLite format 3\x00"
 SMALL = 1 << 20
-"""Bytes of a file beside a log that is kept with it."""
+"""Bytes of the largest sidecar that is kept with a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A file as it looks.
+class SeenFile:
+    """A file of a log, and its state.
 
     Attributes:
         path: Absolute.
         size: In bytes.
-        mtime_ns: When it was written to.
-        ctime_ns: When anything of it was changed; it cannot be set.
-        kind: `own` for the log itself, `watched` for a database's write-ahead log, `beside` for a file that the source
-            reads, too, `part` for one in a folder of those.
+        mtime_ns: When it was last written to.
+        ctime_ns: When its content or its inode last changed; programs cannot set it.
+        kind: `own` for the log itself, `watched` for a database's write-ahead log, `beside` for a sidecar, `part` for a
+            file in a folder that is a sidecar.
     """
 
     path: str
@@ -50,30 +49,30 @@ class Seen:
 
     @property
     def state(self) -> State:
-        """What tells that it has changed."""
+        """What shows whether it has changed."""
         return self.path, self.size, self.mtime_ns, self.ctime_ns
 
 
-def look(log: Log) -> tuple[Seen, ...]:
+def list_files(log: Log) -> tuple[SeenFile, ...]:
     """Return all files of a log as they are now, the log's own first; opens none of them.
 
     Raises:
-        LogNotReadable: The log is not there, or is no file and no folder.
+        LogNotReadable: The log does not exist, or is neither a file nor a folder.
     """
     path = os.path.abspath(log.path)
-    found = list(_look_at(path, "own"))
+    found = list(_list(path, "own"))
     if not found:
         raise LogNotReadable(f"{path}: no such file")
     if not os.path.isdir(path) and not path.endswith((*LOG_SUFFIXES, ".json")):
-        found += _look_at(f"{path}-wal", "watched")
+        found += _list(f"{path}-wal", "watched")
     known = {seen.path for seen in found}
     for beside in map(os.path.abspath, log.source.sidecars(log.path)):
-        found += [seen for seen in _look_at(beside, "beside") if seen.path not in known]
+        found += [seen for seen in _list(beside, "beside") if seen.path not in known]
         known.update(seen.path for seen in found)
     return tuple(found)
 
 
-def _look_at(path: str, kind: str) -> Iterator[Seen]:
+def _list(path: str, kind: str) -> Iterator[SeenFile]:
     status = files.stat_path(path)
     if status is None:
         return
@@ -89,20 +88,22 @@ def _look_at(path: str, kind: str) -> Iterator[Seen]:
         yield _seen(path, status, kind)
 
 
-def _seen(path: str, status: os.stat_result, kind: str) -> Seen:
-    return Seen(path=path, size=status.st_size, mtime_ns=status.st_mtime_ns, ctime_ns=status.st_ctime_ns, kind=kind)
+def _seen(path: str, status: os.stat_result, kind: str) -> SeenFile:
+    return SeenFile(
+        path=path, size=status.st_size, mtime_ns=status.st_mtime_ns, ctime_ns=status.st_ctime_ns, kind=kind
+    )  # fmt: skip
 
 
-def last_written_ns(seen: Iterable[Seen]) -> int:
-    """Return when a log was written to, whatever happened beside it."""
+def last_written_ns(seen: Iterable[SeenFile]) -> int:
+    """Return when a log was last written to; writes to its sidecars do not count."""
     return max(file.mtime_ns for file in seen if file.kind in ("own", "watched"))
 
 
-def contents_of(seen: Sequence[Seen], folder: str) -> list[Content]:
-    """Return what is to be kept of a log's files; snapshots of databases are made in `folder`.
+def contents_of(seen: Sequence[SeenFile], folder: str) -> list[Content]:
+    """Return what to keep of a log's files; snapshots of databases are made in `folder`.
 
     Raises:
-        LogNotReadable: One of the log's own files cannot be read; what is only beside it is left out then.
+        LogNotReadable: One of the log's own files cannot be read; unreadable sidecars are left out.
     """
     contents: list[Content] = []
     for file in seen:
@@ -116,7 +117,7 @@ def contents_of(seen: Sequence[Seen], folder: str) -> list[Content]:
     return contents
 
 
-def _own(file: Seen, snapshot: str) -> Content:
+def _own(file: SeenFile, snapshot: str) -> Content:
     with files.open_log(file.path) as opened:
         is_database = opened.read(len(_MAGIC)) == _MAGIC
     if is_database and _snapshot(file.path, snapshot):
@@ -125,7 +126,7 @@ def _own(file: Seen, snapshot: str) -> Content:
 
 
 def _snapshot(path: str, copy: str) -> bool:
-    """Copy a database as of one moment; False where it is damaged, and only its bytes can be kept."""
+    """Copy a database as of one moment; return False if it is damaged, so that only its bytes can be kept."""
     try:
         with closing(open_database(path)) as database, closing(sqlite3.connect(copy)) as kept:
             database.backup(kept)
@@ -142,7 +143,7 @@ def _snapshot(path: str, copy: str) -> bool:
     return True
 
 
-def _beside(file: Seen) -> Content:
+def _beside(file: SeenFile) -> Content:
     if file.kind == "part":
         with files.open_log(file.path):
             return _content(file, file.path)
@@ -152,7 +153,7 @@ def _beside(file: Seen) -> Content:
     return Content(path=file.path, mtime_ns=file.mtime_ns, given=given, length=len(given))
 
 
-def _content(file: Seen, given: str) -> Content:
+def _content(file: SeenFile, given: str) -> Content:
     status = files.stat_path(given)
     size = file.size if given == file.path or status is None else status.st_size
     return Content(path=file.path, mtime_ns=file.mtime_ns, given=given, length=size)

@@ -1,7 +1,7 @@
-"""Entry: what the archive knows of one version of one log.
+"""Entry: what the archive records about one version of one log.
 
-An entry names every file that reading the log needs, with the state in which the original was seen (so that an
-unchanged log costs a stat) and the hash of what is kept. Its version is a hash of all that: one content, one name.
+An entry names every file that reading the log needs, with the original's state (so that checking an unchanged log costs
+one stat per file) and the hash of what is kept. Its version is a hash of all that: equal contents have equal names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ State = tuple[str, int, int, int]
 """(path, size, mtime_ns, ctime_ns)."""
 
 _WATCHED = ""
-"""The hash of a file that was looked at, and not kept."""
+"""The hash of a file whose state is recorded, but whose content is not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +24,13 @@ class KeptFile:
     """One file of a log.
 
     Attributes:
-        path: Where the original is, absolute.
+        path: The original's absolute path.
         size: Its size when it was read.
         mtime_ns: Its time of modification then.
         ctime_ns: Its time of change then; older entries do not have it.
-        bytes: How much is kept: of a database a snapshot, of settings what is not secret.
-        sha256: The hash of that; empty for a file of which only the state was looked at.
-        beside: It is none of the log's own: it is kept for reading the log, and its changes are not the log's.
+        bytes: Bytes kept: those of a database's snapshot, of redacted settings, or of the file.
+        sha256: Their hash; empty if only the file's state is recorded.
+        beside: It is a sidecar: kept because reading the log needs it; a change of it does not change the log.
     """
 
     path: str
@@ -43,7 +43,7 @@ class KeptFile:
 
     @property
     def state(self) -> State:
-        """What tells that the original has changed."""
+        """What shows whether the original has changed."""
         return self.path, self.size, self.mtime_ns, self.ctime_ns
 
 
@@ -53,13 +53,13 @@ class Entry:
 
     Attributes:
         source: Id of the source that reads it.
-        path: The log, absolute: a file or a folder.
-        version: Names its content.
+        path: The absolute path of the log: a file or a folder.
+        version: A hash of its content.
         sessions: The sessions in it.
         files: All of its files.
         archived: When, RFC 3339.
-        packed: Bytes that it takes.
-        replaces: Versions that began this one and are no longer kept.
+        packed: Size of the pack in bytes.
+        replaces: Earlier versions that this one begins with; they are no longer kept.
         subagent_logs: The logs of its session's sub-agents, absolute; older entries do not name them.
     """
 
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Where it is in the archive."""
+        """The path of its pack within the archive."""
         return os.path.join(self.source, f"{self.version}.tar.zst")
 
     @property
@@ -85,12 +85,12 @@ class Entry:
 
     @property
     def states(self) -> list[State]:
-        """What tells that the log has changed."""
+        """What shows whether the log has changed."""
         return [file.state for file in self.files if not file.beside]
 
     @property
     def bytes(self) -> int:
-        """How much is kept, unpacked."""
+        """Bytes kept, unpacked."""
         return sum(file.bytes for file in self.kept)
 
     def to_json(self) -> str:
@@ -114,13 +114,13 @@ def entry_of(text: str | bytes) -> Entry | None:
 
 def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:
     """Name a content: (path → hash) of all kept files."""
-    import hashlib  # noqa: PLC0415 - 5 ms, which finding a log that is there saves
+    import hashlib  # noqa: PLC0415 - 5 ms, which finding a live log saves
 
     text = json.dumps([source, path, sorted(kept.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def member_of(path: str) -> str:
-    """Return the name of a file inside an entry: its whole path, for sources read folders' names, too."""
+    """Return the name of a file inside a pack: its whole path, because sources read the names of folders, too."""
     drive, rest = os.path.splitdrive(path)
     return "/".join(part for part in (drive.replace(":", ""), *rest.split(os.sep)) if part)

@@ -1,4 +1,4 @@
-"""From what a person types to a log that can be read: a live one first, else one of the archive, unpacked meanwhile."""
+"""Find the log that a user names: a live one first, else one of the archive, unpacked while it is read."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sessionlog.sources.registry import all_sources
 
 @contextmanager
 def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple[Log, str | None, Entry | None]]:
-    """Find the log that a path or an id names, and the session in it; of the archive only what is nowhere else.
+    """Yield the log that a path or an id names, its session, and its entry if only the archive has the log.
 
-    A log of the archive is unpacked into a private folder until the context ends; its entry is the third value.
+    A log of the archive is unpacked into a private folder, which is removed when the context ends.
 
     Args:
         target: A path, or an id, its beginning or its end.
-        directory: The folder of our own sessions.
-        env: The environment, which says where agents write, and where the archive is.
+        directory: The folder of sessionlog's own sessions.
+        env: The environment, which gives the folders of agents and of the archive.
 
     Raises:
-        LogNotReadable: Nothing matches, or what does cannot be read.
+        LogNotReadable: Nothing matches, or the match cannot be read.
         AmbiguousSession: Several sessions match.
     """
     folder = archive_folder(env)
@@ -39,7 +39,7 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
     if not isinstance(found, Entry):
         yield *found, None
         return
-    from sessionlog.archive.pack import unpack  # noqa: PLC0415 - 17 ms, which logs that are there save
+    from sessionlog.archive.pack import unpack  # noqa: PLC0415 - 17 ms, which live logs save
 
     entry, session_id = found, _session_of(target, found)
     place = files.temporary_directory("sessionlog-archive-")
@@ -49,13 +49,16 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
             with suppress(LogNotReadable):  # the session's own log can be read without it
                 unpack(os.path.join(folder, other.name), other, place)
         path = os.path.join(place, *member_of(entry.path).split("/"))
-        yield Log(source=_as_it_was(_source_of(entry), place), path=path), session_id, entry
+        yield Log(source=_with_original_paths(_source_of(entry), place), path=path), session_id, entry
     finally:
         files.remove_directory(place)
 
 
 def _subagents_of(entry: Entry, folder: str) -> Iterator[Entry]:
-    """Yield the entries of its sub-agents' logs, which are read with it: it names them, or its session and a `/` do."""
+    """Yield the entries of its sub-agents' logs, which are read with it.
+
+    The entry names them; without that, their session ids begin with its session's id and a `/`.
+    """
     prefixes = tuple(f"{session}/" for session in entry.sessions)
     for other in read_manifest(folder).values():
         is_named = other.path in entry.subagent_logs or any(session.startswith(prefixes) for session in other.sessions)
@@ -77,7 +80,7 @@ def find_entry(target: str, folder: str) -> Entry | None:
     """Return the latest entry of the log that a path or an id names; None where there is none.
 
     Raises:
-        LogNotReadable: The archive is not ours alone.
+        LogNotReadable: Other users can write to the archive.
         AmbiguousSession: Several sessions match.
     """
     if not os.path.isdir(folder):
@@ -98,12 +101,12 @@ def find_entry(target: str, folder: str) -> Entry | None:
 
 
 def _distance(entry: Entry, session_id: str) -> tuple[bool, int, str]:
-    """How far a log is from being the session's own: a sub-agent's is named otherwise, and lies deeper."""
+    """Sort key by which a session's own log precedes its sub-agents': their names lack its id, and they lie deeper."""
     return session_id not in os.path.basename(entry.path), entry.path.count(os.sep), entry.path
 
 
 def _session_of(target: str, entry: Entry) -> str | None:
-    """The session that was asked for; a path asks for the log's first."""
+    """The session that `target` names; None, the log's first one, where it is a path."""
     return None if os.path.abspath(target) == entry.path else matching(target, entry.sessions)[0]
 
 
@@ -114,24 +117,24 @@ def _source_of(entry: Entry) -> Source:
     return source
 
 
-def _as_it_was(source: Source, place: str) -> Source:
-    """A source whose problems and folders are those of the original, not of a copy that is soon gone."""
+def _with_original_paths(source: Source, place: str) -> Source:
+    """A source whose problems and working folders name the original's paths, not those of the temporary copy."""
 
     def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:
         for item in source.read(path, session_id):
-            yield _renamed(item, place) if isinstance(item, Problem) else _in_its_folder(item, place)
+            yield _restore_path(item, place) if isinstance(item, Problem) else _restore_work_dir(item, place)
 
     return structs.replace(source, read=read)
 
 
-def _in_its_folder(event: Event, place: str) -> Event:
-    """An event whose working folder is the original's: a few sources know it by the place of the log alone."""
+def _restore_work_dir(event: Event, place: str) -> Event:
+    """An event with the original's working folder: a few sources derive it from the path of the log."""
     work_dir = event.data.get("work_dir") if event.seq == 0 and isinstance(event.data, dict) else None
     if not isinstance(work_dir, str) or not work_dir.startswith(place):
         return event
     return replace(event, data={**event.data, "work_dir": work_dir.removeprefix(place)})
 
 
-def _renamed(problem: Problem, place: str) -> Problem:
+def _restore_path(problem: Problem, place: str) -> Problem:
     """A problem with the original's path."""
     return replace(problem, path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))

@@ -1,7 +1,7 @@
-"""Keep: every closed log is copied into the archive, once, and verified; the originals are only read.
+"""Keep: copy every closed log into the archive, once, and verify the copy; the originals are only read.
 
-Unchanged logs cost a stat. A log that has changed is kept again as a new version, and the version before is let go only
-if all of it is the beginning of the new one. Whatever is wrong with one log is a `Problem`, and the next one is tried.
+An unchanged log costs one stat per file. A log that has changed is kept again as a new version; the version before is
+deleted only if the new one begins with all of it. An error in one log becomes a `Problem`, and the others go on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog import files
-from sessionlog.archive.collect import Seen, contents_of, last_written_ns, look
+from sessionlog.archive.collect import SeenFile, contents_of, last_written_ns, list_files
 from sessionlog.archive.entry import Entry, KeptFile, version_of
 from sessionlog.archive.manifest import add_entry, read_manifest
 from sessionlog.archive.pack import Content, is_whole, write_pack
@@ -27,7 +27,7 @@ from sessionlog.sources.registry import all_sources
 SCHEMA = "sessionlog.archive/1"
 DAY_NS = 86_400 * 1_000_000_000
 CLOSED_NS = DAY_NS
-"""A log that nobody has written to for a day is closed, unless told otherwise."""
+"""By default a log is closed when nothing was written to it for a day."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Archived:
         kept: The entries that are new.
         unchanged: Logs that were in the archive already.
         open: Logs that are still written to.
-        replaced: Entries that were let go because a new one begins with them.
+        replaced: Entries that were deleted because a new one begins with them.
         problems: Why a log was not kept.
         dry_run: Nothing was written.
     """
@@ -54,12 +54,12 @@ class Archived:
 
     @property
     def bytes(self) -> int:
-        """How much is new, unpacked."""
+        """Bytes that are new, unpacked."""
         return sum(entry.bytes for entry in self.kept)
 
     @property
     def packed(self) -> int:
-        """How much room that takes."""
+        """Size of the new packs in bytes."""
         return sum(entry.packed for entry in self.kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,17 +92,17 @@ def archive_logs(
     """Copy all closed logs of this machine that are new or have changed into an archive.
 
     Args:
-        folder: The archive; made where there is none.
-        env: The environment, which says where agents write.
+        folder: The archive; created if it does not exist.
+        env: The environment, which gives the folders of agents.
         sources: Whose logs; all when None.
-        closed_ns: For how long nobody may have written to a log.
+        closed_ns: Nanoseconds since the last write after which a log is closed.
         now_ns: The present; of the system's clock when None.
-        dry_run: Only say what would be done.
+        dry_run: Write nothing; only return what would be done.
         progress: Called with (logs done, logs in all).
 
     Raises:
-        LogNotReadable: The archive's folder is not ours alone.
-        MissingExtra: Nothing can be packed.
+        LogNotReadable: Other users can write to the archive's folder.
+        MissingExtra: The compression module is not installed.
     """
     now_ns = time.time_ns() if now_ns is None else now_ns
     done = Archived(folder=folder, dry_run=dry_run)
@@ -115,7 +115,7 @@ def archive_logs(
             if isinstance(item, Problem):
                 done.problems += [item] if item.severity == "damage" else []
             else:
-                keeper.take(item, closed_before_ns=now_ns - closed_ns)
+                keeper.archive(item, closed_before_ns=now_ns - closed_ns)
             if progress is not None:
                 progress(number + 1, len(listed))
     finally:
@@ -124,7 +124,7 @@ def archive_logs(
 
 
 def _sweep(folder: str, before_ns: int) -> None:
-    """Remove what killed runs have left half-done."""
+    """Remove the temporary files of runs that were killed."""
     for place, folders, names in os.walk(folder):
         for name in [name for name in (*folders, *names) if name.startswith(".")]:
             status = files.stat_path(os.path.join(place, name))
@@ -138,17 +138,17 @@ def _sweep(folder: str, before_ns: int) -> None:
 
 
 class _Keeper:
-    """Takes one log after the other."""
+    """Archives one log after the other."""
 
     def __init__(self, done: Archived, known: dict[tuple[str, str], Entry], now_ns: int) -> None:
         self._done, self._known = done, known
         self._moment = format_time(now_ns)
         self._work = os.path.join(done.folder, f".work-{os.getpid()}")
 
-    def take(self, log: Log, *, closed_before_ns: int) -> None:
-        """Keep a log if it is closed and new; whatever goes wrong is said and no reason to stop."""
+    def archive(self, log: Log, *, closed_before_ns: int) -> None:
+        """Keep a log if it is closed and new; any error but a missing extra becomes a `Problem`."""
         try:
-            seen = look(log)
+            seen = list_files(log)
             before = self._known.get((log.source.id, os.path.abspath(log.path)))
             if before is not None and before.states == [file.state for file in seen if file.kind != "beside"]:
                 self._done.unchanged += 1
@@ -167,10 +167,10 @@ class _Keeper:
         problem = Problem(path=log.path, line=0, offset=0, kind="not_archived", detail=detail)
         self._done.problems.append(problem)
 
-    def _keep(self, log: Log, seen: Sequence[Seen], before: Entry | None) -> None:
+    def _keep(self, log: Log, seen: Sequence[SeenFile], before: Entry | None) -> None:
         entry = Entry(
             source=log.source.id, path=os.path.abspath(log.path), version="", sessions=_sessions(log),
-            files=tuple(_looked_at(file) for file in seen), archived=self._moment,
+            files=tuple(_state_of(file) for file in seen), archived=self._moment,
             subagent_logs=tuple(map(os.path.abspath, log.source.subagent_logs(log.path))),
         )  # fmt: skip
         if self._done.dry_run:
@@ -203,7 +203,7 @@ class _Keeper:
             self._done.replaced += 1
 
     def close(self) -> None:
-        """Leave nothing behind but the archive."""
+        """Remove the folder of temporary files."""
         files.remove_directory(self._work)
 
 
@@ -211,24 +211,24 @@ def _sessions(log: Log) -> tuple[str, ...]:
     return tuple(map(str, log.source.name_sessions(log.path)))
 
 
-def _looked_at(file: Seen) -> KeptFile:
+def _state_of(file: SeenFile) -> KeptFile:
     return KeptFile(
         path=file.path, size=file.size, mtime_ns=file.mtime_ns, ctime_ns=file.ctime_ns, beside=file.kind == "beside"
     )  # fmt: skip
 
 
 def _described(
-    entry: Entry, seen: Sequence[Seen], contents: Iterable[Content], before: Entry | None
+    entry: Entry, seen: Sequence[SeenFile], contents: Iterable[Content], before: Entry | None
 ) -> tuple[Entry, bool]:
-    """Return the entry with the hashes of what is kept, and whether the log before is the beginning of this one."""
+    """Return the entry with the hashes of what is kept, and whether it begins with all of the version before."""
     earlier = {} if before is None else {file.path: file for file in before.kept if not file.beside}
-    looked_at = {file.path: _looked_at(file) for file in seen}
+    states = {file.path: _state_of(file) for file in seen}
     kept: dict[str, KeptFile] = {}
     for content in contents:
         old = earlier.get(content.path)
         sha256, begun = content.hashed(0 if old is None else old.bytes)
-        kept[content.path] = replace(looked_at[content.path], bytes=content.length, sha256=sha256)
+        kept[content.path] = replace(states[content.path], bytes=content.length, sha256=sha256)
         if old is not None and old.sha256 == begun:
             del earlier[content.path]
     version = version_of(entry.source, entry.path, {path: file.sha256 for path, file in kept.items()})
-    return replace(entry, version=version, files=tuple((looked_at | kept).values())), not earlier
+    return replace(entry, version=version, files=tuple((states | kept).values())), not earlier

@@ -1,7 +1,7 @@
-"""The manifest: a line per entry, appended when the entry is verified and on the disk. What it does not name is none.
+"""The manifest: a line per entry, appended once its pack is verified and on the disk. A pack without a line is ignored.
 
-The archive is private: its folder is ours, and nobody else may write to it, or it is not used. Should the manifest be
-lost, it is made again from the entries, for each holds its own line.
+The archive is used only if its folder belongs to the user and no one else can write to it. A lost manifest is rebuilt
+from the packs, each of which holds the line of its entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = "manifest.jsonl"
 
 
 def archive_folder(env: Mapping[str, str]) -> str:
-    """Return where the archive is: `$XDG_DATA_HOME/sessionlog/archive`."""
+    """Return the archive's path: `$XDG_DATA_HOME/sessionlog/archive`."""
     return os.path.join(data_home(env), "sessionlog", "archive")
 
 
@@ -27,13 +27,13 @@ def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
     """Return (source, path) → the latest entry of that log.
 
     Raises:
-        LogNotReadable: Others own the archive, or may write to it.
+        LogNotReadable: Other users own the archive, or can write to it.
     """
     check_private(folder)
     path = os.path.join(folder, _NAME)
     latest: dict[tuple[str, str], Entry] = {}
     known = files.stat_path(path) is not None
-    for entry in _told(path) if known else _found(folder):
+    for entry in _read_lines(path) if known else _read_packs(folder):
         before = latest.get((entry.source, entry.path))
         if before is None or known or before.archived <= entry.archived:
             latest[entry.source, entry.path] = entry
@@ -45,15 +45,15 @@ def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
 
 
 def add_entry(folder: str, entry: Entry) -> None:
-    """Write down an entry; from now on it counts."""
+    """Append an entry to the manifest, which makes its pack part of the archive."""
     files.append_private(os.path.join(folder, _NAME), [f"{entry.to_json()}\n".encode()])
 
 
 def check_private(folder: str) -> None:
-    """Make sure that the archive is ours alone, if there is one.
+    """Check that no other user owns the archive or can write to it; there may be none yet.
 
     Raises:
-        LogNotReadable: It is not.
+        LogNotReadable: Another user does or can.
     """
     try:
         status = os.lstat(folder)
@@ -66,8 +66,8 @@ def check_private(folder: str) -> None:
         raise LogNotReadable(f"{folder}: others may write to the archive; `chmod go-w` makes it yours alone")
 
 
-def _told(path: str) -> Iterator[Entry]:
-    """The entries of the manifest; a line that was torn tells none."""
+def _read_lines(path: str) -> Iterator[Entry]:
+    """The entries of the manifest; a torn line is skipped."""
     with files.open_log(path) as file:
         for line in file:
             entry = entry_of(line)
@@ -75,8 +75,8 @@ def _told(path: str) -> Iterator[Entry]:
                 yield entry
 
 
-def _found(folder: str) -> Iterator[Entry]:
-    """The entries that are there, whatever a manifest says."""
+def _read_packs(folder: str) -> Iterator[Entry]:
+    """The entries of all packs in the archive's folder."""
     from sessionlog.archive.pack import read_own_line  # noqa: PLC0415 - 8 ms that only a lost manifest costs
 
     for place, folders, names in os.walk(folder):

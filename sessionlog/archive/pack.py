@@ -1,8 +1,8 @@
-"""A pack: one entry's files as `.tar.zst`, which `zstd` and `tar` can open without us.
+"""A pack: one entry's files as `.tar.zst`, which `zstd` and `tar` can open without sessionlog.
 
-The first member is the entry's own line, the others are the files under their whole paths. A pack is written beside its
-name, synced and renamed; it is read back and every hash compared before anybody counts on it. To unpack, only what the
-entry names is taken, and never outside the folder.
+The first member is the entry's line of the manifest, the others are the files under their whole paths. A pack is
+written under a temporary name, synced and renamed; then it is read back and every hash compared. Unpacking extracts
+only the files that the entry names, and never outside the folder.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What is to be kept of one file.
+    """What to keep of one file.
 
     Attributes:
         path: The original.
         mtime_ns: Its time of modification.
-        given: The file to read, or the bytes themselves.
-        length: How many bytes that are.
+        given: The path of the file to read, or the bytes themselves.
+        length: How many bytes to keep.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Content:
     length: int
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield exactly that many bytes; what was appended since is left for the next time.
+        """Yield exactly `length` bytes; what was appended since is left for the next run.
 
         Raises:
             LogNotReadable: The file cannot be read, or has shrunk.
@@ -60,7 +60,7 @@ class Content:
                 yield piece
 
     def hashed(self, mark: int = 0) -> tuple[str, str]:
-        """Return the hash of all of it, and that of its first `mark` bytes (empty where there are not so many)."""
+        """Return the hash of all bytes, and that of the first `mark` bytes ("" if there are fewer)."""
         whole, done, begun = hashlib.sha256(), 0, hashlib.sha256(b"").hexdigest() if not mark else ""
         for piece in self.pieces():
             if not begun and done + len(piece) >= mark:
@@ -76,8 +76,8 @@ def write_pack(path: str, entry: Entry, contents: Sequence[Content]) -> None:
     """Write a pack, whole or not at all.
 
     Raises:
-        LogNotReadable: A file has changed meanwhile, or what was written cannot be read back.
-        OSError: The disk is full, or will not have it.
+        LogNotReadable: A file has shrunk meanwhile, or the pack that was written does not hold what was read.
+        OSError: The disk is full, or the file cannot be written.
     """
     files.make_directories(os.path.dirname(path))
     files.replace_file(path, _packed(_tar(entry, contents)))
@@ -113,7 +113,7 @@ def _packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _members(path: str) -> Iterator[tarfile.TarFile]:
-    """Open a pack; whatever is wrong with it is `LogNotReadable`."""
+    """Open a pack; any damage raises `LogNotReadable`."""
     zstd = zstd_module("the archive")
     try:
         with (
@@ -130,7 +130,7 @@ def _members(path: str) -> Iterator[tarfile.TarFile]:
 
 
 def is_whole(path: str, entry: Entry) -> bool:
-    """Whether a pack can be read, and holds what the entry says, byte for byte."""
+    """Whether a pack can be read, and holds exactly the files and bytes that the entry names."""
     wanted = {member_of(file.path): file.sha256 for file in entry.kept}
     found: dict[str, str] = {}
     try:
@@ -151,10 +151,10 @@ def _hash_of(file: Any) -> str:
 
 
 def unpack(path: str, entry: Entry, folder: str) -> None:
-    """Unpack an entry's files into a folder of our own, under their whole paths, with their times.
+    """Unpack an entry's files into a private folder, under their whole paths, with their times.
 
     Raises:
-        LogNotReadable: The pack is missing or damaged, or holds what it should not.
+        LogNotReadable: The pack is missing or damaged, or a file in it is not what the entry describes.
     """
     wanted = {member_of(file.path): file for file in entry.kept}
     with _members(path) as tar:
@@ -181,7 +181,7 @@ def _hash_of_file(path: str) -> str:
 
 
 def read_own_line(path: str) -> bytes:
-    """Return the line that a pack has of its entry; nothing where it has none."""
+    """Return the line of its entry that a pack holds; empty where it has none."""
     try:
         with _members(path) as tar:
             first = next(iter(tar), None)

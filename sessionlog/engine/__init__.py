@@ -1,1 +1,1 @@
-"""More than one core or machine: logs are scanned by any executor, the book has one owner."""
+"""Scanning with several cores or machines: any executor scans logs, one process owns the ledger."""

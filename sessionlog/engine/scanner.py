@@ -1,7 +1,7 @@
-"""Scanner: logs are scanned by the processes of an executor, and what they read comes back as rows.
+"""Scanner: the processes of an executor scan logs and return rows.
 
-A worker that dies or gives something else than its share, or an executor that cannot be used, changes the time and not
-the result: what it did not give is scanned here.
+If a worker dies or returns something else, or the executor cannot be used, this process scans the logs without a
+result: that takes longer and gives the same numbers.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
 PAYS = 64 << 20
-"""Bytes from which on two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
+"""Bytes from which two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
 
 _SHARE = 4 << 20
-"""Bytes that are given away at once: more makes the ends uneven, less costs more messages."""
+"""Bytes of logs per task: with larger tasks workers finish unevenly, smaller ones cost more messages."""
 
 _FILE = 64 << 10
-"""Bytes that are scanned in the time that it takes to open a log and to enter its session."""
+"""Bytes that are scanned in the time that it takes to open a log and to insert its session."""
 
 _AHEAD = 3
-"""Shares that wait at each worker."""
+"""Shares that are queued for each worker."""
 
 
 def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanner:
-    """Return who scans.
+    """Return a function that scans jobs in parallel where that is faster.
 
     Args:
         executor: Any executor of `concurrent.futures`; its workers must have this package.
@@ -81,7 +81,7 @@ def _may_fork() -> bool:
 @contextmanager
 def _processes(count: int) -> Iterator[Executor]:
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - 25 ms, which small scans save
-    from multiprocessing import get_context  # noqa: PLC0415 - as above
+    from multiprocessing import get_context  # noqa: PLC0415 - small scans save it
 
     executor = ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin_worker)
     try:
@@ -92,7 +92,7 @@ def _processes(count: int) -> Iterator[Executor]:
 
 @contextmanager
 def _folder() -> Iterator[str | None]:
-    """A folder in which workers leave the rows of large logs; None where there is no room for one."""
+    """A folder in which workers write the rows of large logs; None if it cannot be made."""
     try:
         folder = files.temporary_directory("sessionlog-")
     except OSError:
@@ -113,10 +113,10 @@ def _spread(
     workers: int,
     folder: str | None = None,
 ) -> Iterator[Scanned]:
-    """Give shares away, a few at a time, and yield what comes back."""
+    """Submit shares, a few at a time, and yield their results."""
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait  # noqa: PLC0415 - 25 ms, which small scans save
 
-    known = [source for source in all_sources() if sources.get(source.id) is source]  # workers know them by their ids
+    known = [source for source in all_sources() if sources.get(source.id) is source]  # workers find them by their ids
     ids = {source.id for source in known}
     shares = _shares([job for job in work if job.source in ids])
     waiting: dict[Future[list[Scanned]], list[Job]] = {}
@@ -137,40 +137,40 @@ def _spread(
             share = waiting.pop(future)
             try:
                 yield from _checked(future.result(), share)
-            except Exception:  # noqa: BLE001 - whatever a worker died of, the logs are still there
+            except Exception:  # noqa: BLE001 - whatever ended the worker, its logs can be scanned here
                 broken = broken or isinstance(future.exception(), BrokenExecutor)
                 left += share
     yield from scan_here(left, sources, prices)
 
 
 def _checked(given: object, share: Sequence[Job]) -> list[Scanned]:
-    """Return what a worker gave, if it is one result for each job of its share; else raise ValueError.
+    """Return what a worker returned, if it is one result for each job of its share; else raise ValueError.
 
-    An executor may be anybody's: a result that is missing would be a log that silently does not count.
+    The executor may be the caller's own: a missing result would be a log that silently does not count.
     """
     if isinstance(given, list) and all(isinstance(one, Scanned) for one in given):
         results: list[Scanned] = given
         if [one.number for one in results] == [job.number for job in share]:
             return results
-    raise ValueError("a worker did not give one result for each of its logs")
+    raise ValueError("a worker did not return one result for each of its logs")
 
 
 def scan_share(share: Sequence[Job], prices: PriceBook, folder: str | None = None) -> list[Scanned]:
-    """Scan some logs and price what they give; this runs in a worker."""
+    """Scan some logs and price their responses; this runs in a worker."""
     return [scan_job(job, prices, folder=folder) for job in share]
 
 
 def _begin_worker() -> None:
-    """Ctrl-C reaches the whole group of processes: workers end at once and in silence, the parent tidies up.
+    """Let Ctrl-C, which reaches the whole process group, end a worker at once; the parent cleans up.
 
-    What the parent has made until now is never garbage here, and need not be copied to be looked at.
+    The parent's objects are never garbage here: freezing them keeps the collector from touching, and so copying, them.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.freeze()
 
 
 def _shares(work: Sequence[Job]) -> list[list[Job]]:
-    """Divide jobs into shares of about equal size, given away from the last one on: large logs first, each alone."""
+    """Divide jobs into even shares, to be submitted from the last one on: large logs first, each alone."""
     shares: list[list[Job]] = [[]]
     size = 0
     for job in sorted(work, key=lambda one: -one.size if one.size > _SHARE else 0):

@@ -282,14 +282,14 @@ def test_a_damaged_entry_is_made_again_from_the_original(env, log):
 
 def test_a_log_that_shrinks_while_it_is_read_is_no_entry(env, log, monkeypatch):
     """Half of two versions is neither."""
-    seen = keep.look
+    seen = keep.list_files
 
     def shrunk(item):
         found = seen(item)
         os.truncate(log, 10)
         return found
 
-    monkeypatch.setattr(keep, "look", shrunk)
+    monkeypatch.setattr(keep, "list_files", shrunk)
     [problem] = archived(env).problems
     assert "shrunk" in problem.detail
     assert packs_in(env) == []
