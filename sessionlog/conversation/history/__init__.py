@@ -1,1 +1,1 @@
-"""What was said: messages, the rules they keep, and how a history that has grown too long is cut."""
+"""The history: its messages, the rules for valid ones, and truncation."""

@@ -1,7 +1,7 @@
-"""Conversation: the history of one session, its estimate and its tokens, in memory.
+"""Conversation: the history of one session, its token estimate and its token usage, in memory.
 
-Nothing is weighed twice: the estimate is a sum that is kept. What is restored is read and checked whole before
-anything that is there changes.
+The estimate is a running sum: each message is estimated once. `restore_from` reads and checks all of its input before
+it changes anything.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sessionlog.messages.message_json import content_from_json, message_to_dict,
 
 
 class TokenCounter:
-    """What a session has used, summed up.
+    """The token usage of a session, summed up.
 
     Attributes:
-        usage: Its tokens, in disjoint classes.
-        requests: How often a model was asked.
+        usage: Tokens in disjoint classes.
+        requests: The number of requests to a model.
     """
 
     __slots__ = ("requests", "usage")
@@ -38,29 +38,29 @@ class TokenCounter:
         self.requests = requests
 
     def add(self, usage: TokenUsage | None) -> None:
-        """Count one more request; None is one whose tokens are unknown."""
+        """Count one more request; its usage is None where it is unknown."""
         self.requests += 1
         if usage is not None:
             self.usage += usage
 
     def to_dict(self) -> dict[str, int]:
-        """JSON shape: the classes of a native log, and `requests`."""
+        """Return the token classes of a native log, and `requests`."""
         return {**self.usage.to_dict(), "requests": self.requests}
 
     @classmethod
     def from_dict(cls, value: Any) -> TokenCounter:
-        """Read what `to_dict` has saved; None is a counter that has counted nothing.
+        """Read what `to_dict` returned; None gives an empty counter.
 
         Raises:
-            InvalidHistory: A number in it is none.
+            InvalidHistory: A count is not a number.
         """
         if value is None:
             return cls()
         usage, issues = read_usage(value)
         requests, issue = read_count(value.get("requests") if isinstance(value, Mapping) else None)
-        wrong = [*issues, *([f"requests: {issue}"] if issue else [])]
-        if wrong:
-            raise InvalidHistory(f"token_usage: {'; '.join(wrong)}")
+        problems = [*issues, *([f"requests: {issue}"] if issue else [])]
+        if problems:
+            raise InvalidHistory(f"token_usage: {'; '.join(problems)}")
         return cls(usage, requests)
 
 
@@ -68,11 +68,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Conversation:
-    """A history that is added to, cut and saved.
+    """A history that can be extended, truncated and saved.
 
     Attributes:
         settings: Its budget and strategy.
-        token_counter: What its requests have used.
+        token_counter: The usage of its requests.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class Conversation:
         count: Count | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Begin with a copy of some messages.
+        """Start with a copy of `messages`.
 
         Args:
-            settings: None takes the defaults.
-            messages: A history to go on with.
-            count: Estimates the tokens of one message; None takes `estimate_tokens`.
-            clock: Gives nanoseconds since 1970.
+            settings: None uses the defaults.
+            messages: The history so far.
+            count: Estimates the tokens of one message; None uses `estimate_tokens`.
+            clock: Returns nanoseconds since 1970.
         """
         self.settings = settings or ConversationSettings()
         self.token_counter = TokenCounter()
@@ -107,34 +107,34 @@ class Conversation:
 
     @property
     def message_count(self) -> int:
-        """How many messages there are now."""
+        """The number of messages."""
         return len(self._messages)
 
     @property
     def estimated_tokens(self) -> int:
-        """An estimate of the history's tokens, without the system's text."""
+        """The estimated tokens of the history, without the system text."""
         return self._tokens
 
     @property
     def start_time(self) -> datetime:
-        """When the conversation began, UTC."""
+        """When the conversation started, UTC."""
         return _EPOCH + timedelta(microseconds=self._start_ns // 1000)
 
     def get_history(self) -> list[Message]:
-        """Return the history in a list of its own."""
+        """Return a copy of the history."""
         return list(self._messages)
 
     def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
-        """Add a message to the end and return it as it is kept: one of more than 24 MiB is cut, and says so.
+        """Append a message and return it as stored: one of more than 24 MiB is shortened, with a note in its text.
 
         Args:
-            role: Who speaks, or a whole message, then without anything else.
-            content: A text, or a list of texts and pieces, as values or as JSON.
+            role: The role, or a whole message, then without other arguments.
+            content: A text, or a list of texts and content parts, as values or as JSON.
             **extra: `tool_calls` (as values or as JSON), `tool_call_id`, `name` and `partial` are fields; anything
-                else is kept in the message's `extra`.
+                else goes into the message's `extra`.
 
         Raises:
-            InvalidHistory: It is no message; the history is as it was.
+            InvalidHistory: The arguments make no valid message; the history is unchanged.
         """
         if isinstance(role, Message) and (content is not None or extra):
             raise TypeError("a whole message is added without content and fields; dataclasses.replace changes one")
@@ -146,22 +146,22 @@ class Conversation:
         return message
 
     def pop_last_message(self) -> Message | None:
-        """Take the last message away and return it; None if there is none."""
+        """Remove the last message and return it; None if there is none."""
         if not self._messages:
             return None
         self._tokens -= self._counts.pop()
         return self._messages.pop()
 
     def clear_history(self) -> None:
-        """Forget all messages and what was used."""
+        """Remove all messages and reset the token counter."""
         self._set([], [])
         self.token_counter = TokenCounter()
 
     def replace_messages(self, messages: Iterable[Message]) -> None:
-        """Put another history in the place of this one; messages that were there are not weighed again.
+        """Replace the history; messages that it has already are not estimated again.
 
         Raises:
-            InvalidHistory: Something in it is no message; the history is as it was.
+            InvalidHistory: An element is not a Message; the history is unchanged.
         """
         found = list(messages)
         for n, message in enumerate(found):
@@ -176,27 +176,27 @@ class Conversation:
         """Whether the estimate has reached the threshold.
 
         Args:
-            system_estimate: Tokens that every request has besides the history.
+            system_estimate: Tokens of a request besides the history: system text and tools.
         """
         threshold = self.settings.truncation_threshold * self.settings.max_conversation_tokens
         return self._tokens + system_estimate >= threshold
 
     def truncate_history(self, system_estimate: int = 0) -> Truncation:
-        """Cut the history if it has reached the threshold, and say what that did.
+        """Truncate the history if it has reached the threshold, and return what that did.
 
         Args:
-            system_estimate: Tokens that every request has besides the history.
+            system_estimate: Tokens of a request besides the history: system text and tools.
 
         Raises:
-            InvalidHistory: The user's own strategy or summary gave what cannot be used. Whatever is raised, by them
-                too, the history is as it was.
+            InvalidHistory: The user's own strategy or summary returned something unusable. Exceptions raised by these
+                functions pass through. Either way the history is unchanged.
         """
         cut = truncate(self._messages, self._counts, self.settings, count=self._count, system_estimate=system_estimate)
         self._set(cut.messages, cut.counts)
         return cut.truncation
 
     def to_serializable(self) -> dict[str, Any]:
-        """Return all of it as a JSON value that `restore_from` takes; functions in the settings are left out."""
+        """Return a JSON value that `restore_from` reads; functions in the settings are left out."""
         return {
             "messages": [message_to_dict(message) for message in self._messages],
             "token_usage": self.token_counter.to_dict(),
@@ -205,16 +205,16 @@ class Conversation:
         }
 
     def restore_from(self, data: Mapping[str, Any], *, settings: ConversationSettings | None = None) -> None:
-        """Become the conversation that was saved. Its tokens replace those counted here: they are not added.
+        """Replace this conversation with a saved one, its token usage included.
 
         Args:
-            data: What `to_serializable` gave. Without `token_usage` nothing is counted yet; without `start_time` or
-                `settings` those here stay.
-            settings: These instead of the saved ones.
+            data: What `to_serializable` returned. Without `token_usage` the counter is reset; without `start_time` or
+                `settings` the current ones stay.
+            settings: Used instead of the saved ones.
 
         Raises:
-            MissingField: There are no messages, or a field of one is missing.
-            InvalidHistory: It is no saved conversation; the message says where and why. Nothing here has changed.
+            MissingField: There are no messages, or a message lacks a field.
+            InvalidHistory: It is no saved conversation; the message states where and why. Nothing is changed.
         """
         if not isinstance(data, Mapping):
             raise InvalidHistory(f"a saved conversation is an object, not {type(data).__name__}")

@@ -1,8 +1,8 @@
-"""The rules that a history keeps: no tool result without its call, no call unanswered once the history goes on.
+"""The rules for a valid history: every tool result has its call, and every call its result, except at the end.
 
-An assistant's message with calls and the tool messages right behind it are a group. A history is valid when every
-result of a group answers, with its id, a call of that group that is not answered yet, and every call is answered;
-calls of a group at the very end may be open. An id may be used again by a later call.
+An assistant message with calls and the tool messages right after it are a group. A history is valid when every result
+of a group answers, by id, a call of that group that has no result yet, and every call has a result; calls of the last
+group may be open. A later call may reuse an id.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from sessionlog.messages.message import Message, ToolRequest
 
 
 def is_summary(message: Message) -> bool:
-    """Whether a truncation has put it there."""
+    """Whether a truncation inserted the message."""
     return message.extra.get("summary") is True
 
 
 def check_history(messages: Sequence[Message]) -> None:
-    """Demand a call for every tool result. Calls without a result are fine: their turn was interrupted.
+    """Check that every tool result has a call. Calls without a result are allowed: their turn was interrupted.
 
     Raises:
-        InvalidHistory: A tool result answers no call before it that is unanswered; the message names it.
+        InvalidHistory: A tool result answers no open call before it; the message names it.
     """
     unanswered: Counter[str] = Counter()
     for n, message in enumerate(messages):
@@ -41,12 +41,12 @@ def check_history(messages: Sequence[Message]) -> None:
 
 
 def is_valid(messages: Sequence[Message]) -> bool:
-    """Whether every result has its call, and every call its result; only at the very end calls may be open."""
+    """Whether every result has its call, and every call its result; calls at the end may be open."""
     return all(kept is message for kept, message in zip(repair(messages), messages, strict=True))
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolRequest, ...]:
-    """Return the calls at the end of a history that nothing has answered yet, in the order they were asked for."""
+    """Return the calls at the end of a history that have no result yet, in their order."""
     start = len(messages) - 1
     while start >= 0 and messages[start].role == "tool":
         start -= 1
@@ -59,14 +59,14 @@ def open_calls(messages: Sequence[Message]) -> tuple[ToolRequest, ...]:
 def repaired(messages: Sequence[Message]) -> list[Message]:
     """Return the nearest valid history.
 
-    Results without a call go. Unanswered calls that are not at the end are taken out of their message, which goes if
-    nothing is left of it. A valid history comes back as it is, with the same messages.
+    Results without a call are dropped. Calls without a result that are not at the end are removed from their message,
+    which is dropped if it is empty then. A valid history is returned with the same message objects.
     """
     return [message for message in repair(messages) if message is not None]
 
 
 def repair(messages: Sequence[Message]) -> list[Message | None]:
-    """Return what `repaired` makes of each message, in its place: the message, one with fewer calls, or None."""
+    """Return one element per message: the message, a copy with fewer calls, or None where it is dropped."""
     made: list[Message | None] = list(messages)
     for start, end in groups(messages):
         if messages[start].role == "tool":
@@ -83,7 +83,7 @@ def repair(messages: Sequence[Message]) -> list[Message | None]:
 
 
 def groups(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """Cut a history into half-open ranges: each message that is no tool's, with the tool messages right behind it."""
+    """Split a history into half-open ranges: a message that is not a tool's, with the tool messages right after it."""
     start = 0
     for n in range(1, len(messages) + 1):
         if n == len(messages) or messages[n].role != "tool" or messages[start].role == "tool":
@@ -92,7 +92,7 @@ def groups(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
 
 
 def last_turn(messages: Sequence[Message]) -> int:
-    """Return the index of the newest message of a person, or the length where there is none; a summary is none."""
+    """Return the index of the newest user message that is not a summary; the length where there is none."""
     for n in range(len(messages) - 1, -1, -1):
         if messages[n].role == "user" and not is_summary(messages[n]):
             return n
@@ -100,7 +100,7 @@ def last_turn(messages: Sequence[Message]) -> int:
 
 
 def _matched(messages: Sequence[Message], start: int, end: int) -> tuple[list[int], list[int]]:
-    """Join a group's calls with its results: which calls are unanswered, and which messages answer none."""
+    """Match a group's calls with its results: indexes of calls without a result, and of results without a call."""
     waiting: dict[str, list[int]] = {}
     for n, call in enumerate(messages[start].tool_calls):
         waiting.setdefault(call.id, []).append(n)

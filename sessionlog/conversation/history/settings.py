@@ -1,6 +1,6 @@
-"""ConversationSettings: how long a history may grow, how it is cut, how failures are tried again.
+"""ConversationSettings: how long a history may grow, how it is truncated, how failed requests are retried.
 
-A value that cannot be meant is refused when the settings are made, so nothing behind them checks again.
+The constructor checks every value, so code that uses the settings need not.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from sessionlog.errors import InvalidHistory, InvalidSettings
 from sessionlog.messages.message import Message
 
 Summary = Callable[[Sequence[Message]], str]
-"""Makes the summary of messages that are about to be dropped."""
+"""Returns the summary of messages that are about to be dropped."""
 
 Strategy = Callable[[Sequence[Message], "ConversationSettings"], Sequence[Message]]
-"""A truncation of the user's own: the history and the settings → the history that is left."""
+"""A custom truncation: the history and the settings → the remaining history."""
 
 STRATEGIES = ("drop_oldest", "summarise")
 
@@ -27,23 +27,23 @@ class ConversationSettings:
     """The settings of a conversation, each with its default.
 
     Attributes:
-        max_conversation_tokens: The budget of a history in estimated tokens, the system's text included.
-        truncation_threshold: The part of the budget at which it is cut, 0 to 1.
-        truncation_keep_recent: Messages at the end that are never dropped.
-        truncation_strategy: `drop_oldest`, `summarise` (needs `summary`), or a function of one's own.
-        summary: Makes the text that stands for what `summarise` drops, which is down to half of the budget. It may take
-            a tenth of the budget, and never more than what it stands for; a longer one is cut at its end, and the
-            truncation says so.
-        auto_truncate: Cut before a turn where it is needed; False leaves it to `truncate_history`.
+        max_conversation_tokens: The budget of a history in estimated tokens, the system text included.
+        truncation_threshold: The part of the budget at which the history is truncated, 0 to 1.
+        truncation_keep_recent: The number of messages at the end that are never dropped.
+        truncation_strategy: `drop_oldest`, `summarise` (needs `summary`), or a custom function.
+        summary: Returns the text that replaces dropped messages; `summarise` drops down to half of the budget. The
+            summary may take a tenth of the budget, and never more than what it replaces; a longer one is cut at its
+            end, with a warning in the `Truncation`.
+        auto_truncate: Truncate before a turn where needed; False leaves it to `truncate_history`.
         auto_save: Save after every turn where there is a store.
-        max_tool_rounds: How often the tools of one turn are run before it counts as failed.
-        retry_attempts: How often a request is made in all while it fails for a transient reason; 1 never repeats.
-        retry_initial_s: Seconds before the second attempt; doubled with each more.
+        max_tool_rounds: How often the tools of one turn may run before the turn fails.
+        retry_attempts: The largest number of attempts of a request that fails for a transient reason; 1 never retries.
+        retry_initial_s: Seconds before the second attempt; doubled before each further one.
         retry_max_s: The longest pause, also where a provider asks for a longer one.
-        retry_jitter_s: Up to so many seconds more at random.
+        retry_jitter_s: Random seconds, up to this many, added to each pause.
 
     Raises:
-        InvalidSettings: A value that cannot be meant; it names the field and what is allowed. It is a ValueError.
+        InvalidSettings: A value is not allowed; the message names the field and what is. It is a ValueError.
     """
 
     max_conversation_tokens: int = 100_000
@@ -70,15 +70,15 @@ class ConversationSettings:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what can be saved: functions are not."""
+        """Return the settings as JSON, without functions."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: value for name, value in values.items() if name != "summary" and not callable(value)}
 
     def with_saved(self, value: Any) -> ConversationSettings:
-        """Return these settings with the values that `to_dict` has saved; functions stay these settings' own.
+        """Return these settings with values saved by `to_dict`; functions are kept from these settings.
 
         Raises:
-            InvalidHistory: The value is no object, or a saved setting cannot be used here.
+            InvalidHistory: The value is not an object, or a saved setting is not allowed.
         """
         if not isinstance(value, Mapping):
             raise InvalidHistory(f"settings: {type(value).__name__}; it is an object")
@@ -86,7 +86,9 @@ class ConversationSettings:
         try:
             return replace(self, **{name: item for name, item in value.items() if name in known})
         except InvalidSettings as error:
-            raise InvalidHistory(f"settings: {error}. Settings of one's own can be given instead") from error
+            raise InvalidHistory(
+                f"settings: {error}. settings=ConversationSettings(...) replaces the saved ones"
+            ) from error
 
 
 def _whole(least: int) -> tuple[Callable[[Any], bool], str]:

@@ -1,11 +1,11 @@
-"""Truncation: a history that has grown too long is cut, oldest first, and what is left is a valid conversation.
+"""Truncation: shorten a history that has grown too long, oldest messages first, to a valid conversation.
 
-Of a history over its threshold, repaired, whole units go, oldest first, until three quarters of the budget are not
-reached: a unit is an assistant's message with its tool results, or any other message. Never dropped are system
-messages, a first message of a person behind them, the newest turn, calls that wait for their results, and the recent
-messages, grown to whole units. So what is left is valid, and cutting it again drops nothing; where nothing can go, the
-history comes back as it was. Every message is weighed once. A summary is one message in the place of those that were
-dropped; it never makes a history longer.
+A history over its threshold is repaired; then whole units are dropped, oldest first, until the estimate is below three
+quarters of the budget. A unit is an assistant message with its tool results, or any other message. Never dropped are
+system messages, a first user message right after them, the newest turn, open calls, and the recent messages, extended
+to whole units. The result is valid, and truncating it again drops nothing; where nothing can be dropped, the history is
+returned unchanged. Every message is estimated once. A summary is one message in the place of the dropped ones; it never
+makes a history longer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Count = Callable[[Message], int]
 """Estimates the tokens of a message."""
 
 
-def summarised(summary: Callable[[Sequence[Message]], str], dropped: Sequence[Message]) -> str:
-    """Ask the user's function for the text; what it raises passes through.
+def make_summary(summary: Callable[[Sequence[Message]], str], dropped: Sequence[Message]) -> str:
+    """Return the text of the user's function; its exceptions pass through.
 
     Raises:
-        InvalidHistory: It gave no text.
+        InvalidHistory: It did not return a text.
     """
     text = summary(dropped)
     if not isinstance(text, str):
@@ -37,21 +37,21 @@ def summarised(summary: Callable[[Sequence[Message]], str], dropped: Sequence[Me
 
 
 def cap_summary(text: str, room: int, count: Count) -> tuple[list[Message], str | None]:
-    """Return the summary as a message and None, or one that is cut to its room, or none, and a warning that says so.
+    """Return the summary as a message, cut to its room where needed, and a warning if it was cut or left out.
 
     Args:
-        text: What the summary says.
+        text: The summary.
         room: The tokens that it may take.
-        count: Weighs it: once, or as often as it takes to find where to cut.
+        count: Estimates its tokens: once, or several times to find where to cut.
     """
-    whole = _stand_in(text)
+    whole = _summary_message(text)
     tokens = count(whole)
     if text and tokens <= room:
         return [whole], None
     least, most = 0, len(text)  # the longest beginning that fits is `least` letters long or more, and under `most`
     while most - least > 1:
         middle = (least + most) // 2
-        if count(_stand_in(f"{text[:middle]}…")) <= room:
+        if count(_summary_message(f"{text[:middle]}…")) <= room:
             least = middle
         else:
             most = middle
@@ -59,28 +59,28 @@ def cap_summary(text: str, room: int, count: Count) -> tuple[list[Message], str 
         reason = f"has {tokens:,} tokens where there is room for {room:,}" if text else "is empty"
         return [], f"the summary {reason}, so it was left out"
     return [
-        _stand_in(f"{text[:least]}…")
+        _summary_message(f"{text[:least]}…")
     ], f"the summary was cut from {tokens:,} tokens to the {room:,} it has room for"
 
 
-def _stand_in(text: str) -> Message:
+def _summary_message(text: str) -> Message:
     return Message("user", text, extra={"summary": True})
 
 
 _TARGET = 0.75
-_SUMMED_UP, _SUMMARY = 2, 10  # down to half of the budget, with a tenth for the summary: else each turn would bring one
+_SUMMARISE_TO, _SUMMARY_SHARE = 2, 10  # drop to half of the budget, a tenth for the summary: else each turn needs one
 
 
 class Truncation(int):
-    """How many messages were dropped (an int), and what that did.
+    """The number of dropped messages (an int), and details.
 
     Attributes:
-        strategy: `drop_oldest`, `summarise`, or the name of the user's own function.
-        dropped: The messages that are gone, oldest first; tool results that lost their call among them.
-        tokens_before: The estimate before, with the system's.
-        tokens_after: The estimate after.
-        is_over_budget: It is still more than `max_conversation_tokens`: nothing more could be dropped.
-        warning: What a user should know: it is still over budget, a summary was cut. None if there is nothing.
+        strategy: `drop_oldest`, `summarise`, or the name of the custom function.
+        dropped: The dropped messages, oldest first, with tool results that had no call.
+        tokens_before: The estimate before, system text included.
+        tokens_after: The estimate after, system text included.
+        is_over_budget: The estimate still exceeds `max_conversation_tokens`: nothing more could be dropped.
+        warning: A text for the user: still over budget, or the summary was cut. None without one.
     """
 
     strategy: str
@@ -100,25 +100,25 @@ class Truncation(int):
         is_over_budget: bool = False,
         warning: str | None = None,
     ) -> Self:
-        """Make one; its number is how many were dropped."""
+        """Create it; its value is `len(dropped)`."""
         made = super().__new__(cls, len(dropped))
         made.dropped, made.strategy, made.warning = dropped, strategy, warning
         made.tokens_before, made.tokens_after, made.is_over_budget = tokens_before, tokens_after, is_over_budget
         return made
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return (self.dropped,), {}  # the rest is in __dict__; int's own would give the number
+        return (self.dropped,), {}  # the rest is in __dict__; int's own would pass the number
 
 
 class Cut(NamedTuple):
-    """What a truncation leaves: the messages, the tokens of each, and what was done."""
+    """The result of a truncation: the messages left, the tokens of each, and the report."""
 
     messages: list[Message]
     counts: list[int]
     truncation: Truncation
 
 
-class _Left(NamedTuple):
+class _Remaining(NamedTuple):
     messages: list[Message]
     dropped: tuple[Message, ...]
     warning: str | None = None
@@ -132,33 +132,34 @@ def truncate(
     count: Count,
     system_estimate: int = 0,
 ) -> Cut:
-    """Cut a history if it has reached the threshold; the one that is given is not changed.
+    """Return a truncated copy of a history that has reached the threshold, else an unchanged one.
 
     Args:
         messages: The history, valid or not.
         counts: The tokens of each message.
         settings: Budget, threshold and strategy.
-        count: Weighs messages that the truncation makes.
-        system_estimate: Tokens that every request has besides the history.
+        count: Estimates messages that the truncation creates.
+        system_estimate: Tokens of a request besides the history: system text and tools.
 
     Raises:
-        InvalidHistory: What the user's own function or summary returns cannot be used. What they raise passes through.
+        InvalidHistory: The custom strategy or the summary function returned something unusable. Their exceptions pass
+            through.
     """
     before = system_estimate + sum(counts)
     chosen, budget = settings.truncation_strategy, settings.max_conversation_tokens
-    left, left_counts = _Left(list(messages), ()), list(counts)
+    left, left_counts = _Remaining(list(messages), ()), list(counts)
     if before >= settings.truncation_threshold * budget:
         known = {id(message): tokens for message, tokens in zip(messages, counts, strict=True)}
 
-        def weigh(message: Message) -> int:
+        def estimate(message: Message) -> int:
             tokens = known.get(id(message))
             return count(message) if tokens is None else tokens
 
         if callable(chosen):
-            left = _own(messages, chosen, settings)
+            left = _apply_custom(messages, chosen, settings)
         else:
-            left = _cut(messages, settings, weigh, system_estimate)
-        left_counts = [weigh(message) for message in left.messages]
+            left = _drop_oldest(messages, settings, estimate, system_estimate)
+        left_counts = [estimate(message) for message in left.messages]
     after = system_estimate + sum(left_counts)
     over = f"still over budget: {after:,} of {budget:,} tokens" if after > budget else None
     return Cut(
@@ -175,37 +176,39 @@ def truncate(
     )
 
 
-def _cut(messages: Sequence[Message], settings: ConversationSettings, weigh: Count, system_estimate: int) -> _Left:
-    """Truncate by `drop_oldest` or `summarise`; the history itself is left if no message can go."""
-    untouched = _Left(list(messages), ())
+def _drop_oldest(
+    messages: Sequence[Message], settings: ConversationSettings, estimate: Count, system_estimate: int
+) -> _Remaining:
+    """Truncate by `drop_oldest` or `summarise`; the history is returned unchanged if no message can be dropped."""
+    unchanged = _Remaining(list(messages), ())
     if len(messages) <= settings.truncation_keep_recent + 1:
-        return untouched
+        return unchanged
     made = repair(messages)
     places = [n for n, message in enumerate(made) if message is not None]
     history = [message for message in made if message is not None]
-    units = _chosen(history, list(map(weigh, history)), settings, system_estimate)
+    units = _units_to_drop(history, list(map(estimate, history)), settings, system_estimate)
     gone = {places[n] for start, end in units for n in range(start, end)}
     dropped = tuple(message for n, message in enumerate(messages) if made[n] is None or n in gone)
     if not dropped:
-        return untouched
+        return unchanged
     left = [message for n, message in enumerate(made) if message is not None and n not in gone]
     summary = settings.summary if settings.truncation_strategy == "summarise" else None
     if summary is None or not units:
-        return _Left(left, dropped)
-    text = summarised(summary, dropped)
-    room = min(sum(map(weigh, dropped)), settings.max_conversation_tokens // _SUMMARY)
-    stand_in, warning = cap_summary(text, room, weigh)
+        return _Remaining(left, dropped)
+    text = make_summary(summary, dropped)
+    room = min(sum(map(estimate, dropped)), settings.max_conversation_tokens // _SUMMARY_SHARE)
+    summary_messages, warning = cap_summary(text, room, estimate)
     first = units[0][0]
-    return _Left([*left[:first], *stand_in, *left[first:]], dropped, warning)
+    return _Remaining([*left[:first], *summary_messages, *left[first:]], dropped, warning)
 
 
-def _chosen(
+def _units_to_drop(
     history: Sequence[Message], tokens: Sequence[int], settings: ConversationSettings, system_estimate: int
 ) -> list[tuple[int, int]]:
-    """The units that go.
+    """Return the half-open ranges of the units to drop.
 
-    For a summary more goes than must, so that it is not needed again soon. It does not stand for an older summary
-    alone: each time at least one message that was said goes, so summing up comes to an end.
+    `summarise` drops more than necessary, so that the next summary is not due soon. It never replaces only an older
+    summary: at least one other message is dropped each time, so repeated truncation ends.
     """
     estimate = system_estimate + sum(tokens)
     goal = int(settings.max_conversation_tokens * _TARGET)
@@ -214,7 +217,7 @@ def _chosen(
         return units
     is_worth_it = settings.truncation_strategy != "summarise"
     if not is_worth_it:
-        goal = settings.max_conversation_tokens // _SUMMED_UP
+        goal = settings.max_conversation_tokens // _SUMMARISE_TO
     for start, end in _droppable(history, settings.truncation_keep_recent):
         if estimate < goal and is_worth_it:
             break
@@ -225,19 +228,19 @@ def _chosen(
 
 
 def _droppable(history: Sequence[Message], keep_recent: int) -> Iterable[tuple[int, int]]:
-    """The units of a valid history that may go, oldest first."""
+    """Yield the units of a valid history that may be dropped, oldest first."""
     tail = min(len(history) - keep_recent, last_turn(history))
     first = next((n for n, message in enumerate(history) if message.role != "system"), 0)
     for start, end in groups(history):
-        is_first_word = start == first and history[start].role == "user" and not is_summary(history[start])
+        is_first_prompt = start == first and history[start].role == "user" and not is_summary(history[start])
         if end > tail or (end == len(history) and open_calls(history)):
             return
-        if history[start].role != "system" and not is_first_word:
+        if history[start].role != "system" and not is_first_prompt:
             yield start, end
 
 
-def _own(messages: Sequence[Message], strategy: Strategy, settings: ConversationSettings) -> _Left:
-    """Let the user's function cut the repaired history, so that what is wrong with its result is its own doing."""
+def _apply_custom(messages: Sequence[Message], strategy: Strategy, settings: ConversationSettings) -> _Remaining:
+    """Call the custom strategy. It gets the repaired history, so that any fault in the result is its own."""
     name, made = _name(strategy), repair(messages)
     history = [message for message in made if message is not None]
     found = strategy(tuple(history), settings)
@@ -246,18 +249,18 @@ def _own(messages: Sequence[Message], strategy: Strategy, settings: Conversation
     left = list(found)
     newest = last_turn(history)
     if newest < len(history) and history[newest] not in left:
-        raise InvalidHistory(f"{name} dropped the newest message of a person; a truncation keeps it")
+        raise InvalidHistory(f"{name} dropped the newest user message; a truncation keeps it")
     if not is_valid(left):
         raise InvalidHistory(f"{name} left a tool call without its result, or a result without its call")
-    staying = Counter(map(id, left))  # one message may stand in a history twice
+    remaining = Counter(map(id, left))  # a history may contain one message object twice
     dropped = []
     for message, mended in zip(messages, made, strict=True):
-        if staying[id(mended)]:
-            staying[id(mended)] -= 1
+        if remaining[id(mended)]:
+            remaining[id(mended)] -= 1
         else:
             dropped.append(message)
-    is_untouched = not dropped and len(left) == len(history) and all(map(is_, left, history))
-    return _Left(list(messages) if is_untouched else left, tuple(dropped))
+    is_unchanged = not dropped and len(left) == len(history) and all(map(is_, left, history))
+    return _Remaining(list(messages) if is_unchanged else left, tuple(dropped))
 
 
 def _name(function: Any) -> str:

@@ -1,7 +1,7 @@
-"""The weight of a message: its estimated tokens, its size in a log, and what is left of one that does not fit.
+"""The size of a message: its estimated tokens, its length in a log, and how one that is too long is shortened.
 
-A message that is too long for one event of a log is cut when it enters a history, and says so: what a log had to cut
-could never be read back, so memory, log and store hold the same.
+A message that is too long for one log event is shortened when it enters a history, with a note in its text. If only the
+log shortened it, the session could not be read back from there; so memory, log and store hold the same message.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.messages.message import Content, ContentPart, Message
 from sessionlog.messages.message_json import message_to_dict
 
-_AROUND = 4
-"""What a provider's template adds to each message."""
+_FRAME_TOKENS = 4
+"""Tokens that a provider's template adds to each message."""
 
-PICTURE = 1500
-"""What one picture takes, the same as where logs are measured; that module would bring all that reads logs."""
+IMAGE_TOKENS = 1500
+"""Tokens of one image, as in `sessionlog.context`; importing it from there would load every log reader."""
 
 
 def estimate_tokens(message: Message) -> int:
-    """Estimate the tokens of a message: its texts, names and arguments, 1,500 for each picture, 4 for its frame."""
-    tokens = _AROUND + (count_tokens(message.name) if message.name else 0)
+    """Estimate the tokens of a message: its texts, names and arguments, 1,500 per image, 4 for its frame."""
+    tokens = _FRAME_TOKENS + (count_tokens(message.name) if message.name else 0)
     if isinstance(message.content, str):
         tokens += count_tokens(message.content)
     else:
-        tokens += sum(_piece(part) for part in message.content)
+        tokens += sum(_part_tokens(part) for part in message.content)
     for call in message.tool_calls:
         arguments = call.arguments
         tokens += count_tokens(call.name)
@@ -38,58 +38,56 @@ def estimate_tokens(message: Message) -> int:
     return int(tokens)
 
 
-def _piece(part: ContentPart) -> int:
+def _part_tokens(part: ContentPart) -> int:
     if part.data is not None or part.image_url is not None or part.type == "image":
-        return PICTURE
+        return IMAGE_TOKENS
     rest = count_tokens_json(dict(part.extra)) if part.extra else 0
     return count_tokens(part.text or "") + rest
 
 
-MOST = 24 << 20
-"""Bytes of a message as JSON; an event may have 32 MiB, and says more than its message."""
+MAX_BYTES = 24 << 20
+"""Bytes of a message as JSON; an event may have 32 MiB, and holds more than its message."""
 
-_MOST_WIDE = 6 << 20
-"""The same of a message with emoji: all its characters take four bytes each once they are read."""
+_MAX_BYTES_WIDE = 6 << 20
+"""The same for a message with emoji: in memory, each of its characters takes four bytes."""
 
-_FIELD = 1 << 20
-"""Bytes of a call's arguments, or of an unknown field, in a message that does not fit."""
+_MAX_FIELD_BYTES = 1 << 20
+"""Bytes of a call's arguments, or of an unknown field, in a message that is too long."""
 
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4]")
 _HEAD = 10_000
-_PER_LETTER = 6
-"""Bytes that one character takes in JSON at most."""
+_BYTES_PER_CHARACTER = 6
+"""The most bytes that one character takes in JSON."""
 
 
-def cap_message(message: Message, most: int = MOST) -> Message:
-    """Return the message, or what fits of it: texts are cut and say how long they were, pictures say how many bytes.
+def cap_message(message: Message, max_bytes: int = MAX_BYTES) -> Message:
+    """Return the message, shortened if it takes more than `max_bytes` as JSON.
 
-    Args:
-        message: The message.
-        most: Bytes that it may take as JSON.
+    Long texts end with a note of their full length; images are replaced by a note of their size.
     """
-    if size_of(message) * _PER_LETTER <= min(most, _MOST_WIDE):
+    if size_of(message) * _BYTES_PER_CHARACTER <= min(max_bytes, _MAX_BYTES_WIDE):
         return message
     written = orjson.dumps(message_to_dict(message))
     if _FOUR_BYTES.search(written):
-        most = min(most, _MOST_WIDE)
-    if len(written) <= most:
+        max_bytes = min(max_bytes, _MAX_BYTES_WIDE)
+    if len(written) <= max_bytes:
         return message
-    calls = tuple(replace(call, arguments=_field(call.arguments)) for call in message.tool_calls)
-    extra = {key: _field(value) for key, value in message.extra.items()}
+    calls = tuple(replace(call, arguments=_cap_field(call.arguments)) for call in message.tool_calls)
+    extra = {key: _cap_field(value) for key, value in message.extra.items()}
     rest = replace(message, content="", tool_calls=calls, extra=extra)
-    return replace(rest, content=_content(message.content, most - _length(message_to_dict(rest)) - _HEAD))
+    return replace(rest, content=_cap_content(message.content, max_bytes - _length(message_to_dict(rest)) - _HEAD))
 
 
-def shortened(text: str, letters: int = _HEAD) -> str:
-    """Return a text's beginning, and how much of it was cut."""
-    if len(text) <= letters:
+def cap_text(text: str, length: int = _HEAD) -> str:
+    """Return a text, or its first `length` characters and a note of how many were cut."""
+    if len(text) <= length:
         return text
-    gone = len(text) - letters
-    return f"{text[:letters]}… [{gone:,} of {len(text):,} characters were cut: too long to be kept]"
+    cut = len(text) - length
+    return f"{text[:length]}… [{cut:,} of {len(text):,} characters were cut: too long to be kept]"
 
 
 def size_of(message: Message) -> int:
-    """About how many characters a message takes in a log."""
+    """Estimate the characters of a message in a log."""
     size = 100 + sum(200 + len(call.name) + size_of_json(call.arguments) for call in message.tool_calls)
     if message.extra:
         size += size_of_json(message.extra)
@@ -99,7 +97,7 @@ def size_of(message: Message) -> int:
 
 
 def size_of_json(value: Any) -> int:
-    """About how many characters a value takes as JSON."""
+    """Estimate the characters of a value as JSON."""
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, Mapping):
@@ -118,29 +116,29 @@ def _length(value: Any) -> int:
     return len(orjson.dumps(value))
 
 
-def _field(value: Any) -> Any:
-    """A value as it is, or the beginning of its JSON."""
-    spelled = orjson.dumps(value)
-    return value if len(spelled) <= _FIELD else shortened(spelled.decode())
+def _cap_field(value: Any) -> Any:
+    """The value, or the beginning of its JSON where that is too long."""
+    written = orjson.dumps(value)
+    return value if len(written) <= _MAX_FIELD_BYTES else cap_text(written.decode())
 
 
-def _content(content: Content, room: int) -> Content:
-    """Cut the longest pieces until all of them fit."""
+def _cap_content(content: Content, room: int) -> Content:
+    """Shorten the longest parts until all of them fit."""
     if isinstance(content, str):
-        return _text(content, room)
-    pieces, sizes = list(content), [_length_of_part(part) for part in content]
+        return _cap_json_text(content, room)
+    parts, sizes = list(content), [_length_of_part(part) for part in content]
     over = sum(sizes) - room
-    for n in sorted(range(len(pieces)), key=sizes.__getitem__, reverse=True):
+    for n in sorted(range(len(parts)), key=sizes.__getitem__, reverse=True):
         if over <= 0:
             break
-        pieces[n] = _part(pieces[n], sizes[n] - over)
-        over -= sizes[n] - _length_of_part(pieces[n])
-    return tuple(pieces)
+        parts[n] = _cap_part(parts[n], sizes[n] - over)
+        over -= sizes[n] - _length_of_part(parts[n])
+    return tuple(parts)
 
 
-def _part(part: ContentPart, room: int) -> ContentPart:
+def _cap_part(part: ContentPart, room: int) -> ContentPart:
     if part.type == "text" and part.text and not part.extra:
-        return ContentPart.of_text(_text(part.text, room - _HEAD))
+        return ContentPart.of_text(_cap_json_text(part.text, room - _HEAD))
     kind = part.media_type or part.type
     size = len(part.data) if part.data is not None else _size_of_part(part)
     return ContentPart.of_text(f"[{kind} of {size:,} bytes was left out: too long to be kept]")
@@ -150,9 +148,10 @@ def _length_of_part(part: ContentPart) -> int:
     return _length(message_to_dict(Message("user", (part,))))
 
 
-def _text(text: str, room: int) -> str:
-    length = _length(text)
-    letters = len(text) * (room - 200) // length if length > room else len(text)
-    while letters > 0 and _length(shortened(text, letters)) > room:
-        letters = letters * 7 // 8 - 100
-    return shortened(text, max(0, letters))
+def _cap_json_text(text: str, room: int) -> str:
+    """Shorten a text that takes more than `room` bytes as JSON."""
+    size = _length(text)
+    length = len(text) * (room - 200) // size if size > room else len(text)
+    while length > 0 and _length(cap_text(text, length)) > room:
+        length = length * 7 // 8 - 100
+    return cap_text(text, max(0, length))

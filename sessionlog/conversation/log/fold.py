@@ -100,7 +100,7 @@ class Fold:
         if event.type.startswith("history."):
             self.has_changes = True
         streamed, self._answer = self._conversation.streamed, None
-        for splice in self._conversation.take(event):
+        for splice in self._conversation.apply(event):
             self._apply(splice, data, streamed, place)
         self._count(event.type, data)
 
@@ -135,8 +135,8 @@ class Fold:
 
     def _apply(self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> None:
         """Change the history as the conversation has changed."""
-        if splice.flaw:
-            raise InvalidHistory(f"{place}: {splice.flaw}")
+        if splice.problem:
+            raise InvalidHistory(f"{place}: {splice.problem}")
         if splice.missing:
             earlier = data["earlier_messages"]
             raise InvalidHistory(

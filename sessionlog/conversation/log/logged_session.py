@@ -215,7 +215,7 @@ def _read_native(path: str, shown: str) -> Iterator[tuple[Event | Problem, str, 
     start, before = 0, b""  # a line that may have begun an object over several lines is given up with the next
     with file:
         while piece := file.readline(MAX_LINE + 1):
-            for item in stream.take(piece):
+            for item in stream.feed_bytes(piece):
                 torn = isinstance(item, Problem) and is_unfinished(item, before + piece, start - len(before))
                 yield item, f"{shown}:{stream.line}", torn
             start, before = start + len(piece), piece

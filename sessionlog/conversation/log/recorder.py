@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.conversation.history.truncation import Truncation
-from sessionlog.conversation.history.weight import cap_message, shortened, size_of, size_of_json
+from sessionlog.conversation.history.weight import cap_message, cap_text, size_of, size_of_json
 from sessionlog.conversation.log.event_codec import (
     answer_of,
     json_options,
@@ -63,7 +63,7 @@ class Recorder:
         self._has_ended = False
         self._last_seq: int | None = None
         self._key = object()
-        self._others = 0 if logger is None else logger.end_of_others()
+        self._others = 0 if logger is None else logger.foreign_end()
 
     @property
     def path(self) -> str | None:
@@ -100,8 +100,8 @@ class Recorder:
         self._system = system
         if self._logger is None:
             return
-        if self._logger.holder is None:
-            self._logger.holder = self._key
+        if self._logger.owner is None:
+            self._logger.owner = self._key
         if not self._is_alone():
             return  # what is there is another session's: `check_alone` raises
         start = _given({"system_prompt": system or None, "parent": parent})
@@ -120,7 +120,7 @@ class Recorder:
         self._logged_system, self._last_seq = session.system, session.last_seq
         self._system = session.system if system is None else system
         if self._logger is not None:
-            self._others, self._logger.holder = session.size, self._key
+            self._others, self._logger.owner = session.size, self._key
             self._logger.begin_run(copy(session.run))
 
     def check_alone(self) -> None:
@@ -144,7 +144,7 @@ class Recorder:
         logger = self._logger
         if logger is None:
             return True
-        return logger.holder in {None, self._key} and logger.end_of_others() <= self._others
+        return logger.owner in {None, self._key} and logger.foreign_end() <= self._others
 
     def request(
         self,
@@ -230,7 +230,7 @@ class Recorder:
         duration = None if returned.duration_ms is None else round(returned.duration_ms, 3)
         fields = _given({**spell_result(request, message), "duration_ms": duration, "error": returned.error})
         if size_of_json(request.arguments) > LONG:
-            fields["input"] = shortened(str(request.arguments))  # the answer that asks for it has them all
+            fields["input"] = cap_text(str(request.arguments))  # the answer that asks for it has them all
         if result_of(fields, request.id, request.name) != message:
             _write_whole(fields, message, "output")
         if self._emit("tool.call", fields):
@@ -368,7 +368,7 @@ def _write_whole(fields: dict[str, Json], message: Message, key: str) -> None:
     """Write a message that the plain fields do not give whole; `key` is the one of its text."""
     fields["message"] = message_to_dict(message)
     if size_of(message) > LONG:
-        fields[key] = shortened(message.text)
+        fields[key] = cap_text(message.text)
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:

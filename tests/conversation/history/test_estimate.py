@@ -2,7 +2,7 @@
 
 from sessionlog.context.tokens import count_tokens
 from sessionlog.context.xray.measure import IMAGE
-from sessionlog.conversation.history.weight import PICTURE, estimate_tokens
+from sessionlog.conversation.history.weight import IMAGE_TOKENS, estimate_tokens
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 
 
@@ -27,7 +27,7 @@ def test_a_picture_is_a_picture():
         ContentPart(type="image", extra={"source": {"data": "A" * 1_000_000}}),
     ):
         assert estimate_tokens(Message.user(["look", picture])) == 4 + count_tokens("look") + 1500
-    assert PICTURE == IMAGE
+    assert IMAGE_TOKENS == IMAGE
 
 
 def test_what_nobody_knows_counts_as_json():

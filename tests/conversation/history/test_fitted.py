@@ -4,7 +4,7 @@ import pytest
 
 from sessionlog.conversation.history import weight as module
 from sessionlog.conversation.history.conversation import Conversation
-from sessionlog.conversation.history.weight import MOST, cap_message, shortened, size_of
+from sessionlog.conversation.history.weight import MAX_BYTES, cap_message, cap_text, size_of
 from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import to_json
 from sessionlog.conversation.turns.pieces import ToolReturned
@@ -53,7 +53,7 @@ def test_pictures_that_do_not_fit_are_left_out_the_largest_first():
 
 def test_arguments_and_other_fields_are_cut_as_well(monkeypatch):
     """Arguments are then a text, as what is no JSON object is."""
-    monkeypatch.setattr(module, "_FIELD", 20_000)
+    monkeypatch.setattr(module, "_MAX_FIELD_BYTES", 20_000)
     call, other = ToolRequest("c", "write", {"text": "x" * 90_000}), ToolRequest("d", "write", {"text": "y"})
     message = cap_message(Message("assistant", "so", tool_calls=[call, other], extra={"raw": "z" * 50_000}), SMALL)
     assert length(message) <= SMALL
@@ -65,11 +65,11 @@ def test_arguments_and_other_fields_are_cut_as_well(monkeypatch):
 
 def test_a_short_text_stays():
     """With its size."""
-    assert shortened("short") == "short"
+    assert cap_text("short") == "short"
     assert size_of(Message.user("x" * 50)) == 150
 
 
-@pytest.mark.parametrize(("letter", "most"), [("y", MOST), ("\U0001f600", 6 << 20)])
+@pytest.mark.parametrize(("letter", "most"), [("y", MAX_BYTES), ("\U0001f600", 6 << 20)])
 def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(letter, most, tmp_path):
     """The log, the history and what is remembered are the same; what was cut is said in it."""
     history, call = Conversation(), ToolRequest("c", "read", {"path": "x"})

@@ -167,7 +167,7 @@ def summarise(history, summary=brief, **fields):
 
 
 def test_a_summary_stands_where_messages_were_dropped():
-    """As a message of a person, which the truncation marks."""
+    """As a user message, which the truncation marks."""
     left = summarise([user(10), system(5), answer(60), user(9), answer(9), user(1)])
     assert letters(left.messages) == "u10 s5 S10 u9 a9 u1"
     assert left.messages[2] == Message("user", "1 messages", extra={"summary": True})
@@ -310,7 +310,7 @@ def test_a_function_may_shorten_and_drop_what_is_there_twice():
     [
         (lambda history: None, "mine returned NoneType; a truncation returns a list of Message"),
         (lambda history: ["x"], "mine returned list; a truncation returns a list of Message"),
-        (lambda history: history[:1], "mine dropped the newest message of a person"),
+        (lambda history: history[:1], "mine dropped the newest user message"),
         (lambda history: [history[0], *history[2:]], "mine left a tool call without its result, or a result without"),
         (lambda history: [*history[:2], *history[3:]], "mine left a tool call without its result, or a result without"),
     ],
