@@ -12,7 +12,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.mcp_server.arguments import ContextArguments, StatusArguments
-from sessionlog.mcp_server.surroundings import Surroundings
+from sessionlog.mcp_server.call_context import CallContext
 from sessionlog.mcp_server.tools import context, session_status
 from sessionlog.settings import load_settings
 from sessionlog.sources.find import resolve_log
@@ -47,11 +47,11 @@ def check_agreement(env, ledger, *, directory=None, in_events=True):
             used["turns"],
         ), where
         settings = load_settings({**env, "SESSIONLOG_LEDGER": ledger})
-        asked = Surroundings(settings=settings, env=env, now=datetime.now(UTC))
-        document, _ = session_status(StatusArguments(session=one.session), asked)
+        ctx = CallContext(settings=settings, env=env, now=datetime.now(UTC))
+        document, _ = session_status(StatusArguments(session=one.session), ctx)
         assert document["usage"]["session"] == used, where
         if row:
-            document, _ = context(ContextArguments(session=one.session), asked)
+            document, _ = context(ContextArguments(session=one.session), ctx)
             assert document["session_requests"] == expected[0], where
         if in_events:
             assert _sums(events) == expected[:2], where

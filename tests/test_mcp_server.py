@@ -18,7 +18,7 @@ from sessionlog.cli import main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.mcp_server import server
 from sessionlog.mcp_server.server import build_server
-from sessionlog.mcp_server.tools import PARTS, POINTS, QUESTIONS
+from sessionlog.mcp_server.tools import MAX_PARTS, MAX_POINTS, TOOL_SPECS
 from sessionlog.testing import FixedClock
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -67,7 +67,7 @@ BAD = {
 def _described_once():
     """Describing the tools takes a server most of its first moment, and here are dozens of servers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "_described", cache(server._described))
+        patch.setattr(server, "_describe", cache(server._describe))
         yield
 
 
@@ -159,7 +159,7 @@ def test_a_tool_says_what_its_command_says(home, capsys, tool, arguments, comman
 def test_the_tools_describe_themselves(home):
     """Five, which only read, with what they may be asked, each argument explained, and nothing else allowed."""
     listed = talk(lambda client: client.list_tools()).tools
-    assert [tool.name for tool in listed] == TOOLS == list(QUESTIONS)
+    assert [tool.name for tool in listed] == TOOLS == list(TOOL_SPECS)
     for tool in listed:
         assert 100 < len(tool.description) < 400
         assert tool.annotations.read_only_hint
@@ -304,12 +304,12 @@ def test_what_comes_from_a_log_is_clean(home):
 
 def test_the_growth_of_a_long_session_is_thinned(home):
     """Thousands of points would fill the window that is asked about; first and last stay, and it is said."""
-    record(logs_of(home), "s-long", start="2026-11-21T11:58:00Z", requests=POINTS + 7)
+    record(logs_of(home), "s-long", start="2026-11-21T11:58:00Z", requests=MAX_POINTS + 7)
     result = ask("context", {"session": "s-long"})
     numbers = [point["request"] for point in result.structured_content["growth"]]
-    assert (len(numbers), numbers[0], numbers[-1]) == (POINTS, 1, POINTS + 7)
+    assert (len(numbers), numbers[0], numbers[-1]) == (MAX_POINTS, 1, MAX_POINTS + 7)
     assert numbers == sorted(set(numbers))
-    assert result.content[1].text == f"growth: {POINTS} of {POINTS + 7} requests, evenly spread"
+    assert result.content[1].text == f"growth: {MAX_POINTS} of {MAX_POINTS + 7} requests, evenly spread"
 
 
 def test_the_answer_about_a_context_is_bounded(home):
@@ -322,16 +322,16 @@ def test_the_answer_about_a_context_is_bounded(home):
     result = ask("context", {"session": "s-wide"})
     said = result.structured_content
     parts = [part for part in said["parts"] if part["kind"] == "tools"]
-    assert len(parts) == PARTS + 1
+    assert len(parts) == MAX_PARTS + 1
     assert parts[-1]["name"] == "281 more"
     assert sum(part["tokens"] for part in said["parts"]) == said["total_tokens"]
     assert max(len(one["name"]) for one in [*said["parts"], *said["largest"]]) <= 200
-    assert f"parts: the {PARTS} largest of each kind" in result.content[1].text
+    assert f"parts: the {MAX_PARTS} largest of each kind" in result.content[1].text
 
 
 def test_a_mistake_of_ours_ends_nothing(home, monkeypatch):
     """The client gets a sentence, the person at the server's stderr where it was, and the next call its answer."""
-    said = []
+    logged = []
 
     def fail(**_):
         raise ZeroDivisionError("of all things")
@@ -342,10 +342,12 @@ def test_a_mistake_of_ours_ends_nothing(home, monkeypatch):
             first = await client.call_tool("recent_sessions", {})
         return first, await client.call_tool("recent_sessions", {})
 
-    broken, whole = talk(talking, say=said.append)
-    assert sentence_of(broken) == "recent_sessions: ZeroDivisionError; `sessionlog sessions` in a terminal says more"
+    broken, whole = talk(talking, log_error=logged.append)
+    assert (
+        sentence_of(broken) == "recent_sessions: ZeroDivisionError; run `sessionlog sessions` in a terminal for details"
+    )
     assert not whole.is_error
-    [line] = said
+    [line] = logged
     assert line.startswith("sessionlog mcp: recent_sessions: ZeroDivisionError: of all things (")
     assert "test_mcp_server.py:" in line
 

@@ -24,9 +24,9 @@ from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.values import text
 from sessionlog.transcript.damage import Damage
+from sessionlog.transcript.digests import raw_digest
 from sessionlog.transcript.fold import OWN, ConversationFold, has_compacted
 from sessionlog.transcript.inherited import read_session
-from sessionlog.transcript.meaning import spelling_of
 from sessionlog.transcript.sent_prompt import SentPrompt
 from sessionlog.transcript.splice import Splice
 from sessionlog.transcript.usages import ResponseUsages
@@ -310,7 +310,7 @@ class _Fold:
         data = event.data if isinstance(event.data, Mapping) else {}
         if "agent" in data:
             return
-        for splice in self._conversation.take(event) if self._own else ():
+        for splice in self._conversation.apply(event) if self._own else ():
             self._apply(splice)
         if event.type == "session.start":
             self.usages.begin(data)
@@ -333,7 +333,7 @@ class _Fold:
             self._tools = _tools(tools) if isinstance(tools, list | tuple) else self._tools
             messages = self._blocks if self._conversation.holds_messages else None
         else:
-            if self._sent.take(data.get("sent"), _message):
+            if self._sent.apply(data.get("sent"), _message):
                 numbered = enumerate(self._sent.system, start=1)
                 self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
                 self._tools = _tools(self._sent.tools)
@@ -386,9 +386,9 @@ def _name(value: Json, key: str) -> str:
 
 def _block(value: Json, name: str) -> _Block:
     try:
-        return _Block(spelling_of(_without_marks(value)), name)
+        return _Block(raw_digest(_without_marks(value)), name)
     except RecursionError:  # nested deeper than any provider takes
-        return _Block(spelling_of(None), name)
+        return _Block(raw_digest(None), name)
 
 
 def _without_marks(value: Json) -> Json:

@@ -1,13 +1,13 @@
-"""The same answers for agents: a server of the Model Context Protocol, so that an agent can ask about itself.
+"""A server of the Model Context Protocol: agents query their own usage, budgets and context.
 
-    tools         which questions there are, and who answers each
-    arguments     what may be asked     → input schemas
-    documents     what is answered      → output schemas
-    surroundings  settings, environment and present of a call
-    server        the protocol: tools described, calls answered, errors as sentences
+    tools         the tools and the function behind each
+    arguments     the arguments of each tool  → input schemas
+    documents     the result of each tool     → output schemas
+    call_context  settings, environment and time of a call
+    server        the protocol: list the tools, answer calls, turn errors into sentences
 
-It needs the extra `mcp`, whose packages are imported nowhere else. The answers are those of the commands, and the
-functions behind them are the same.
+It needs the extra `mcp`, whose packages are imported nowhere else. The tools call the same functions as the commands,
+so the results are the same.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def serve(say: Callable[[str], None], *, env: Mapping[str, str] | None = None, allow_paths: bool = False) -> None:
+def serve(log_error: Callable[[str], None], *, env: Mapping[str, str] | None = None, allow_paths: bool = False) -> None:
     """Serve on stdin and stdout until stdin ends.
 
     Args:
-        say: Told in one sentence of what a client is not.
+        log_error: Called with one line for each error of this program; the client gets only the type of the exception.
         env: The environment; the process's when None.
-        allow_paths: A client may name logs anywhere, not only where agents write.
+        allow_paths: A client may name any log, not only those in the folders where agents write.
 
     Raises:
         MissingExtra: The official SDK is not installed, or is older than 2.
     """
     try:
         import mcp.server  # noqa: F401, PLC0415 - an extra
-        import mcp_types  # noqa: F401, PLC0415 - what versions before 2 had not
+        import mcp_types  # noqa: F401, PLC0415 - versions before 2 lack it
     except ImportError as error:
         raise MissingExtra("the MCP server needs: pip install 'sessionlog[mcp]'") from error
     from sessionlog.mcp_server.server import build_server, run_stdio  # noqa: PLC0415 - only where the extra is there
 
-    run_stdio(build_server(env=env, say=say, allow_paths=allow_paths))
+    run_stdio(build_server(env=env, log_error=log_error, allow_paths=allow_paths))

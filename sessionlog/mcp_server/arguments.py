@@ -1,6 +1,6 @@
-"""Arguments: what each tool may be asked, told to clients as input schemas. Whatever is not named here is refused.
+"""Arguments: the arguments of each tool, sent to clients as input schemas. Unknown arguments are refused.
 
-The descriptions are all that a model reads before it asks; an error repeats the one of the argument that was wrong.
+A model reads only these descriptions before it calls; the error for a wrong argument repeats its description.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-_LONGEST = 4096
-_MOST = 1000
+_MAX_LENGTH = 4096  # characters
+_MAX_ROWS = 1000
 
 
 def _words(value: Any) -> Any:
-    """Several words in one text are a list with commas."""
+    """Split texts at commas: "a,b" and ["a", "b"] are the same list."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return value
@@ -23,18 +23,18 @@ def _words(value: Any) -> Any:
 
 Words = Annotated[list[str], BeforeValidator(_words)]
 Globs = Annotated[Words | None, Field(description="Only what fits one of these globs; null for all.")]
-Limit = Annotated[int, Field(ge=1, le=_MOST)]
+Limit = Annotated[int, Field(ge=1, le=_MAX_ROWS)]
 Since = Annotated[
     str | None,
     Field(
-        max_length=_LONGEST,
+        max_length=_MAX_LENGTH,
         description="7d, 24h, 2w, 1mo, today, last-week, 2026-11-21, or A..B; null for all time.",
     ),
 ]
 Session = Annotated[
     str | None,
     Field(
-        max_length=_LONGEST,
+        max_length=_MAX_LENGTH,
         description="A session id, the beginning or end of one, or the path of its log; null for the session with the "
         "newest event. Pass your own id or log path if you know it: another agent may have been the last to write.",
     ),
@@ -42,7 +42,7 @@ Session = Annotated[
 
 
 class Arguments(BaseModel):
-    """What a tool may be asked."""
+    """The base of all arguments: frozen, without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,7 +1,7 @@
-"""Documents: the shapes of the results, which are the commands' `--json`, told to clients as output schemas.
+"""Documents: the types of the results, which are the commands' `--json`, sent to clients as output schemas.
 
-Every field of a document is named that a client may rely on; more may come, for formats only grow. What may be null is
-null where it is not known, never 0. Nothing is converted: the document that a function returned is sent as it is.
+They name every field that a client may rely on; later versions only add fields. An unknown value is null, never 0.
+These types only describe: the server sends the document that a function returned unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Span(TypedDict):
 
 
 class Problems(TypedDict):
-    """Damage found in the logs, and the first of it."""
+    """Damage found in the logs: how often, and the first findings."""
 
     count: int
     first: list[str]
@@ -46,14 +46,14 @@ _TYPES: Mapping[str, Any] = {
 """Unit of a column → what its values are in JSON."""
 
 
-def _report(kind: type[Report], says: str, totals: Iterable[str] | None = None, **more: Any) -> Any:
-    """Return the shape of a report's document, from its columns.
+def _report(kind: type[Report], description: str, totals: Iterable[str] | None = None, **more: Any) -> Any:
+    """Return the type of a report's document, from its columns.
 
     Args:
         kind: The report.
-        says: What a client reads of it.
-        totals: The columns that have totals; all where None, and none where empty.
-        more: What only this document has.
+        description: Of the document, in its schema.
+        totals: The columns that have totals; None for all, empty for none.
+        more: Fields that only this document has.
     """
     made: Any = TypedDict
     row = made(f"{kind.__name__}Row", {column.name: _TYPES[column.unit] for column in kind.columns})
@@ -64,13 +64,13 @@ def _report(kind: type[Report], says: str, totals: Iterable[str] | None = None, 
         "totals": sums if names else None, "provenance": dict[str, int] | None, "hidden_rows": int,
         "archived_sessions": int, "problems": Problems,
     })  # fmt: skip
-    shape.__doc__ = f"`{kind.schema}`: {says}"
+    shape.__doc__ = f"`{kind.schema}`: {description}"
     return shape
 
 
 UsageDocument = _report(
     UsageReport,
-    "what groups used; rows also have the keys they are grouped by. Token classes do not overlap: total = input + "
+    "usage by group; rows also have the keys they are grouped by. Token classes do not overlap: total = input + "
     "cache_read + cache_write + output",
 )
 SessionsDocument = _report(
@@ -78,13 +78,13 @@ SessionsDocument = _report(
     [column.name for column in SessionList.columns if hasattr(SummedRows(), column.name)],
 )  # fmt: skip
 BudgetDocument = _report(
-    BudgetReport, "budgets of the user's own, and the names of those at or near their end", [],
+    BudgetReport, "the user's own budgets, and the names of those that are exceeded or nearly used up", [],
     exceeded=list[str], warned=list[str],
 )  # fmt: skip
 
 
 class BudgetEntry(TypedDict):
-    """One budget; `unit` is usd, tokens, requests, or percent for what a provider said of its own window."""
+    """One budget; `unit` is usd, tokens, requests, or percent for a rate limit as its provider reports it."""
 
     used: Number
     limit: Number
@@ -96,7 +96,7 @@ class BudgetEntry(TypedDict):
 
 
 class StatusSession(TypedDict):
-    """Which session it is."""
+    """The session that was found."""
 
     id: str
     source: str
@@ -123,13 +123,13 @@ class Used(TypedDict):
 
 
 class UsedInSession(Used):
-    """The same of a whole session; turns are null where the log does not tell them."""
+    """The same for a whole session; `turns` is null where the log does not show them."""
 
     turns: int | None
 
 
 class StatusUsage(TypedDict):
-    """What was used, and the budgets by name."""
+    """Usage of the session, its last turn and today, and the budgets by name."""
 
     session: UsedInSession | None
     lastTurn: Used | None
@@ -138,7 +138,7 @@ class StatusUsage(TypedDict):
 
 
 class StatusContext(TypedDict):
-    """What the last request sent, against the model's window."""
+    """The size of the last request and of the model's context window, in tokens."""
 
     used: int
     window: int | None
@@ -147,7 +147,7 @@ class StatusContext(TypedDict):
 
 
 class StatusDocument(TypedDict):
-    """`sessionlog.status/1`; `unavailable` gives the reason of each null."""
+    """`sessionlog.status/1`; `unavailable` gives the reason for each null."""
 
     schema: str
     session: StatusSession | None
@@ -159,7 +159,7 @@ class StatusDocument(TypedDict):
 
 
 class Part(TypedDict):
-    """A share of the window."""
+    """A part of the context window."""
 
     kind: str
     name: str
@@ -168,13 +168,13 @@ class Part(TypedDict):
 
 
 class Repeat(Part):
-    """What is in the window several times; `spare_tokens` would be saved with one copy."""
+    """Something that is in the window several times; with one copy it would take `spare_tokens` less."""
 
     spare_tokens: int
 
 
 class Growth(TypedDict):
-    """How large the prompt was at a request."""
+    """The size of one request's prompt."""
 
     request: int
     tokens: int

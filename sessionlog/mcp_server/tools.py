@@ -1,7 +1,7 @@
-"""Tools: the five questions that an agent may ask, and who answers them.
+"""Tools: the five tools that an agent may call, and the function behind each.
 
-None of them changes anything but the ledger, which is brought up to date. Each gives the document that the command of
-the same meaning prints with `--json`.
+They change nothing except the ledger, which they bring up to date. Each returns the document that its command prints
+with `--json`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from sessionlog.analytics.budgets.gaps import error_words
+from sessionlog.analytics.budgets.ledger import ledger_error_text
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import Report
@@ -27,127 +27,129 @@ from sessionlog.context.xray.report import ContextReport, xray
 from sessionlog.errors import InvalidQuery, LedgerUnusable, LogNotReadable, SessionLogError
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
-from sessionlog.mcp_server.surroundings import Surroundings, session_named
+from sessionlog.mcp_server.call_context import CallContext, session_target
 from sessionlog.pricing.book import PriceBook
 from sessionlog.render.notes import damage_note
 
-Found = tuple[dict[str, Any], Sequence[str]]
-"""A document, and sentences beside it: what a limit left out, what could not be read."""
+Result = tuple[dict[str, Any], Sequence[str]]
+"""A document, and notes about it: what a limit left out, what could not be read."""
 
-
-POINTS = 100
-"""Points of the growth, and compactions."""
-PARTS = 20
-"""Parts of one kind; the smaller ones are one together."""
-NAME = 200
+MAX_POINTS = 100
+"""Points in `growth`, and entries in `compactions`."""
+MAX_PARTS = 20
+"""Parts of one kind; the smaller ones are merged into one more."""
+MAX_NAME = 200
 """Characters of a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ToolSpec:
     """One tool.
 
     Attributes:
-        says: What a model reads of it.
-        arguments: What it may be asked.
-        document: The shape of its answer.
-        answer: Who answers.
-        command: The command that says the same to people.
+        description: What a model reads about it.
+        arguments: The type of its arguments.
+        document: The type of its document.
+        run: Arguments and context → the document and its notes.
+        command: The command with the same document.
     """
 
-    says: str
+    description: str
     arguments: type[a.Arguments]
     document: Any
-    answer: Callable[[Any, Surroundings], Found]
+    run: Callable[[Any, CallContext], Result]
     command: str
 
 
-def session_status(asked: a.StatusArguments, where: Surroundings) -> Found:
+def session_status(args: a.StatusArguments, ctx: CallContext) -> Result:
     """`sessionlog status --json`."""
-    zone = None if where.zone == "local" else resolve_zone(where.zone)
-    rules, mistake = budgets_of(where.settings)
-    question = StatusQuestion(target=session_named(asked.session, where), zone=zone, rules=rules, mistake=mistake)
+    zone = None if ctx.zone == "local" else resolve_zone(ctx.zone)
+    rules, mistake = budgets_of(ctx.settings)
+    question = StatusQuestion(target=session_target(args.session, ctx), zone=zone, rules=rules, mistake=mistake)
     status, notes = ask_status(
-        question, env=where.env, ledger=where.settings.ledger_path, prices=where.own_prices(),
-        now_ns=int(where.now.timestamp() * 1_000_000_000),
+        question, env=ctx.env, ledger=ctx.settings.ledger_path, prices=ctx.own_prices(),
+        now_ns=int(ctx.now.timestamp() * 1_000_000_000),
     )  # fmt: skip
     return status.to_dict(), notes
 
 
-def usage(asked: a.UsageArguments, where: Surroundings) -> Found:
+def usage(args: a.UsageArguments, ctx: CallContext) -> Result:
     """`sessionlog usage --json`."""
     report = aggregate_usage(
-        window=asked.since, until=asked.until, by=asked.by, sort=asked.sort, limit=asked.limit,
-        filters=_filters(asked, "provider", "model", "project", "status", "source"), **_present(where),
+        window=args.since, until=args.until, by=args.by, sort=args.sort, limit=args.limit,
+        filters=_filters(args, "provider", "model", "project", "status", "source"), **_ledger_options(ctx),
     )  # fmt: skip
     left_out = [f"{counted(report.hidden_rows, 'more row')}: ask with a larger `limit`"] if report.hidden_rows else ()
     empty = ["nothing was used in that time with these filters"] if not report.totals.sessions else ()
     return report.to_dict(), [*empty, *left_out, *_damage(report), *report.notes]
 
 
-def budget(asked: a.BudgetArguments, where: Surroundings) -> Found:
+def budget(args: a.BudgetArguments, ctx: CallContext) -> Result:
     """`sessionlog budget --json`."""
-    rules = rules_of(where.settings)
-    if asked.name is not None:
+    rules = rules_of(ctx.settings)
+    if args.name is not None:
         names = ", ".join(rule.name for rule in rules) or "none"
-        rules = tuple(rule for rule in rules if rule.name == asked.name)
+        rules = tuple(rule for rule in rules if rule.name == args.name)
         if not rules:
-            raise InvalidQuery(f"no budget {asked.name!r} in {where.settings.config_path}; there are: {names}")
+            raise InvalidQuery(f"no budget {args.name!r} in {ctx.settings.config_path}; there are: {names}")
     if not rules:
-        none = f"no budgets are set; they are tables [budgets.NAME] in {where.settings.config_path}"
+        none = f"no budgets are set; they are tables [budgets.NAME] in {ctx.settings.config_path}"
         return BudgetReport().to_dict(), [none]
-    path, prices = where.settings.ledger_path, where.own_prices() or PriceBook.load()
+    path, prices = ctx.settings.ledger_path, ctx.own_prices() or PriceBook.load()
     try:
-        report = report_budgets(path, rules, prices, env=where.env, zone=where.zone, now=where.now)
+        report = report_budgets(path, rules, prices, env=ctx.env, zone=ctx.zone, now=ctx.now)
     except SessionLogError:
         raise
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may be anything
-        raise LedgerUnusable(f"what is left is not known: {path}: {error_words(error)}") from error
+        raise LedgerUnusable(f"what is left is not known: {path}: {ledger_error_text(error)}") from error
     return report.to_dict(), ()
 
 
-def recent_sessions(asked: a.SessionsArguments, where: Surroundings) -> Found:
+def recent_sessions(args: a.SessionsArguments, ctx: CallContext) -> Result:
     """`sessionlog sessions --json --limit N`."""
     found = list_sessions(
-        window=asked.since, limit=asked.limit, filters=_filters(asked, "project", "source", "status"), **_present(where)
+        window=args.since,
+        limit=args.limit,
+        filters=_filters(args, "project", "source", "status"),
+        **_ledger_options(ctx),
     )
     return found.to_dict(), [*_damage(found), *found.notes]
 
 
-def context(asked: a.ContextArguments, where: Surroundings) -> Found:
+def context(args: a.ContextArguments, ctx: CallContext) -> Result:
     """`sessionlog context --json SESSION`."""
-    target, session = session_named(asked.session, where), None
+    target, session = session_target(args.session, ctx), None
     if target is None:
-        target, session = _newest(where)
-    with open_session(target, where.settings.session_dir, where.env) as (log, named, entry):
-        report = xray(log, session or named, request=asked.request)
+        target, session = _newest_session(ctx)
+    with open_session(target, ctx.settings.session_dir, ctx.env) as (log, named, entry):
+        report = xray(log, session or named, request=args.request)
     if entry is not None:
         report = replace(report, path=entry.path)
     whole = count_session_requests(
-        report.session, report.path if entry is None else None, env=where.env, ledger=where.settings.ledger_path,
+        report.session, report.path if entry is None else None, env=ctx.env, ledger=ctx.settings.ledger_path,
     )  # fmt: skip
-    document, left_out = _bounded(replace(report, session_requests=whole).to_dict())
+    document, left_out = _shorten_document(replace(report, session_requests=whole).to_dict())
     return document, [*left_out, *_damage(report)]
 
 
-def _newest(where: Surroundings) -> tuple[str, str]:
-    """The log of the session with the newest event, and its id."""
-    document, _ = session_status(a.StatusArguments(), where)
+def _newest_session(ctx: CallContext) -> tuple[str, str]:
+    """Return the log of the session with the newest event, and the session's id."""
+    document, _ = session_status(a.StatusArguments(), ctx)
     found = document["session"]
     if found is None:
         raise LogNotReadable(f"{document['unavailable']['session']}; name the path of a log")
     return str(found["path"]), str(found["id"])
 
 
-def _filters(asked: a.Arguments, *names: str) -> dict[str, list[str]]:
-    return {name: globs for name in names if (globs := getattr(asked, name))}
+def _filters(args: a.Arguments, *names: str) -> dict[str, list[str]]:
+    return {name: globs for name in names if (globs := getattr(args, name))}
 
 
-def _present(where: Surroundings) -> dict[str, Any]:
-    """What questions of the ledger depend on besides what is asked."""
+def _ledger_options(ctx: CallContext) -> dict[str, Any]:
+    """Return the arguments that all queries of the ledger share."""
     return {
-        "tz": where.zone, "now": where.now, "env": where.env, "ledger": where.settings.ledger_path,
-        "prices": where.own_prices(),
+        "tz": ctx.zone, "now": ctx.now, "env": ctx.env, "ledger": ctx.settings.ledger_path,
+        "prices": ctx.own_prices(),
     }  # fmt: skip
 
 
@@ -155,77 +157,76 @@ def _damage(report: Report | ContextReport) -> list[str]:
     return [damage_note(report.problem_count, report.problems)] if report.problem_count else []
 
 
-def _bounded(document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return a context document that does not fill the window that is asked about, and what was left out.
+def _shorten_document(document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Shorten a context document, so that reading it does not fill the window it describes; return it with notes.
 
-    What is left out is summed up or named, so that parts still sum to the total.
+    Parts that are left out are merged into one, so that parts still sum to the total.
     """
-    made, notes = dict(document), []
+    shortened, notes = dict(document), []
     growth, compactions = document["growth"], document["compactions"]
-    made["growth"], made["compactions"] = _thinned(growth), compactions[-POINTS:]
-    if len(growth) > POINTS:
-        notes.append(f"growth: {POINTS} of {len(growth)} requests, evenly spread")
-    if len(compactions) > POINTS:
-        notes.append(f"compactions: the last {POINTS} of {len(compactions)}")
-    made["parts"] = [
-        part for kind, parts in groupby(document["parts"], key=lambda part: part["kind"]) for part in _few(kind, parts)
-    ]
-    if len(made["parts"]) < len(document["parts"]):
-        notes.append(f"parts: the {PARTS} largest of each kind, and the sum of the others")
+    shortened["growth"], shortened["compactions"] = _sample(growth), compactions[-MAX_POINTS:]
+    if len(growth) > MAX_POINTS:
+        notes.append(f"growth: {MAX_POINTS} of {len(growth)} requests, evenly spread")
+    if len(compactions) > MAX_POINTS:
+        notes.append(f"compactions: the last {MAX_POINTS} of {len(compactions)}")
+    groups = groupby(document["parts"], key=lambda part: part["kind"])
+    shortened["parts"] = [part for kind, parts in groups for part in _merge_small(kind, parts)]
+    if len(shortened["parts"]) < len(document["parts"]):
+        notes.append(f"parts: the {MAX_PARTS} largest of each kind, and the sum of the others")
     for name in ("parts", "largest", "repeats"):
-        made[name] = [{**one, "name": _short(one["name"])} for one in made[name]]
-    return made, notes
+        shortened[name] = [{**one, "name": _shorten(one["name"])} for one in shortened[name]]
+    return shortened, notes
 
 
-def _few(kind: str, parts: Any) -> list[Any]:
-    """The largest parts of a kind, which come first, and one for the others."""
+def _merge_small(kind: str, parts: Any) -> list[Any]:
+    """Return the largest parts of a kind, and one for the sum of the others; they come sorted by size."""
     listed = list(parts)
-    if len(listed) <= PARTS + 1:
+    if len(listed) <= MAX_PARTS + 1:
         return listed
-    rest = listed[PARTS:]
+    rest = listed[MAX_PARTS:]
     sums = {key: sum(part[key] for part in rest) for key in ("tokens", "count", "share")}
-    return [*listed[:PARTS], {"kind": kind, "name": f"{len(rest)} more", **sums}]
+    return [*listed[:MAX_PARTS], {"kind": kind, "name": f"{len(rest)} more", **sums}]
 
 
-def _thinned(points: list[Any]) -> list[Any]:
-    """At most `POINTS` of them, the first and the last among them."""
-    if len(points) <= POINTS:
+def _sample(points: list[Any]) -> list[Any]:
+    """Return at most `MAX_POINTS` of them, evenly spread, with the first and the last."""
+    if len(points) <= MAX_POINTS:
         return points
     last = len(points) - 1
-    return [points[last * place // (POINTS - 1)] for place in range(POINTS)]
+    return [points[last * place // (MAX_POINTS - 1)] for place in range(MAX_POINTS)]
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+def _shorten(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-QUESTIONS: Mapping[str, Question] = {
-    "session_status": Question(
-        says="What one agent session has used so far (turns, requests, tokens, cost), how full its context window "
-        "is, what its last turn and today cost, and how much is left of each budget. Use it to decide whether "
+TOOL_SPECS: Mapping[str, ToolSpec] = {
+    "session_status": ToolSpec(
+        description="What one agent session has used so far (turns, requests, tokens, cost), how full its context "
+        "window is, what its last turn and today cost, and how much is left of each budget. Use it to decide whether "
         "there is room for more work. Unknown values are null, and `unavailable` gives the reason.",
-        arguments=a.StatusArguments, document=d.StatusDocument, answer=session_status, command="status",
+        arguments=a.StatusArguments, document=d.StatusDocument, run=session_status, command="status",
     ),
-    "usage": Question(
-        says="Tokens, cost, cache hits, success and speed of all agents on this machine, summed by the groups you "
-        "name, for a time you name. cost_usd is known plus estimated cost; null is unknown, not free.",
-        arguments=a.UsageArguments, document=d.UsageDocument, answer=usage, command="usage",
+    "usage": ToolSpec(
+        description="Tokens, cost, cache hits, success and speed of all agents on this machine, summed by the groups "
+        "you name, for a time you name. cost_usd is known plus estimated cost; null is unknown, not free.",
+        arguments=a.UsageArguments, document=d.UsageDocument, run=usage, command="usage",
     ),
-    "budget": Question(
-        says="The user's own budgets: used, limit, percent, burn rate per hour, when each resets and when it runs "
-        "out at this rate; `exceeded` and `warned` name those that ask you to stop or to save.",
-        arguments=a.BudgetArguments, document=d.BudgetDocument, answer=budget, command="budget",
+    "budget": ToolSpec(
+        description="The user's own budgets: used, limit, percent, burn rate per hour, when each resets and when it "
+        "runs out at this rate; `exceeded` names the budgets that are used up, `warned` those that nearly are.",
+        arguments=a.BudgetArguments, document=d.BudgetDocument, run=budget, command="budget",
     ),
-    "recent_sessions": Question(
-        says="The newest sessions of all agents on this machine: id, log path, project, models, how they ended, "
+    "recent_sessions": ToolSpec(
+        description="The newest sessions of all agents on this machine: id, log path, project, models, how they ended, "
         "tokens, cost, and the first words of the prompt. Use it to find a session's id.",
-        arguments=a.SessionsArguments, document=d.SessionsDocument, answer=recent_sessions, command="sessions",
+        arguments=a.SessionsArguments, document=d.SessionsDocument, run=recent_sessions, command="sessions",
     ),
-    "context": Question(
-        says="What fills a session's context window at one request: system prompt, tool definitions, history, tool "
-        "results and the current turn in tokens, the largest items, what is there several times, the share that "
+    "context": ToolSpec(
+        description="What fills a session's context window at one request: system prompt, tool definitions, history, "
+        "tool results and the current turn in tokens, the largest items, repeated content, the share that "
         "was cached, and how the prompt grew. Use it to see what to drop before the window is full.",
-        arguments=a.ContextArguments, document=d.ContextDocument, answer=context, command="context",
+        arguments=a.ContextArguments, document=d.ContextDocument, run=context, command="context",
     ),
 }  # fmt: skip
 """By name, in the order in which they are listed."""

@@ -1,4 +1,4 @@
-"""Damage: what a session's reader met that it could not read, counted while the events go by."""
+"""Damage: separates the events of a session from the problems its reader reported, and counts the damage."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 
-_KEPT = 20
+_MAX_PROBLEMS = 20
 
 
 class Damage:
-    """Counts the damaged pieces of a log; what lost nothing is not damage.
+    """Counts the problems that lost something; others are ignored.
 
     Attributes:
-        count: How many there are.
-        problems: The first of them.
+        count: How many so far.
+        problems: The first 20 of them.
     """
 
     def __init__(self) -> None:
@@ -23,11 +23,11 @@ class Damage:
         self.problems: tuple[Problem, ...] = ()
 
     def events(self, items: Iterable[Event | Problem]) -> Iterator[Event]:
-        """Yield the events, and count the damage between them."""
+        """Yield the events of a log; count the damage between them."""
         for item in items:
             if isinstance(item, Event):
                 yield item
             elif item.severity == "damage":
                 self.count += 1
-                if self.count <= _KEPT:
+                if self.count <= _MAX_PROBLEMS:
                     self.problems += (item,)

@@ -1,12 +1,14 @@
-"""The fold: a session's events → splices of its conversation, with requests and turns.
+"""The fold: a session's events → splices of its conversation, with counts of requests and turns.
 
-A request holds its whole prompt or, behind `earlier_messages` and in what is made from other agents' logs, only what is
-new. What comes between two requests (answers, tool results, messages put in or taken back, a truncation) has events of
-its own, and the next request repeats it. The very oldest logs hold no messages: there answers and results stand alone.
+A request holds its whole prompt or, with `earlier_messages` and in events made from other agents' logs, only the new
+messages. Changes between two requests (answers, tool results, messages added or undone, a truncation) have their own
+events, and the next request repeats them. Requests of the oldest logs hold no messages; there the conversation consists
+of answers and results.
 
-A request that another one follows without an answer was none. A turn is a user's prompt and everything until the next
-one; prompts of a parent are not a fork's own. Sub-agents work beside the conversation, and so does a tool that no
-answer has called. Bad data never raises: a change that does not fit says so (`Splice.flaw`).
+A request that is followed by another one before its answer does not count. A turn is a user's prompt and everything
+until the next prompt; a fork does not count the prompts of its parent. Events of sub-agents, and of tools that no
+answer has called, do not change the conversation. Bad data never raises: `Splice.problem` describes a change that does
+not fit.
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
-from sessionlog.transcript.meaning import Meaning, digest_message, keys_of, says_something, spelling_of
-from sessionlog.transcript.seen import Conversation, SeenMessages, shared
+from sessionlog.transcript.digests import Digests, digest_message, has_content, keys_of, raw_digest
+from sessionlog.transcript.seen import Conversation, SeenMessages, common_length
 from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
 
 Json = Any
 OWN = frozenset({"native", "fizeau"})
-"""Sources whose requests hold whole prompts unless they say otherwise; those of others continue the one before."""
-_STREAMED = 32 << 20  # bytes in memory of an answer under way
-_SHOWN = 40
-_PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
-_LONG = 100_000  # elements of which the meaning is kept
-_SPELLINGS = 20_000
-_UNKNOWN: Meaning = (b"",)
+"""Sources whose requests hold whole prompts, except with `earlier_messages`; other requests continue the one before."""
+_MAX_STREAMED = 32 << 20  # bytes in memory of an incomplete answer
+_MAX_SHOWN = 40  # characters of a bad value in a problem
+_MAX_PIECES = 4_096  # a list of one-letter pieces weighs more than its letters
+_MAX_DIGESTS = 100_000  # elements whose digests are kept
+_MAX_RAW_DIGESTS = 20_000
+_UNKNOWN: Digests = (b"",)
 
 
 class ConversationFold:
@@ -43,45 +45,48 @@ class ConversationFold:
     Attributes:
         system: The text of the system prompt that is sent beside the messages; empty where the log has none.
         prompt: The prompt of session.start, until a request holds messages.
-        requests: Requests so far, without those that another one follows unanswered; an answer that no request came
-            before counts as one, too, where the log has no requests at all.
+        requests: Requests so far, without those that were followed by another one before their answer. In a log
+            without requests each answer counts as one.
         is_waiting: The last request has no answer yet.
-        holds_messages: The last request holds messages; those of the very oldest logs only count them.
-        turns: Prompts that were asked; those that a fork has copied from its parent's log are not its own.
-        turn: The number of the turn, copied ones included.
-        streamed: What has arrived of the answer under way.
-        answered: The call whose result the last event was: its id (`call-N`, by its place in the answer, where it has
-            none) and its tool; None where the event was the result of no call.
+        holds_messages: The last request holds messages; in the oldest logs it has only their number.
+        turns: Prompts so far, without those that a fork has copied from its parent's log.
+        turn: The number of the current turn, copied ones included.
+        answered: Id and tool of the call whose result was the last event; None where that was the result of no call. A
+            call without an id gets `call-N`, by its index in the answer.
     """
 
     def __init__(self, *, own: bool = True, finds_new: bool = True) -> None:
-        """Begin.
+        """Start with an empty conversation.
 
         Args:
-            own: Whether requests hold whole prompts unless they say otherwise; else each continues the one before.
-            finds_new: Whether to find which messages are new, and to count turns by them; it takes half of the time.
+            own: Whether requests hold whole prompts, except with `earlier_messages`; else each continues the last.
+            finds_new: Whether to find the new messages and count turns by them; this takes half of the time.
         """
         self._finds_new = finds_new
         self.system = self.prompt = ""
         self.requests = self.turns = self.turn = 0
         self.is_waiting = False
         self._own = own
-        self._meanings: list[Meaning] = []
-        self._spellings: list[bytes] = []  # empty for what no request has sent
-        self._sent = 0  # elements that the last request had
-        self._forgotten = 0  # elements whose meaning was dropped
+        self._digests: list[Digests] = []
+        self._raw_digests: list[bytes] = []  # empty for elements that no request has sent
+        self._sent = 0  # elements of the last request
+        self._forgotten = 0  # elements whose digests were dropped
         self._seen = SeenMessages()
-        self._known: dict[bytes, Meaning] = {}
-        self._left: Counter[Meaning] = Counter()  # of a history that was cut, what was not repeated yet
-        self._cleared: Counter[Meaning] = Counter()  # of one that was cleared, what may be put in again
-        self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts that were put in since the last request
+        self._by_raw_digest: dict[bytes, Digests] = {}
+        self._unrepeated: Counter[Digests] = Counter()  # of a truncated history, elements not repeated yet
+        self._cleared: Counter[Digests] = Counter()  # of a cleared history, elements that may be added again
+        self._prompts: list[tuple[bytes, ...]] = []  # keys of prompts added since the last request
         self._is_cut = self._lacks_summary = False
-        self._asked: list[tuple[Meaning, bool]] = []  # prompts since the last request, and whether they are copied
-        self._since = self._stale = 0  # answers and results since the last request; those that a compaction swallowed
+        self._asked: list[tuple[Digests, bool]] = []  # prompts since the last request, and whether they are copied
+        self._since_request = self._swallowed = (
+            0  # answers and results: since the last request; of these, replaced by a compaction
+        )
         self._pieces: list[str] = []
-        self._room = _STREAMED
+        self._stream_room = _MAX_STREAMED
         self.answered: tuple[str, str] | None = None
-        self._calls: dict[str | int, tuple[str, str]] | None = {}  # (id, tool) of open calls; None: it names none
+        self._calls: (
+            dict[str | int, tuple[str, str]] | None
+        ) = {}  # (id, tool) of open calls; None: unknown, the answer has only their number
         self._has_started = self._has_requests = False
         self.holds_messages = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
@@ -97,35 +102,35 @@ class ConversationFold:
             "session.end": self._end,
         }
 
-    def take(self, event: Event) -> tuple[Splice, ...]:
-        """Return what the next event changes."""
+    def apply(self, event: Event) -> tuple[Splice, ...]:
+        """Apply the next event; return the changes of the conversation."""
         data, handler = event.data, self._handlers.get(event.type)
         data = data if isinstance(data, Mapping) else {}
         return () if handler is None or "agent" in data else tuple(handler(data))
 
     def finish(self) -> tuple[Splice, ...]:
-        """Return the last splices of a log: a prompt that nothing followed, an answer that broke off."""
-        splices = (*self._open_prompt(), *self._break_off("interrupted"))
+        """Return the last splices of a log: for a prompt without an answer, or an interrupted answer."""
+        splices = (*self._add_session_prompt(), *self._close_partial("interrupted"))
         self._begin_turn()
         return splices
 
     @property
     def streamed(self) -> str:
-        """What has arrived of the answer under way."""
+        """The text of the incomplete answer so far."""
         return "".join(self._pieces)
 
     @property
     def answers(self) -> int:
-        """How many requests have an answer: all but the last, which may wait for its own."""
+        """How many requests have an answer: all, or all but the last."""
         return self.requests - self.is_waiting
 
     @property
     def sent(self) -> int:
-        """How many elements the next request need not repeat."""
+        """How many elements the last request had, so that a request that continues it need not repeat them."""
         return self._sent
 
     def __len__(self) -> int:
-        return len(self._meanings)
+        return len(self._digests)
 
     def _start(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not self._has_started:  # the first one counts
@@ -137,7 +142,7 @@ class ConversationFold:
         yield from ()
 
     def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        yield from self._break_off("interrupted")
+        yield from self._close_partial("interrupted")
         self._has_requests = True
         self.requests += not self.is_waiting
         self.is_waiting = True
@@ -150,9 +155,9 @@ class ConversationFold:
             self.prompt = ""
             yield self._apply_request(given, data.get("earlier_messages"))
         else:
-            yield from self._open_prompt()
-        self._left, self._cleared, self._prompts = Counter(), Counter(), []
-        self._sent, self._since, self._stale = len(self._meanings), 0, 0
+            yield from self._add_session_prompt()
+        self._unrepeated, self._cleared, self._prompts = Counter(), Counter(), []
+        self._sent, self._since_request, self._swallowed = len(self._digests), 0, 0
         self._begin_turn()
         self._is_cut = self._lacks_summary = False
 
@@ -166,82 +171,82 @@ class ConversationFold:
         if self._own and not count:
             return self._apply_whole_prompt(given)
         added = [Added(value) for value in (given if self._own else self._fresh(given))]
-        start = min(count, len(self._meanings) if self._is_cut else self._sent) if self._own else self._sent
+        start = min(count, len(self._digests) if self._is_cut else self._sent) if self._own else self._sent
         self._recognise(added)
         if self._finds_new:
-            self._seen.mark_new(added, self._left)
+            self._seen.mark_new(added, self._unrepeated)
         missing = max(0, count - self._sent) if self._own else 0
         return self._change("request", start, added, missing=missing)
 
     def _apply_whole_prompt(self, given: Sequence[Json]) -> Splice:
-        """A prompt that repeats the conversation: only what differs changes."""
-        start = shared(self._spellings, [spelling_of(value) for value in given])
+        """Apply a prompt that repeats the conversation: replace everything after the common beginning."""
+        start = common_length(self._raw_digests, [raw_digest(value) for value in given])
         added = [Added(value) for value in given[start:]]
         self._recognise(added)
         if not self._finds_new:
             return self._change("request", start, added)
-        elements = list(self._meanings) if self._is_cut else self._meanings[: self._sent]
+        elements = list(self._digests) if self._is_cut else self._digests[: self._sent]
         current = Conversation(elements, (self.turns, self.turn))
-        former, common = self._seen.closest(current, [*self._meanings[:start], *(one.meaning for one in added)])
-        rest = Counter(former.meanings[common:])
+        former, common = self._seen.closest(current, [*self._digests[:start], *(one.digests for one in added)])
+        rest = Counter(former.digests[common:])
         self._seen.mark_new(added[common - start :], rest)
         if elements and (former is not current or common < len(elements)):
             self._seen.keep_aside(current)
-        if former is not current:  # what was asked between was beside this conversation, as a title is
+        if former is not current:  # requests in between belong to another conversation, e.g. for a title
             self.turns, self.turn = former.turns
         left_out = 0 if self._is_cut else rest.total()
-        return self._change("request", start, added, left_out=left_out, kept=len(former.meanings) - left_out)
+        return self._change("request", start, added, left_out=left_out, kept=len(former.digests) - left_out)
 
     def _fresh(self, given: Sequence[Json]) -> Iterator[Json]:
-        """What another agent's request adds, less the answers and results that a compaction has swallowed."""
+        """Yield the messages that another agent's request adds, except those that a compaction has replaced."""
         for value in given:
-            if self._stale and isinstance(value, Mapping) and value.get("role") in ("assistant", "tool"):
-                self._stale -= 1
+            if self._swallowed and isinstance(value, Mapping) and value.get("role") in ("assistant", "tool"):
+                self._swallowed -= 1
             else:
                 yield value
 
     def _recognise(self, added: Iterable[Added]) -> None:
-        """Set the meaning of each element of a request and, where requests hold whole prompts, its spelling."""
+        """Set the digests of a request's elements; where requests hold whole prompts, the raw digests, too."""
         for one in added:
             if self._own:
-                one.spelling = spelling_of(one.raw)
-                if one.spelling in self._known:
-                    one.meaning = self._known[one.spelling]
+                one.raw_digest = raw_digest(one.raw)
+                if one.raw_digest in self._by_raw_digest:
+                    one.digests = self._by_raw_digest[one.raw_digest]
                     continue
-                self._known[one.spelling] = one.meaning
-                if len(self._known) > _SPELLINGS:
-                    del self._known[next(iter(self._known))]
+                self._by_raw_digest[one.raw_digest] = one.digests
+                if len(self._by_raw_digest) > _MAX_RAW_DIGESTS:
+                    del self._by_raw_digest[next(iter(self._by_raw_digest))]
             elif not self._finds_new:
-                one.meaning = _UNKNOWN
+                one.digests = _UNKNOWN
 
     def _change(self, cause: Cause, start: int, added: Sequence[Added], **more: Any) -> Splice:
-        """Put elements from a place on, in place of all that is there."""
-        removed = len(self._meanings) - start
+        """Replace all elements from an index on."""
+        removed = len(self._digests) - start
         self._forgotten = min(self._forgotten, start)
-        self._meanings[start:] = [one.meaning for one in added]
-        self._spellings[start:] = [one.spelling for one in added]
-        if len(self._meanings) - self._forgotten > 2 * _LONG:
-            end = len(self._meanings) - _LONG
-            self._meanings[self._forgotten : end] = [_UNKNOWN] * (end - self._forgotten)
+        self._digests[start:] = [one.digests for one in added]
+        self._raw_digests[start:] = [one.raw_digest for one in added]
+        if len(self._digests) - self._forgotten > 2 * _MAX_DIGESTS:
+            end = len(self._digests) - _MAX_DIGESTS
+            self._digests[self._forgotten : end] = [_UNKNOWN] * (end - self._forgotten)
             self._forgotten = end
         if cause != "inherited":
             self._note_prompts(added)
         for one in added if self._own or self._finds_new else ():
-            self._note_calls(one)
+            self._track_calls(one)
         return Splice(cause=cause, start=start, removed=removed, added=tuple(added), **more)
 
     def _append(self, cause: Cause, one: Added) -> Splice:
-        """Put an element behind the conversation, which the next request will repeat."""
+        """Append an element that the next request will repeat."""
         self._mark_all_new(one)
-        return self._change(cause, len(self._meanings), [one])
+        return self._change(cause, len(self._digests), [one])
 
     def _mark_all_new(self, one: Added) -> None:
-        """Mark all messages of an element as new, and expect a request to repeat them."""
+        """Mark all messages of an element as new; expect a request to repeat them."""
         if not self._finds_new and not self._own:
-            one.meaning = _UNKNOWN
+            one.digests = _UNKNOWN
             return
-        for message, digest in zip(one.entry.messages, one.meaning, strict=True):
-            if says_something(message):
+        for message, digest in zip(one.entry.messages, one.digests, strict=True):
+            if has_content(message):
                 one.new += (message,)
                 self._seen.expect(message, digest)
 
@@ -249,18 +254,18 @@ class ConversationFold:
         users = (one for one in added if any(message.role == "user" for message in one.new))
         prompts = [one for one in users if one.entry.is_prompt and not one.is_summary]
         prompts = prompts[1:] if self._lacks_summary else prompts
-        self._asked += [(one.meaning, bool(one.fields.get("inherited"))) for one in prompts]
+        self._asked += [(one.digests, bool(one.fields.get("inherited"))) for one in prompts]
 
     def _forget_prompts(self, digests: Collection[bytes]) -> None:
-        """Do not count prompts that were taken back before a request."""
+        """Do not count prompts that were undone before a request."""
         gone = Counter(digests)
         for prompt in reversed(self._asked.copy()):
             if all(gone[digest] > 0 for digest in prompt[0]):
                 gone.subtract(prompt[0])
                 self._asked.remove(prompt)
 
-    def _note_calls(self, one: Added) -> None:
-        """Follow which calls wait for a result."""
+    def _track_calls(self, one: Added) -> None:
+        """Update the calls that have no result yet."""
         for message in one.entry.messages:
             if message.role != "tool":
                 self._calls = {}
@@ -270,9 +275,9 @@ class ConversationFold:
                 self._answer_call(message.tool_call_id, message.name)
 
     def _answer_call(self, call_id: Json, name: Json) -> tuple[str, str, str] | None:
-        """Close the call that a result answers, by its id, else by the name of its tool.
+        """Close the call of a result, found by its id, else by the name of its tool.
 
-        Returns its id as logged, its id, and its tool; None where there is no such call.
+        Returns its id as logged, its id or `call-N`, and its tool; None where there is no such call.
         """
         calls = self._calls or {}
         if isinstance(call_id, str) and call_id in calls:
@@ -285,25 +290,25 @@ class ConversationFold:
         logged, tool = calls.pop(found)
         return logged, logged or f"call-{found}", tool
 
-    def _open_prompt(self) -> Iterator[Splice]:
-        """The prompt of a log whose requests hold no messages."""
-        if self.prompt and not self._meanings:
+    def _add_session_prompt(self) -> Iterator[Splice]:
+        """Add the prompt of session.start, in a log whose requests hold no messages."""
+        if self.prompt and not self._digests:
             prompt = Added({"role": "user", "content": self.prompt})
             self.prompt = ""
             yield self._append("prompt", prompt)
 
     def _delta(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         piece = data.get("content")
-        if isinstance(piece, str) and self._room > 0:
+        if isinstance(piece, str) and self._stream_room > 0:
             self._pieces.append(piece)
-            self._room -= len(piece) if piece.isascii() else 4 * len(piece)
-            if len(self._pieces) > _PIECES:
+            self._stream_room -= len(piece) if piece.isascii() else 4 * len(piece)
+            if len(self._pieces) > _MAX_PIECES:
                 self._pieces = ["".join(self._pieces)]
         yield from ()
 
-    def _break_off(self, word: str) -> Iterator[Splice]:
-        """What had come of an answer that nothing ended is part of the conversation."""
-        text, self._pieces, self._room = self.streamed, [], _STREAMED
+    def _close_partial(self, word: str) -> Iterator[Splice]:
+        """Add the received part of an answer that was not completed."""
+        text, self._pieces, self._stream_room = self.streamed, [], _MAX_STREAMED
         if text:
             entry = Entry(messages=(Message.assistant(text, partial=word),), is_response=True)
             yield self._append("partial", Added({"content": text}, lambda _: entry))
@@ -311,34 +316,34 @@ class ConversationFold:
     def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not self._has_requests:
             self.requests += 1
-            yield from self._open_prompt()
+            yield from self._add_session_prompt()
             self._begin_turn()
         self.is_waiting = False
-        streamed, self._pieces, self._room = self.streamed, [], _STREAMED
+        streamed, self._pieces, self._stream_room = self.streamed, [], _MAX_STREAMED
         if data.get("error") and not self._own:
-            return  # the text of an error, which the next request does not repeat
+            return  # an error's text: the next request does not repeat it
         calls, has_calls = data.get("tool_calls"), isinstance(data.get("tool_calls"), list | tuple)
         is_empty = data.get("content") is None and not (has_calls and calls) and not streamed
         if is_empty and not isinstance(data.get("message"), Mapping):
             return
-        self._since += 1
+        self._since_request += 1
         yield self._append("answer", Added(data, lambda payload: answer_entry(payload, streamed)))
         if calls is not None and not has_calls:
-            self._calls = None  # the oldest logs count them
+            self._calls = None  # the oldest logs have only their number
 
     def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        self._since += 1
+        self._since_request += 1
         call = self._answer_call(data.get("id"), data.get("tool"))
         if call is None and self._own and self.holds_messages and self._calls is not None:
             return
         call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
-        yield from self._open_prompt() if not self._has_requests else ()
+        yield from self._add_session_prompt() if not self._has_requests else ()
         yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not has_compacted(data):
             return
-        yield from self._break_off("interrupted")
+        yield from self._close_partial("interrupted")
         if "dropped" in data:
             yield from self._cut(data["dropped"], data.get("added") or ())
             return
@@ -348,47 +353,47 @@ class ConversationFold:
         for one in made:
             self._mark_all_new(one)
         if self._own:
-            self._seen.keep_aside(Conversation(list(self._meanings), (self.turns, self.turn)))
+            self._seen.keep_aside(Conversation(list(self._digests), (self.turns, self.turn)))
         yield self._change("compaction", 0, made)
-        self._sent, self._stale, self._calls = len(self._meanings), self._since, {}
+        self._sent, self._swallowed, self._calls = len(self._digests), self._since_request, {}
 
     def _cut(self, dropped: Json, added: Json) -> Iterator[Splice]:
         """Remove messages by spans of indexes, then insert others."""
         self._prepare_change()
-        spans, puts = _spans(dropped, len(self._meanings)), _puts(added)
+        spans, puts = _spans(dropped, len(self._digests)), _puts(added)
         if spans is None or puts is None:
-            yield Splice(cause="compaction", flaw="this truncation does not fit the history before it")
+            yield Splice(cause="compaction", problem="this truncation does not fit the history before it")
             return
         is_split = True
         for start, stop in reversed([span for span in spans if span[0] < span[1]]):
-            del self._meanings[start:stop], self._spellings[start:stop]
+            del self._digests[start:stop], self._raw_digests[start:stop]
             yield Splice(cause="compaction", start=start, removed=stop - start, is_split=is_split)
             is_split = False
         for at, one in puts:
-            if not 0 <= at <= len(self._meanings):
-                yield Splice(cause="compaction", flaw=f"no message can be put at {at} of {len(self._meanings)}")
+            if not 0 <= at <= len(self._digests):
+                yield Splice(cause="compaction", problem=f"no message can be put at {at} of {len(self._digests)}")
                 return
-            one.new = tuple(message for message in one.entry.messages if says_something(message))
-            self._meanings.insert(at, one.meaning)
-            self._spellings.insert(at, b"")
+            one.new = tuple(message for message in one.entry.messages if has_content(message))
+            self._digests.insert(at, one.digests)
+            self._raw_digests.insert(at, b"")
             yield Splice(cause="compaction", start=at, added=(one,), is_split=is_split)
             is_split = len(one.entry.messages) != 1
 
     def _prepare_change(self) -> None:
-        """Prepare a change that counts single messages; the next request repeats the history from its beginning."""
+        """Prepare a change that counts single messages; afterwards a request repeats the history from its beginning."""
         for keys in self._prompts:
-            self._seen.forget(*keys)  # the same may be asked again
-        self._prompts, self._left, self._cleared = [], Counter(), Counter()
+            self._seen.forget(*keys)  # the same prompt may be sent again
+        self._prompts, self._unrepeated, self._cleared = [], Counter(), Counter()
         self._sent, self._is_cut = 0, True
-        if any(len(meaning) != 1 for meaning in self._meanings):
-            self._meanings = [(digest,) for meaning in self._meanings for digest in meaning]
-            self._spellings = [b""] * len(self._meanings)
+        if any(len(digests) != 1 for digests in self._digests):
+            self._digests = [(digest,) for digests in self._digests for digest in digests]
+            self._raw_digests = [b""] * len(self._digests)
 
     def _add(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        yield from self._break_off("interrupted")
+        yield from self._close_partial("interrupted")
         given, reason = data.get("messages"), data.get("reason")
         if not isinstance(given, list | tuple):
-            yield Splice(cause="added", flaw="history.add without messages")
+            yield Splice(cause="added", problem="history.add without messages")
         elif reason in UNREPEATED:
             yield self._inherit([Added(value) for value in given], "request" if reason == "long" else "inherited")
         else:
@@ -399,58 +404,62 @@ class ConversationFold:
                 self._prompts += [keys_of(message, digest_message(message)) for message in prompts]
 
     def _inherit(self, added: list[Added], cause: Cause) -> Splice:
-        """Messages that the next request goes on from; after a cut those that are left are repeated so."""
+        """Add messages that the next request builds on; after a truncation they repeat the remaining ones."""
         self.prompt = ""
         self._recognise(added)
-        rest = self._meanings[self._sent :] if self._is_cut else []
-        common = shared(rest, [one.meaning for one in added])
-        known = Counter(rest[common:]) + self._left + self._cleared
+        rest = self._digests[self._sent :] if self._is_cut else []
+        common = common_length(rest, [one.digests for one in added])
+        known = Counter(rest[common:]) + self._unrepeated + self._cleared
         if self._finds_new:
             self._seen.mark_new(added[common:], known)
-        self._left, self._is_cut = known - self._cleared, False
+        self._unrepeated, self._is_cut = known - self._cleared, False
         change = self._change(cause, self._sent, added)
-        self._sent = len(self._meanings)
+        self._sent = len(self._digests)
         return change
 
     def _pop(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        yield from self._break_off("interrupted")
+        yield from self._close_partial("interrupted")
         self._prepare_change()
-        count, length = data.get("count"), len(self._meanings)
+        count, length = data.get("count"), len(self._digests)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= length:
-            yield Splice(cause="undone", flaw=f"history.pop takes {json_text(count)[:_SHOWN]} of {length} messages")
+            yield Splice(
+                cause="undone", problem=f"history.pop takes {json_text(count)[:_MAX_SHOWN]} of {length} messages"
+            )
         else:
             yield self._remove_end("undone", length - count)
 
     def _clear(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         del data
-        self._pieces, self._room = [], _STREAMED
+        self._pieces, self._stream_room = [], _MAX_STREAMED
         self._prepare_change()
-        cleared = Counter(self._meanings)
+        cleared = Counter(self._digests)
         yield self._remove_end("cleared", 0)
         self._cleared = cleared
 
     def _remove_end(self, cause: Cause, start: int) -> Splice:
-        gone = self._meanings[start:]
-        del self._meanings[start:], self._spellings[start:]
+        gone = self._digests[start:]
+        del self._digests[start:], self._raw_digests[start:]
         digests = tuple(chain.from_iterable(gone))
         self._seen.forget(*digests)
         self._calls, self._forgotten = {}, min(self._forgotten, start)
         self._forget_prompts(digests)
-        return Splice(cause=cause, start=start, removed=len(gone), is_split=True, gone=digests)
+        return Splice(cause=cause, start=start, removed=len(gone), is_split=True, removed_digests=digests)
 
     def _end(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         status = data.get("status")
         if status != "closed":
-            yield from self._break_off({"cancelled": "cancelled", "error": "failed"}.get(str(status), "interrupted"))
+            yield from self._close_partial(
+                {"cancelled": "cancelled", "error": "failed"}.get(str(status), "interrupted")
+            )
 
 
 def has_compacted(data: Mapping[str, Json]) -> bool:
-    """Whether a `compaction.end` changed the history: it did not fail, and found something to do."""
+    """Whether a `compaction.end` changed the history: it succeeded, and there was something to compact."""
     return data.get("success") is not False and not data.get("no_compaction")
 
 
 def _spans(dropped: Json, length: int) -> list[tuple[int, int]] | None:
-    """The spans of a truncation, in order; None for what does not fit."""
+    """Return the spans of a truncation, in order; None if they do not fit."""
     spans, end = [], 0
     for span in dropped if isinstance(dropped, list | tuple) else [None]:
         match span:

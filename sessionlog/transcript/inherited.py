@@ -1,7 +1,7 @@
-"""Inherited history: a session's events, with the conversation that it goes on from in another session's log.
+"""Inherited history: read a fork's events together with the conversation it continues from its parent's log.
 
-Some agents write into a fork's log only what the fork does itself. Then the parent's part comes first, as our own forks
-hold it: `history.add` with the reason `fork`, the messages, and the parent.
+Some agents write only the fork's own events into its log. Then the parent's conversation is inserted as one event in
+the form that our own forks have: `history.add` with the reason `fork`, the messages, and the parent.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sessionlog.messages.message_json import message_to_dict
 from sessionlog.sources.protocol import Log, Parent
 from sessionlog.transcript.fold import OWN, ConversationFold
 
-_GENERATIONS = 20
-_MOST = 16 << 20  # characters of an inherited conversation; what is older is left out
+_MAX_GENERATIONS = 20
+_MAX_SIZE = 16 << 20  # characters of an inherited conversation; older messages are left out
 NOT_LOGGED = -1
-"""The number (`seq`) of an event that no log holds."""
+"""The `seq` of an event that is in no log."""
 
 
 def read_session(log: Log, session: str | None = None) -> Iterator[Event | Problem]:
-    """Yield a session's events and problems, the conversation that it inherits behind its first event.
+    """Yield a session's events and problems, with the inherited conversation after the first event.
 
     Args:
         log: Its log.
@@ -34,11 +34,11 @@ def read_session(log: Log, session: str | None = None) -> Iterator[Event | Probl
         LogNotReadable: The log cannot be opened.
         MissingExtra: It is packed, and no decoder is installed.
     """
-    return _with_parent(log.source.read(log.path, session), log, log.path, _GENERATIONS)
+    return _with_parent(log.source.read(log.path, session), log, log.path, _MAX_GENERATIONS)
 
 
 def _with_parent(events: Iterable[Event | Problem], log: Log, path: str, generations: int) -> Iterator[Event | Problem]:
-    """Yield events, and behind the first what they inherit from the parent of the log in a path."""
+    """Yield events, and after the first one what the log at `path` inherits from its parent."""
     parent = log.source.parent_of(path) if generations else None
     for item in events:
         yield item
@@ -66,7 +66,7 @@ def _inheritance(first: Event, log: Log, parent: Parent, generations: int) -> Ev
 
 
 class _Element(NamedTuple):
-    """An element of the parent's conversation; of one that was left out only how many messages it held."""
+    """An element of the parent's conversation; one that was left out has only the number of its messages."""
 
     messages: tuple[Message, ...]
     size: int
@@ -78,18 +78,18 @@ class _Element(NamedTuple):
 
 
 def _conversation(log: Log, parent: Parent, generations: int) -> tuple[list[Message], int]:
-    """The conversation at the end of a parent's part, and how many messages of it are left out."""
+    """Return the conversation at the end of a parent's part, and how many of its messages are left out."""
     fold = ConversationFold(own=log.source.id in OWN, finds_new=False)
     elements: list[_Element] = []
     size = kept_from = 0  # characters that are held, and the first element that is
     for item in _with_parent(parent.read(), log, parent.path, generations - 1):
-        for splice in fold.take(item) if isinstance(item, Event) else ():
+        for splice in fold.apply(item) if isinstance(item, Event) else ():
             splice.split(elements, _Element.split)
             added = [_Element(one.entry.messages, _size(one.entry.messages)) for one in splice.added]
             gone = splice.put(elements, added)
             size += sum(one.size for one in added) - sum(one.size for one in gone)
             kept_from = 0 if splice.is_split else min(kept_from, splice.start)
-            while size > _MOST and kept_from < len(elements) - 1:
+            while size > _MAX_SIZE and kept_from < len(elements) - 1:
                 oldest = elements[kept_from]
                 size -= oldest.size
                 elements[kept_from] = _Element((), 0, len(oldest.messages) + oldest.left_out)

@@ -1,7 +1,7 @@
-"""SentPrompt: the whole prompts that some agents log, each as what changed since the one before.
+"""SentPrompt: whole prompts from the `sent` fields of requests, which log only the changes since the prompt before.
 
-`sent` of a request has `messages` behind `keep` of the messages before, and `system` and `tools` where these changed. A
-request whose messages the log does not hold may still change the other two.
+`sent` has `keep`, how many of the earlier messages stay; `messages`, which follow them; and `system` and `tools` if
+these changed. A request without logged messages may still change `system` and `tools`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ T = TypeVar("T")
 
 
 class SentPrompt(Generic[T]):
-    """What the latest request sent.
+    """The prompt of the latest request.
 
     Attributes:
         system: The system prompt, in its parts; empty where it is not known.
         tools: The tool definitions, as logged.
-        messages: The messages, each as the caller has read it; None where the log does not hold them.
+        messages: The messages, each as returned by `read`; None where the log does not hold them.
     """
 
     def __init__(self) -> None:
         self.system: list[Json] = []
         self.tools: Json = None
         self.messages: list[T] | None = None
-        self._latest: list[T] = []  # what a later request may keep, though one between has no messages
+        self._latest: list[T] = []  # later requests refer to these, even after one without messages
 
-    def take(self, sent: Json, read: Callable[[Json], T]) -> bool:
-        """Take what the next request sent, and return whether its system prompt and tools are others.
+    def apply(self, sent: Json, read: Callable[[Json], T]) -> bool:
+        """Apply the changes of the next request; return whether it has another system prompt or other tools.
 
         Args:
             sent: As logged; None where the log does not hold the prompt.
-            read: Reads a message.
+            read: A logged message → an element of `messages`.
         """
         fields = sent if isinstance(sent, Mapping) else {}
         given, keep = fields.get("messages"), fields.get("keep")

@@ -1,7 +1,7 @@
-"""Splice: a change of the conversation — where, how many elements go, and which come.
+"""Splice: a change of the conversation — the index, how many elements are removed, and the elements added there.
 
 A conversation is a list of elements as a log counts them: an element of a request's `messages`, an answer, or a tool's
-result. Applying the splices of a log in their order, each to what the ones before it left, gives the conversation.
+result. Applying all splices of a log in order to an empty list gives the conversation.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from typing import Any, Literal, TypeVar
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry, read_result
-from sessionlog.transcript.meaning import Meaning, meaning_of
+from sessionlog.transcript.digests import Digests, digests_of
 
 Json = Any
 T = TypeVar("T")
 Cause = Literal[
     "prompt", "request", "answer", "partial", "result", "added", "inherited", "compaction", "undone", "cleared"
 ]  # fmt: skip
-"""Why a conversation changed: the prompt of a log whose requests hold no messages; a request; an answer; what had come
-of one that broke off; a tool's result; messages that a program put in; those of a parent, or of before, that no request
-repeats; a truncation or a summary; an undo; a clear."""
+"""Why a conversation changed: the prompt of a log whose requests hold no messages; a request; an answer; the received
+part of an interrupted answer; a tool's result; messages that a program added; messages of a parent or an earlier part
+that no request repeats; a truncation or a summary; an undo; a clear."""
 
 
 class Added:
-    """An element that comes into the conversation; it is read when its messages are asked for.
+    """An element added to the conversation; its messages are read on first access.
 
     Attributes:
-        raw: As logged: an element of `messages`; of an answer or a result the payload of its event.
-        spelling: What a request's element is recognised by without reading it; empty for what no request has sent.
-        new: The messages in it that were not said before, in their order.
+        raw: As logged: an element of `messages`, or the payload of an answer's or a result's event.
+        raw_digest: The digest of a request's element as logged; empty for elements that no request has sent.
+        new: Its messages that are not in the log before, in order.
     """
 
     def __init__(self, raw: Json, read: Callable[[Any], Entry] = read_entry) -> None:
         self.raw = raw
-        self.spelling = b""
+        self.raw_digest = b""
         self.new: tuple[Message, ...] = ()
         self._read = read
 
     @property
     def fields(self) -> Mapping[str, Json]:
-        """The fields of what was logged; none where it is no object."""
+        """`raw` as a mapping; empty where it is no object."""
         return self.raw if isinstance(self.raw, Mapping) else {}
 
     @property
     def is_summary(self) -> bool:
-        """Whether it stands for what a compaction took out."""
+        """Whether it is the summary that a compaction left."""
         return self.fields.get("summary") is True
 
     @cached_property
@@ -57,9 +57,9 @@ class Added:
         return self._read(self.raw)
 
     @cached_property
-    def meaning(self) -> Meaning:
-        """The digests of its messages; the fold sets it where it is known without reading them."""
-        return meaning_of(self.entry)
+    def digests(self) -> Digests:
+        """The digests of its messages; the fold sets them where it knows them without reading the messages."""
+        return digests_of(self.entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +69,15 @@ class Splice:
     Attributes:
         cause: Why.
         start: The index of the first element that changes.
-        removed: How many elements go there.
-        added: What comes in their place.
-        missing: Earlier messages that a request goes on from and the log does not hold.
-        is_split: Elements with several messages become as many elements before this change is made: a program counts
-            single messages.
-        left_out: Messages of the conversation before that a request with a whole prompt does not have.
-        kept: Those that it has.
-        gone: Of an undo or a clear, the digests of the messages that go, in their order.
-        flaw: What does not fit, in words; then nothing changes.
+        removed: How many elements are removed there.
+        added: The elements that replace them.
+        missing: How many earlier messages a request builds on that the log does not hold.
+        is_split: Before this change, elements with several messages are split into one element per message, because
+            the change counts single messages.
+        left_out: How many messages of the conversation before are not in a request with a whole prompt.
+        kept: How many of them are in it.
+        removed_digests: Of an undo or a clear, the digests of the removed messages, in order.
+        problem: Why the change does not fit; then nothing changes.
     """
 
     cause: Cause
@@ -88,16 +88,16 @@ class Splice:
     is_split: bool = False
     left_out: int = 0
     kept: int = 0
-    gone: tuple[bytes, ...] = ()
-    flaw: str = ""
+    removed_digests: tuple[bytes, ...] = ()
+    problem: str = ""
 
     def split(self, items: list[T], parts: Callable[[T], Iterable[T]]) -> None:
-        """Prepare a list with an item for each element: where single messages count, an item becomes its `parts`."""
+        """Replace, if `is_split`, each item of a list with its `parts`; the list has an item for each element."""
         if self.is_split:
             items[:] = [part for item in items for part in parts(item)]
 
     def put(self, items: list[T], added: Iterable[T]) -> list[T]:
-        """Change a list with an item for each element, and return the items that are gone."""
+        """Apply the change to a list with an item for each element; return the removed items."""
         changed = slice(self.start, self.start + self.removed)
         gone = items[changed]
         items[changed] = added
@@ -109,7 +109,7 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
 
     Args:
         data: The payload.
-        streamed: The pieces that came before it; they stand for an answer without a text.
+        streamed: The text of its deltas, used for an answer without a text.
     """
     if isinstance(data.get("message"), Mapping):
         return read_entry(data["message"])
@@ -119,7 +119,7 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
 
 
 def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:
-    """Return the result of a `tool.call` as an element; an error stands for an output that is missing.
+    """Return the result of a `tool.call` as an element; without an output it is the error.
 
     Args:
         data: The payload.

@@ -37,7 +37,7 @@ class Log:
     def event(self, kind, **data):
         """Fold an event; return its splices."""
         self.seq += 1
-        splices = self.fold.take(Event(session_id="s", seq=self.seq, type=kind, ts="", data=data))
+        splices = self.fold.apply(Event(session_id="s", seq=self.seq, type=kind, ts="", data=data))
         for splice in splices:
             if splice.is_split:
                 self.elements = [message for element in self.elements for message in element]
@@ -137,7 +137,7 @@ def test_what_was_taken_back_may_be_said_again():
     log.ask("a")
     log.answer(" b")
     [splice] = log.event("history.pop", count=2)
-    assert (splice.cause, splice.start, splice.removed, len(splice.gone)) == ("undone", 0, 2, 2)
+    assert (splice.cause, splice.start, splice.removed, len(splice.removed_digests)) == ("undone", 0, 2, 2)
     assert log.ask("a") == ["a"]
     log.answer(" b")
     log.event("history.clear")
@@ -305,7 +305,7 @@ def test_a_request_that_goes_on_from_what_is_lost_says_so():
 def test_a_change_that_does_not_fit_changes_nothing(kind, data):
     """And says so."""
     [splice] = Log().event(kind, **data)
-    assert splice.flaw
+    assert splice.problem
     assert (splice.removed, splice.added) == (0, ())
 
 
@@ -357,10 +357,10 @@ def test_whatever_a_log_holds_its_splices_fit(rows, own):
 
 def test_memory_is_bounded(monkeypatch):
     """However much is said, as many digests are kept as there is room for."""
-    monkeypatch.setattr(seen, "_EXPECTED", 10)
+    monkeypatch.setattr(seen, "_MAX_EXPECTED", 10)
     log = Log()
     for number in range(100):
         log.ask(f"title {number}")
         log.answer(f" answer {number}")
     assert len(log.fold._seen._expected) <= 10
-    assert len(log.fold._seen._former) <= seen._ASIDE
+    assert len(log.fold._seen._former) <= seen._MAX_FORMER

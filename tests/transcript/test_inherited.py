@@ -116,7 +116,7 @@ def test_a_log_that_is_whole_inherits_nothing(home):
 
 def test_of_a_long_parent_the_end_is_inherited(home, monkeypatch):
     """What is left out is said, and is not held while it is read."""
-    monkeypatch.setattr("sessionlog.transcript.inherited._MOST", 3000)
+    monkeypatch.setattr("sessionlog.transcript.inherited._MAX_SIZE", 3000)
     turns = [row for n in range(10) for row in turn(1 + 4 * n, f"{n} " * 200, f"answer {n}")]
     home(PARENT, [meta(0, PARENT), *turns])
     path = home(FORK, forked(FORK, PARENT, 50, *turn(51, "c", "d")))
@@ -128,7 +128,7 @@ def test_of_a_long_parent_the_end_is_inherited(home, monkeypatch):
 
 def test_what_a_parent_has_summed_up_is_not_missing(monkeypatch):
     """Only what is left out of the conversation at its end."""
-    monkeypatch.setattr("sessionlog.transcript.inherited._MOST", 3000)
+    monkeypatch.setattr("sessionlog.transcript.inherited._MAX_SIZE", 3000)
 
     def event(seq, kind, **data):
         return Event(session_id="p", seq=seq, type=kind, ts="", data=data)

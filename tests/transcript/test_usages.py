@@ -32,7 +32,7 @@ def test_what_is_beside_the_conversation_is_learned_from():
     read.begin({"provider": "p"})
     read.add({"usage": {"input": 100, "cache_read": 40}})
     for _ in range(2):
-        read.learn({"usage": {"input": 10, "cache_read": 40}})
+        read.observe({"usage": {"input": 10, "cache_read": 40}})
     assert (len(read), read.read()[0].prompt) == (1, 140)
 
 

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 from sessionlog.analytics.diff.message import DiffMessage
-from sessionlog.transcript.seen import shared
+from sessionlog.transcript.seen import common_length
 
 _CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
 _NEAR = 8  # messages
@@ -87,8 +87,8 @@ def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Run]:
 
 def _common_ends(left: Sequence[object], right: Sequence[object]) -> tuple[int, int]:
     """The lengths of the common beginning, and of the common end behind it."""
-    begin = shared(left, right)
-    return begin, shared(left[begin:][::-1], right[begin:][::-1])
+    begin = common_length(left, right)
+    return begin, common_length(left[begin:][::-1], right[begin:][::-1])
 
 
 def _anchors(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, int]]:

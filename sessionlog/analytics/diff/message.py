@@ -1,4 +1,4 @@
-"""DiffMessage: one message of a session as a diff shows it, identified by a digest (see `transcript.meaning`)."""
+"""DiffMessage: one message of a session as a diff shows it, identified by a digest (see `transcript.digests`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sessionlog.messages.entry import arguments_text, content_text
 from sessionlog.messages.message import Message
-from sessionlog.transcript.meaning import digest_words, plain_json
+from sessionlog.transcript.digests import canonical_json, digest_text
 
 KEPT = 4_000
 """Characters of one text that are kept unless all is asked for."""
@@ -91,12 +91,12 @@ def diff_message(message: Message, *, role: str = "") -> DiffMessage:
     """Return a message for a diff; a `role` replaces the message's own, also in its digest."""
     text = content_text(message)[0]
     calls = tuple(
-        Called(tool=call.name, arguments=plain_json(arguments_text(call)), call_id=call.id)
+        Called(tool=call.name, arguments=canonical_json(arguments_text(call)), call_id=call.id)
         for call in message.tool_calls
     )
     return DiffMessage(
         role=role or message.role, text=text, calls=calls, failed=message.failed, partial=bool(message.partial),
-        digest=digest_words(role or message.role, text, message.tool_calls),
+        digest=digest_text(role or message.role, text, message.tool_calls),
         tool=message.name or "" if message.role == "tool" else "", call_id=message.tool_call_id or "",
     )  # fmt: skip
 

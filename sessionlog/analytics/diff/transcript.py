@@ -31,8 +31,8 @@ from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
 from sessionlog.sources.values import text
 from sessionlog.transcript.damage import Damage
+from sessionlog.transcript.digests import canonical_json
 from sessionlog.transcript.fold import ConversationFold
-from sessionlog.transcript.meaning import plain_json
 from sessionlog.transcript.splice import Added, Splice, answer_entry, result_entry
 
 Json = Any
@@ -105,7 +105,7 @@ class _Fold:
         data = event.data if isinstance(event.data, Mapping) else {}
         self._seq = event.seq
         streamed = self._conversation.streamed if event.type == "llm.response" else ""
-        splices = self._conversation.take(event)
+        splices = self._conversation.apply(event)
         match event.type:
             case "session.start":
                 self._start(data)
@@ -157,7 +157,7 @@ class _Fold:
 
     def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
         if splice.cause == "undone":
-            self._take_back(splice.gone)
+            self._take_back(splice.removed_digests)
         for one in splice.added:
             if splice.cause == "result":
                 self._result(one.new, data)
@@ -180,7 +180,7 @@ class _Fold:
             else:  # the oldest logs do not list calls in the answer: show the call with its result
                 given = data.get("input")
                 arguments = given if isinstance(given, str) else "" if given is None else json_text(given)
-                call = Called(tool=kept.tool, arguments=plain_json(arguments))
+                call = Called(tool=kept.tool, arguments=canonical_json(arguments))
                 digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
                 kept = replace(kept, calls=(call,), digest=digest)
             self._keep(kept)

@@ -97,7 +97,7 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> Snapshot
         elif kind == "llm.response" and not is_beside:
             usages.add(event.data)  # how a provider counts shows in all its answers
         elif kind == "llm.response" and not is_over:
-            usages.learn(event.data)
+            usages.observe(event.data)
     reported = usages.reported()
     counted = [reported[n] for n in answers]
     wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
@@ -146,7 +146,7 @@ class _Fold:
         known = self._known
         known["session_id"] = known["session_id"] or event.session_id
         data, ts = event.data, utc_time(event.ts)
-        for splice in self.conversation.take(event):
+        for splice in self.conversation.apply(event):
             self._apply(splice, ts, response)
         if event.type == "session.start" and not self._start:  # the first one counts
             self._start = data

@@ -92,7 +92,7 @@ class _Fold:
 
     def take(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
-        splices = self._conversation.take(event)
+        splices = self._conversation.apply(event)
         if event.type == "session.start" and not self._usages.start:
             self._usages.begin(data)
             if self._conversation.system:
@@ -182,7 +182,7 @@ class _Fold:
         def read(message: Json) -> SizedMessage:
             return SizedMessage(message, model, placeholders=False)
 
-        if self._sent.take(sent, read):
+        if self._sent.apply(sent, read):
             self._sent_head = [read({"role": "system", "content": part}) for part in self._sent.system]
         messages = self._sent.messages or ()
         if _uncounted(messages) > _KEPT:

@@ -154,7 +154,7 @@ class _Fold:
     def _event(self, event: Event, time_ns: int | None) -> Iterator[Block]:
         self._account.pass_time(time_ns)
         value = payload(event)
-        self._splices = self._conversation.take(event)
+        self._splices = self._conversation.apply(event)
         if not self._opened and not isinstance(value, SessionStart):
             yield self._open(event, None)
         if event.type not in QUIET:

@@ -4,7 +4,7 @@ import pytest
 
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.read import read_entry
-from sessionlog.transcript.meaning import digest_message, meaning_of, says_something, spelling_of
+from sessionlog.transcript.digests import digest_message, digests_of, has_content, raw_digest
 
 
 def called(name, arguments, text="", call_id=""):
@@ -47,7 +47,7 @@ def result(text, **more):
 )
 def test_spelling_ids_and_times_do_not_count(one, other):
     """However a log spells it, what is said is the same."""
-    assert meaning_of(read_entry(one)) == meaning_of(read_entry(other))
+    assert digests_of(read_entry(one)) == digests_of(read_entry(other))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_words_roles_tools_and_arguments_count(one, other):
 
 def test_what_there_is_nothing_to_show_of():
     """Blanks say nothing; a result says something even where it is empty."""
-    assert not says_something(Message.assistant("  "))
-    assert says_something(result(""))
-    assert says_something(called("f", None))
+    assert not has_content(Message.assistant("  "))
+    assert has_content(result(""))
+    assert has_content(called("f", None))
 
 
 def test_whatever_a_log_holds_has_a_spelling():
@@ -80,4 +80,4 @@ def test_whatever_a_log_holds_has_a_spelling():
     circle = []
     circle.append(circle)
     values = ["\udcff", {1: 2}, float("nan"), circle, [[]], None]
-    assert len({spelling_of(value) for value in values}) == len(values) - 1  # nan and None are both null
+    assert len({raw_digest(value) for value in values}) == len(values) - 1  # nan and None are both null

@@ -1,4 +1,4 @@
-"""Surroundings: the settings, environment and present of one call; read anew each time, for a server lives for days."""
+"""CallContext: settings, environment and time of one tool call, loaded for each call because a server runs for days."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sessionlog.sources.registry import all_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What an answer depends on besides the logs.
+class CallContext:
+    """What a result depends on besides the logs.
 
     Attributes:
         settings: Environment and config file.
-        env: The environment as sources see it: with the folder of our own logs that the settings name.
-        now: The present.
-        allow_paths: A client may name logs anywhere, not only where agents write.
+        env: The environment for sources: `SESSIONLOG_DIR` is the folder of our own logs from the settings.
+        now: The time of the call.
+        allow_paths: A client may name any log, not only those in the folders where agents write.
     """
 
     settings: Settings
@@ -35,11 +35,11 @@ class Surroundings:
 
     @property
     def zone(self) -> str:
-        """Whose days."""
+        """The time zone in which days begin."""
         return self.settings.timezone or "local"
 
     def own_prices(self) -> PriceBook | None:
-        """The list prices with the user's own above them; None if there are no others than the list's.
+        """Return the list prices overridden by the user's own; None if the user has none.
 
         Raises:
             InvalidPrices: One of them cannot be used; the message names the file.
@@ -52,26 +52,26 @@ class Surroundings:
             raise InvalidPrices(f"{self.settings.config_path}: {error}") from error
 
 
-def look_around(env: Mapping[str, str] | None, now: datetime, *, allow_paths: bool) -> Surroundings:
-    """Return the surroundings of a call; the environment is the process's when None.
+def load_context(env: Mapping[str, str] | None, now: datetime, *, allow_paths: bool) -> CallContext:
+    """Load the settings for a call; `env` None is the environment of the process.
 
     Raises:
         InvalidSettings: The config file cannot be used.
         LogNotReadable: It cannot be read.
     """
     settings = load_settings(env)
-    surroundings = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
-    return Surroundings(settings=settings, env=surroundings, now=now, allow_paths=allow_paths)
+    sources_env = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
+    return CallContext(settings=settings, env=sources_env, now=now, allow_paths=allow_paths)
 
 
-def session_named(text: str | None, where: Surroundings) -> str | None:
-    """Return what names a session: an id, or the path of a log; no other file or folder is looked into.
+def session_target(text: str | None, ctx: CallContext) -> str | None:
+    """Check the `session` argument of a tool and return it: an id, or the path of a log; None stays None.
 
-    What an agent asks for may have come from a page that it read, so only logs where agents write are read, unless the
-    user allows any path.
+    A web page that the agent has read may have suggested the path, so only logs in the folders where agents write are
+    opened, unless the user allows any path.
 
     Raises:
-        LogNotReadable: It is the path of something else, or nothing at all.
+        LogNotReadable: The text is empty, or the path of something else.
     """
     if text is None:
         return None
@@ -80,8 +80,8 @@ def session_named(text: str | None, where: Surroundings) -> str | None:
     path = os.path.expanduser(text)
     if files.stat_path(path) is None:
         return text
-    if not where.allow_paths:
-        if not _is_found(path, where):
+    if not ctx.allow_paths:
+        if not _is_discovered(path, ctx):
             raise LogNotReadable(
                 f"{text}: not among the logs of agents; `recent_sessions` lists ids and paths, and "
                 "`sessionlog mcp --allow-paths` reads logs anywhere"
@@ -101,8 +101,8 @@ def _is_log(path: str, text: str) -> bool:
     return not isinstance(log, Problem) or holds_events(path)
 
 
-def _is_found(path: str, where: Surroundings) -> bool:
-    """Whether a path is a log in one of the places where agents write, under whatever name."""
+def _is_discovered(path: str, ctx: CallContext) -> bool:
+    """Whether a path is a log in one of the folders where agents write, also through a link."""
     identity = files.identity_of(path)
-    logs = (log.path for log in discover(where.env, all_sources()) if isinstance(log, Log))
+    logs = (log.path for log in discover(ctx.env, all_sources()) if isinstance(log, Log))
     return any(identity == files.identity_of(log) for log in logs)

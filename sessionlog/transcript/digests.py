@@ -1,9 +1,9 @@
-"""Meaning: digests by which a message is recognised when a log repeats it.
+"""Digests: find out whether a log repeats a message, without keeping its text.
 
-The invariant: equal digests mean the same words of the same role, the same tools with the same arguments, the same
-result. Ids, times, blanks at the ends, the order of keys in arguments and the spelling of JSON do not count; nor does
-reasoning. A digest has 128 bits, so that no message can be made to hide another one; texts are not kept, so that a log
-of gigabytes is folded in megabytes.
+The invariant: equal digests mean the same text of the same role, the same tool calls with the same arguments, or the
+same result. They ignore ids, times, reasoning, blanks at both ends, the order of keys and the formatting of JSON. A
+digest has 128 bits, so that no one can construct a message that hides another one. Without the texts, a log of
+gigabytes needs megabytes of memory.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ from sessionlog.messages.json_value import decode_json, json_text
 from sessionlog.messages.message import Message, ToolRequest
 
 Json = Any
-Meaning = tuple[bytes, ...]
+Digests = tuple[bytes, ...]
 """The digests of the messages that one element of a history holds."""
 
 
-def meaning_of(entry: Entry) -> Meaning:
-    """Return what an element of a history means: a digest for each of its messages."""
+def digests_of(entry: Entry) -> Digests:
+    """Return a digest for each message of an element."""
     return tuple(map(digest_message, entry.messages))
 
 
 def digest_message(message: Message) -> bytes:
-    """Return 16 bytes that stand for what a message says."""
-    return digest_words(message.role, content_text(message)[0], message.tool_calls)
+    """Return a 16-byte digest of a message's role, text and tool calls."""
+    return digest_text(message.role, content_text(message)[0], message.tool_calls)
 
 
-def digest_words(role: str, text: str, calls: Iterable[ToolRequest] = ()) -> bytes:
-    """Return 16 bytes that stand for a role's words and calls."""
-    same = text.replace("\r\n", "\n").strip()
-    meant = plain_json(same) if role == "tool" else same
-    return digest_of(role, meant, *(word for call in calls for word in (call.name, plain_json(arguments_text(call)))))
+def digest_text(role: str, text: str, calls: Iterable[ToolRequest] = ()) -> bytes:
+    """Return a 16-byte digest of a role, a text and tool calls."""
+    stripped = text.replace("\r\n", "\n").strip()
+    canonical = canonical_json(stripped) if role == "tool" else stripped
+    return digest_of(
+        role, canonical, *(word for call in calls for word in (call.name, canonical_json(arguments_text(call))))
+    )
 
 
 def keys_of(message: Message, digest: bytes) -> tuple[bytes, ...]:
-    """Return all that a message is recognised by: the ids of calls, which survive a cut text, and its digest."""
+    """Return the keys of a message: a digest of its call ids, which stay when its text is cut, and its own digest."""
     if message.role == "tool" and message.tool_call_id:
         return digest_of("result", message.tool_call_id), digest
     if message.tool_calls and all(call.id for call in message.tool_calls):
@@ -50,16 +52,16 @@ def keys_of(message: Message, digest: bytes) -> tuple[bytes, ...]:
     return (digest,)
 
 
-def says_something(message: Message) -> bool:
-    """Whether there is anything to show: words, calls, or a tool's result, which may be empty."""
+def has_content(message: Message) -> bool:
+    """Whether a message has a text or calls, or is a tool's result, which may be empty."""
     return message.role == "tool" or bool(message.tool_calls) or bool(content_text(message)[0].strip())
 
 
-def spelling_of(value: Json) -> bytes:
-    """Return 16 bytes that stand for a message as it is spelled: much faster than reading it."""
+def raw_digest(value: Json) -> bytes:
+    """Return a 16-byte digest of a message's JSON as logged: much faster than reading the message."""
     try:
         if isinstance(value, dict) and isinstance(value.get("content"), str):
-            # orjson reserves eight bytes for each of a text
+            # hashed apart: orjson reserves eight bytes for each byte of a text
             rest = blake2b(orjson.dumps({**value, "content": None}), digest_size=16)
             rest.update(value["content"].encode())
             return rest.digest()
@@ -68,8 +70,8 @@ def spelling_of(value: Json) -> bytes:
         return digest_of(json_text(value))
 
 
-def plain_json(text: str) -> str:
-    """Return a text of JSON spelled in one way, keys sorted; any other text as it is."""
+def canonical_json(text: str) -> str:
+    """Return JSON text in one format with sorted keys; any other text unchanged."""
     if text[:1] not in '{["0123456789-':
         return text
     value = decode_json(text)
