@@ -266,8 +266,8 @@ def test_every_durability_exists(tmp_path, durability):
         assert log.emit("note")
 
 
-def test_the_modules_that_are_called_exist():
-    """`python -m sessionlog.pricing.snapshot`."""
-    modules = re.findall(r"python -m (sessionlog[\w.]*)", README)
-    assert modules
-    assert [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").exists()] == []
+def test_the_scripts_that_are_called_exist():
+    """`python .ci/make_prices.py`."""
+    scripts = re.findall(r"python (\.ci/[\w.]+)", README)
+    assert scripts
+    assert [name for name in scripts if not (ROOT / name).exists()] == []

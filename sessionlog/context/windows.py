@@ -1,6 +1,6 @@
 """Context windows: how many tokens a model takes in, found in a shipped table by whatever name a log has for it.
 
-The table (`sessionlog/data/context_windows.tsv`, written by `window_snapshot`) has one window per model. A name is
+The table (`sessionlog/data/context_windows.tsv`, written by `.ci/make_windows.py`) has one window per model. A name is
 looked up as it is, then with one decoration after the other taken off, until it is found. Only decoration goes: what
 is left must be in the table whole, so that no model ever gets the window of a shorter name's family. A status line
 asks this in a process of its own: nothing is imported for it, and the table is searched, not parsed.

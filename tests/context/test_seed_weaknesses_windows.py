@@ -60,7 +60,7 @@ def test_weakness_03_there_is_one_table_and_one_rule():
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and node.value == "context_windows.tsv"
     ]
-    assert users == ["window_snapshot", "windows"]
+    assert users == ["windows"]
 
 
 def test_weakness_04_no_count_is_raised_offline(monkeypatch):

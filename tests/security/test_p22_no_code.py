@@ -27,7 +27,6 @@ IMPORTERS = {
     "sources/registry.py": "our own sources, and those that an installed package declares",
     "conversation/agents/base.py": "our own adapters, and the library of a provider that our table has",
     "reader/unpack.py": "a decoder of the standard library or its backport",
-    "pricing/snapshot.py": "genai_prices",
     "context/tokenizers.py": "splintr or tiktoken",
     "cli/repl/loading.py": "the agent that the command line names",
 }

@@ -1,13 +1,13 @@
-"""Write the shipped table of context windows: `python -m sessionlog.context.window_snapshot`.
+"""Write the shipped table of context windows: `python .ci/make_windows.py`.
 
-A maintainer's tool. The facts are those of an installed genai-prices and, for what it lacks or has wrong, the two
-tables below; the same version always gives the same bytes. The package carries no date, so a new version needs
-`--date`, the day of its release; for the version already shipped the table's own date is kept.
+A maintainers' tool, no part of the package. The facts are those of an installed genai-prices and, for what it lacks or
+has wrong, the two tables below; the same version always gives the same bytes. That package carries no date, so a new
+version needs `--date`, the day of its release; for the version already shipped the table's own date is kept.
 
-One model has one window. Where providers disagree, its maker is right (the provider that claims the name); else what
-most of them say; else the largest. Names stand as the look-up asks for them, and one that it would find anyhow is left
-out. A seller in `_SELLERS` sets limits of its own, and has rows `seller/model` where they differ. Google counts in Ki:
-a round million of one of its models is 2^20, whoever states it.
+One model has one window. Where providers disagree, the model's maker is right (the provider that claims the name); else
+the most frequent value; else the largest. Names are spelled as the look-up spells them, and a name that it finds by
+another row is left out. A seller in `_SELLERS` sets limits of its own, and has rows `seller/model` where they differ.
+Google counts in Ki: a round million of one of its models is 2^20, whoever states it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from make_prices import read_package, write_shipped
+
 from sessionlog.context.windows import DASHES, plain_names, undecorated
 from sessionlog.errors import InvalidPrices
-from sessionlog.pricing.snapshot import read_package, write_snapshot
 
-TABLE = Path(__file__).parent.parent / "data" / "context_windows.tsv"
+TABLE = Path(__file__).parents[1] / "sessionlog" / "data" / "context_windows.tsv"
 
 _SELLERS = ("cursor", "github-copilot")
 
@@ -84,8 +85,8 @@ _CORRECTED: Mapping[str, int] = {
     # Names that passed from model to model, whose last ones of their own (V3.1 and V3.2) took in 128K.
     "deepseek-chat": 128_000,
     "deepseek-reasoner": 128_000,
-    "llama3.1-8b": 131_072,  # one seller's limit; its maker says 128 Ki
-    "mistral-nemo": 128_000,  # one reseller's limit; its maker says 128k
+    "llama3.1-8b": 131_072,  # one seller's limit; its maker states 128 Ki
+    "mistral-nemo": 128_000,  # one reseller's limit; its maker states 128k
     # The chat models beside the GPT-5 family take in less than the family.
     "gpt-5-chat": 128_000,
     "gpt-5.1-chat": 128_000,
@@ -106,7 +107,7 @@ def build_table(released: str | None = None) -> bytes:
     source, providers = read_package("the windows are taken from")
     head = (
         "# Context windows in tokens. Names are lower case, with a dash for every dot, underline, colon and @.",
-        f"# source: {source} (MIT, see NOTICE) and the tables in sessionlog/context/window_snapshot.py",
+        f"# source: {source} (MIT, see NOTICE) and the tables in .ci/make_windows.py",
         f"# retrieved: {released or _known_date(source)}",
     )
     rows = (f"{name}\t{window}" for name, window in sorted(_choose(providers).items()))
@@ -115,8 +116,8 @@ def build_table(released: str | None = None) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; wrong usage exits with 2."""
-    parser = argparse.ArgumentParser(prog="python -m sessionlog.context.window_snapshot", description=__doc__)
-    return write_snapshot(parser, TABLE, build_table, arguments)
+    parser = argparse.ArgumentParser(prog="python .ci/make_windows.py", description=__doc__)
+    return write_shipped(parser, TABLE, build_table, arguments)
 
 
 def _known_date(source: str) -> str:

@@ -1,4 +1,4 @@
-"""The shipped price list is what the generator writes, and says where it is from."""
+"""The shipped price list is what the generator writes, and names its source."""
 
 import importlib.metadata
 import sys
@@ -7,10 +7,10 @@ from decimal import Decimal
 from importlib.resources import files
 from types import SimpleNamespace
 
+import make_prices
 import pytest
 
 from sessionlog.errors import InvalidPrices, MissingExtra
-from sessionlog.pricing import snapshot
 from sessionlog.pricing.price_list import load_price_list, parse_price_list
 
 
@@ -29,9 +29,9 @@ def same_version():
 def test_the_list_is_made_again_to_the_byte(same_version, tmp_path):
     """The same version of the source gives the same content, date included, and the file can be read."""
     target = tmp_path / "prices.json.gz"
-    assert snapshot.main(["--output", str(target)]) == 0
+    assert make_prices.main(["--output", str(target)]) == 0
     assert zlib.decompress(target.read_bytes(), 31) == shipped()
-    assert snapshot.compress(b"x") == snapshot.compress(b"x")
+    assert make_prices.compress(b"x") == make_prices.compress(b"x")
 
 
 def test_the_list_names_source_date_and_licence():
@@ -55,21 +55,21 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     """The generator needs genai-prices, which is part of the test extra."""
     monkeypatch.setitem(sys.modules, "genai_prices.data", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sessionlog\[test\]'"):
-        snapshot.build_snapshot()
+        make_prices.build_list()
 
 
 def test_a_new_version_needs_its_date(monkeypatch, capsys, tmp_path):
     """The date of a version that is not shipped is not guessed."""
     pytest.importorskip("genai_prices")
-    monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
+    monkeypatch.setattr(make_prices, "version", lambda _: "99.0")
     with pytest.raises(SystemExit) as stop:
-        snapshot.main(["--output", str(tmp_path / "p")])
+        make_prices.main(["--output", str(tmp_path / "p")])
     assert stop.value.code == 2
     assert (
         "genai-prices 99.0 is not the shipped version; give the day of its release with --date"
         in capsys.readouterr().err
     )
-    assert parse_price_list(snapshot.build_snapshot("2027-01-31")).date == "2027-01-31"
+    assert parse_price_list(make_prices.build_list("2027-01-31")).date == "2027-01-31"
 
 
 def test_an_unknown_kind_of_price_is_not_left_out_silently(monkeypatch):
@@ -92,6 +92,6 @@ def test_an_unknown_kind_of_price_is_not_left_out_silently(monkeypatch):
         ],
     )
     monkeypatch.setitem(sys.modules, "genai_prices.data", SimpleNamespace(providers=[fake]))
-    monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
+    monkeypatch.setattr(make_prices, "version", lambda _: "99.0")
     with pytest.raises(InvalidPrices, match="m has a price 'cache_write_2h_mtok'"):
-        snapshot.build_snapshot("2027-01-31")
+        make_prices.build_list("2027-01-31")

@@ -1,9 +1,9 @@
-"""Write the shipped price list from an installed genai-prices: `python -m sessionlog.pricing.snapshot`.
+"""Write the shipped price list from an installed genai-prices: `python .ci/make_prices.py`.
 
-A maintainer's tool. The same version of genai-prices always gives the same content. The package carries no date, so a
-new version needs `--date`, the day of its release; for the version already shipped the file's own date is kept. Only
-facts are taken: ids, the clauses that recognise names, prices, their dates and hours. What is not charged by tokens
-of text is left out.
+A maintainers' tool, no part of the package. The same version of genai-prices always gives the same content. That
+package carries no date, so a new version needs `--date`, the day of its release; for the version already shipped the
+file's own date is kept. Only facts are copied: ids, the clauses that recognise names, prices, their dates and hours.
+Prices that are not per token of text or per request are left out.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ _TOKEN_PRICES = {
     "output_reasoning_mtok": "reasoning",
     "requests_kcount": "request",
 }
-# Charged for what no token counter of a log tells: other media, tools, hours, pages.
+# Prices of what no token counter of a log counts: other media, tools, hours, pages.
 _OTHER_UNITS = ("audio", "image", "video", "document", "searches", "hours", "mchars", "messages", "citation")
 # Kinds of request that logs record. A route or a search type is not among them.
 _CONTEXT_KEYS = frozenset({"processing", "service_tier", "speed"})
-# What the list says where a model without any price is free, and not merely of unknown price.
+# Words of a description by which a model without any price is free, and not merely of unknown price.
 _FREE_WORDS = ("free of charge", "included in the subscription")
+_SHIPPED = Path(__file__).parents[1] / "sessionlog" / "data" / "prices.json.gz"
 _LICENCE = "MIT, Copyright (c) Pydantic Services Inc. 2025 to present; see NOTICE"
 
 
-def build_snapshot(released: str | None = None) -> bytes:
+def build_list(released: str | None = None) -> bytes:
     """Build the list's JSON from the installed genai-prices.
 
     Args:
@@ -50,7 +51,7 @@ def build_snapshot(released: str | None = None) -> bytes:
 
     Raises:
         MissingExtra: genai-prices is not installed.
-        InvalidPrices: There is no date for a new version, or the package has prices that this module does not know.
+        InvalidPrices: There is no date for a new version, or the package has prices that this tool does not know.
     """
     source, providers = read_package("the price list is made from")
     content = {
@@ -70,9 +71,8 @@ def compress(content: bytes) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; wrong usage exits with 2."""
-    parser = argparse.ArgumentParser(prog="python -m sessionlog.pricing.snapshot", description=__doc__)
-    shipped = Path(__file__).parent.parent / "data" / "prices.json.gz"
-    return write_snapshot(parser, shipped, lambda released: compress(build_snapshot(released)), arguments)
+    parser = argparse.ArgumentParser(prog="python .ci/make_prices.py", description=__doc__)
+    return write_shipped(parser, _SHIPPED, lambda released: compress(build_list(released)), arguments)
 
 
 def read_package(what: str) -> tuple[str, Sequence[Any]]:
@@ -88,13 +88,13 @@ def read_package(what: str) -> tuple[str, Sequence[Any]]:
     return f"genai-prices {version('genai-prices')}", providers
 
 
-def write_snapshot(
+def write_shipped(
     parser: argparse.ArgumentParser,
     shipped: Path,
     build: Callable[[str | None], bytes],
     arguments: Sequence[str] | None,
 ) -> int:
-    """Write what `build` makes for a release date to the file that the arguments name, by default the shipped one."""
+    """Write what `build` returns for a release date to the file that the arguments name, by default the shipped one."""
     parser.add_argument("--output", type=Path, default=shipped, help="the file to write (default: the shipped one)")
     parser.add_argument("--date", type=_iso_date, help="release date of genai-prices, YYYY-MM-DD")
     options = parser.parse_args(arguments)
@@ -167,7 +167,7 @@ def _prices(model: str, listed: Any) -> dict[str, Any]:
         if key in _TOKEN_PRICES:
             prices[_TOKEN_PRICES[key]] = _price(price)
         elif not any(unit in key for unit in _OTHER_UNITS):
-            raise InvalidPrices(f"{model} has a price {key!r}; decide in {__name__} whether tokens of text pay it")
+            raise InvalidPrices(f"{model} has a price {key!r}; decide in {__file__} whether tokens of text pay it")
     return dict(sorted(prices.items()))
 
 

@@ -1,16 +1,16 @@
-"""The shipped table of context windows is what the generator writes, and says where it is from."""
+"""The shipped table of context windows is what the generator writes, and names its source."""
 
 import importlib.metadata
 import sys
 from importlib.resources import files
 from types import SimpleNamespace
 
+import make_prices
+import make_windows
 import pytest
 
-from sessionlog.context import window_snapshot
 from sessionlog.context.windows import find_context_window
 from sessionlog.errors import MissingExtra
-from sessionlog.pricing import snapshot
 
 
 def shipped():
@@ -51,10 +51,10 @@ def built(monkeypatch):
 
     def build(*providers):
         monkeypatch.setitem(sys.modules, "genai_prices.data", SimpleNamespace(providers=list(providers)))
-        monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
-        monkeypatch.setattr(window_snapshot, "_LACKING", {})
-        monkeypatch.setattr(window_snapshot, "_CORRECTED", {})
-        return rows(window_snapshot.build_table("2027-01-31").decode("ascii"))
+        monkeypatch.setattr(make_prices, "version", lambda _: "99.0")
+        monkeypatch.setattr(make_windows, "_LACKING", {})
+        monkeypatch.setattr(make_windows, "_CORRECTED", {})
+        return rows(make_windows.build_table("2027-01-31").decode("ascii"))
 
     return build
 
@@ -62,7 +62,7 @@ def built(monkeypatch):
 def test_the_table_is_made_again_to_the_byte(same_version, tmp_path):
     """The same version of the source gives the same bytes, the date included."""
     target = tmp_path / "windows.tsv"
-    assert window_snapshot.main(["--output", str(target)]) == 0
+    assert make_windows.main(["--output", str(target)]) == 0
     assert target.read_bytes() == shipped().encode("ascii")
 
 
@@ -88,14 +88,14 @@ def test_additions_are_still_needed(same_version):
     """What a later version of the package has, and has right, need not be added any more."""
     from genai_prices.data import providers
 
-    added = {**window_snapshot._LACKING, **window_snapshot._CORRECTED}
+    added = {**make_windows._LACKING, **make_windows._CORRECTED}
     assert all(find_context_window(name) == window for name, window in added.items())
-    names = {name for _, name, _ in window_snapshot._statements(providers)}
-    assert {name for name in window_snapshot._LACKING if window_snapshot._plain(name) in names} == set()
+    names = {name for _, name, _ in make_windows._statements(providers)}
+    assert {name for name in make_windows._LACKING if make_windows._plain(name) in names} == set()
 
 
 def test_the_maker_of_a_model_is_right(built):
-    """Whatever most others say, also about a name with a date; without a maker the most frequent, then the largest."""
+    """Whatever most others state, also for a name with a date; without a maker the most frequent, then the largest."""
     table = built(
         provider("reseller", m1=5, q1=7, q2=1, **{"m1-2025-01-31": 5}),
         provider("maker", "m", m1=9),
@@ -139,15 +139,15 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     """The generator needs genai-prices, which is part of the test extra."""
     monkeypatch.setitem(sys.modules, "genai_prices.data", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sessionlog\[test\]'"):
-        window_snapshot.build_table()
+        make_windows.build_table()
 
 
 def test_a_new_version_needs_its_date(monkeypatch, capsys, tmp_path):
     """The date of a version that is not shipped is not guessed."""
     pytest.importorskip("genai_prices")
-    monkeypatch.setattr(snapshot, "version", lambda _: "99.0")
+    monkeypatch.setattr(make_prices, "version", lambda _: "99.0")
     with pytest.raises(SystemExit) as stop:
-        window_snapshot.main(["--output", str(tmp_path / "w")])
+        make_windows.main(["--output", str(tmp_path / "w")])
     assert stop.value.code == 2
     assert "give the day of its release with --date" in capsys.readouterr().err
-    assert b"\n# retrieved: 2027-01-31\n" in window_snapshot.build_table("2027-01-31")
+    assert b"\n# retrieved: 2027-01-31\n" in make_windows.build_table("2027-01-31")
