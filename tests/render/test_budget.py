@@ -13,15 +13,15 @@ from sessionlog.analytics.budgets.rules import parse_budget
 from sessionlog.analytics.budgets.states import BudgetState, level_of
 from sessionlog.analytics.columns import names_of
 from sessionlog.render.budget import (
+    caveat_notes,
     confirmed_document,
     finding,
-    gap_notes,
     no_budgets,
     render_budgets,
     render_confirmed,
     render_sentences,
 )
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden
 from tests.ledger.entries import SECOND
@@ -43,7 +43,7 @@ def budget(name="daily", *, used=0.0, gaps=(), session="", table=None, **fields)
         "runs_out_ns": None, "level": level_of(rule, round(used * rule.in_one)), "unpriced": 0, "source": "config",
         "session": 1 if session else None, "rule": rule,
     }  # fmt: skip
-    return ReportedBudget(state=BudgetState(**(known | fields)), session=session, gaps=tuple(gaps))
+    return ReportedBudget(state=BudgetState(**(known | fields)), session=session, caveats=tuple(gaps))
 
 
 def report(*budgets):
@@ -52,7 +52,7 @@ def report(*budgets):
 
 UNPRICED = (
     "there is no price for vllm/qwen3.6-27b (requests: 12), so at least $0.50 was used; "
-    "`sessionlog pricing MODEL` says how to set one"
+    "`sessionlog pricing MODEL` shows how to set one"
 )
 FULL = report(
     budget(used=14.2, reserved=0.4, burn_per_hour=1.3, runs_out_ns=NOW_NS + 4 * HOUR, resets_ns=NOW_NS + 12 * HOUR),
@@ -77,7 +77,7 @@ FULL = report(
 
 def shown(budgets, width=160):
     found = render_budgets(budgets, view_of({"width": width}))
-    return [line.plain for line in settle(found, width)]
+    return [line.plain for line in wrap_lines(found, width)]
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -164,7 +164,7 @@ def test_one_reason_is_said_once():
     """Of all, or of those that it is about."""
     both, one = "the clock was set", "a log cannot be read"
     found = report(budget("a", gaps=[both]), budget("b", gaps=[both, one]))
-    assert gap_notes(found) == ["not all is known: the clock was set", "not all is known of b: a log cannot be read"]
+    assert caveat_notes(found) == ["not all is known: the clock was set", "not all is known of b: a log cannot be read"]
 
 
 def test_csv_is_the_document():
@@ -189,7 +189,7 @@ def test_the_document_names_what_was_found():
 def test_nothing_from_outside_reaches_a_terminal_as_it_is():
     """Names are the user's, ids and models are those of logs."""
     evil = budget(EVIL, used=19.0, session=EVIL, gaps=[EVIL], table={"usd": 20, "period": "day", "model": EVIL})
-    text = "\n".join([*shown(report(evil)), finding(evil, tz="UTC", now=NOW), *gap_notes(report(evil))])
+    text = "\n".join([*shown(report(evil)), finding(evil, tz="UTC", now=NOW), *caveat_notes(report(evil))])
     assert not CONTROLS.search(text.replace("\n", ""))
     assert not CONTROLS.search(render_confirmed([EVIL]).replace("\n", ""))
     assert "\n=" not in render_csv(report(budget("=1+1")))

@@ -1,1 +1,1 @@
-"""Budgets: what may be used in some time, what of it is used, and who may still use how much."""
+"""Budgets: limits on usage per time, their current use, and reservations for calls that are not logged yet."""

@@ -1,4 +1,4 @@
-"""Budget: what an agent asks before a call, so that nobody spends what is not there.
+"""Budget: an agent asks it before a call, so that several agents together stay within one limit.
 
     budget = Budget(usd=5.0, window="5h", session_id="s-42")
     if answer := budget.allows(0.12):
@@ -6,19 +6,18 @@
     else:
         print(answer.reason)
 
-The invariant: what the ledger knows to be used and what is reserved never exceed the budget by a yes. Before every
-answer the logs are read as far as they go; then, in one transaction that no other process can interleave with, use and
-live reservations are summed and, if there is room, a reservation is written down. What is not known is not allowed:
+The invariant: a call is allowed only if known use, live reservations and its cost together stay within the budget.
+Before each answer, new log content is read into the ledger. Then one write transaction sums use and live reservations
+and, if there is room, stores a reservation. The answer is no, with the reason, when use is not fully known:
 
 - the ledger cannot be opened, is damaged, or another process has been writing to it for too long;
-- not all is read: somebody else is reading, or a log of the budget's scope cannot be read;
-- the clock was set, or the ledger deleted or replaced, since it was asked first (what of that can be seen says
-  `tamper_check`);
-- a budget in US dollars, and a model in its scope without a price (`sessionlog pricing MODEL` says how to set one);
-- a response in its scope whose log has no usage or, where there is a window, no time.
+- another process is reading the logs, or a log in the budget's scope cannot be read;
+- the clock was set, or the ledger deleted or replaced, since the first query (see `tamper_check` for what is detected);
+- the budget is in US dollars, and a model in its scope has no price (`sessionlog pricing MODEL` shows how to set one);
+- a response in its scope has no usage in its log or, where the budget has a time window, no time.
 
-Then the answer is no, and says why; with `on_unknown="allow"` it is yes, says why, and reserves where it can. What is
-known to be too much is no in any case.
+With `on_unknown="allow"` the answer is then yes, with the reason, and a reservation is stored if possible. What is
+known to exceed the budget is refused in any case.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog.analytics.budgets import tamper_check
-from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets.caveats import amount_words, use_caveats
 from sessionlog.analytics.budgets.clock import ClockReading, read_clock
-from sessionlog.analytics.budgets.doubts import amount_words
-from sessionlog.analytics.budgets.gaps import error_words, find_gaps
+from sessionlog.analytics.budgets.ledger import BudgetLedger, ledger_error_text
 from sessionlog.analytics.budgets.reservations import Live, live_reservations, release, reserve
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
 from sessionlog.analytics.budgets.sums import is_excluded, scope_of, time_of, use_since
@@ -58,8 +56,8 @@ class Remaining:
     """What is left of a budget.
 
     Attributes:
-        amount: US dollars, tokens or requests, never below 0; None if it is not known.
-        reason: Why it is not known; empty if it is.
+        amount: US dollars, tokens or requests, never below 0; None if unknown.
+        reason: Why it is unknown; empty if it is known.
         unit: `usd`, `tokens` or `requests`.
     """
 
@@ -73,10 +71,10 @@ class Allowance:
     """The answer to `Budget.allows`; true if the call may be made.
 
     Attributes:
-        allowed: Whether it may.
-        reason: Why not; also why it may although something is unknown, or that the session is excluded. Else empty.
-        reservation: The number of what was written down; None for nothing.
-        give_back: Takes a reservation back.
+        allowed: Whether the call may be made.
+        reason: Why it may not; or, for an allowed call, what is unknown, or that the session is excluded. Else empty.
+        reservation: The number of the stored reservation; None without one.
+        give_back: Deletes a reservation by its number.
     """
 
     allowed: bool
@@ -88,16 +86,16 @@ class Allowance:
         return self.allowed
 
     def release(self) -> None:
-        """Take the reservation back, for a call that is not made; what cannot be taken back ends by itself."""
+        """Delete the reservation of a call that will not be made; one that cannot be deleted expires by itself."""
         if self.give_back is not None and self.reservation is not None:
             self.give_back(self.reservation)
 
 
 class Budget:
-    """An amount of US dollars, tokens or requests that may be used in some time, by everybody who asks.
+    """A limit in US dollars, tokens or requests, for a period of time.
 
-    It may be shared by threads, and outlives a fork. Budgets that limit the same (amounts apart) share what is
-    reserved, whoever asks, in whatever process.
+    Threads may share it, and it works after a fork. Budgets of the same unit, period and scope share their reservations
+    in all processes, whatever their amounts.
     """
 
     def __init__(
@@ -126,28 +124,28 @@ class Budget:
         """Describe a budget; nothing is read yet.
 
         Args:
-            usd: The amount in US dollars. Exactly one amount is to be given.
+            usd: The amount in US dollars. Give exactly one amount.
             tokens: The amount in tokens of all classes.
             requests: The amount in requests.
-            window: A rolling window: `5h`, `7d`, `30min`, `1mo`. Exactly one time is to be given.
-            period: A period of the calendar, in the zone of the settings: `hour`, `day`, `week`, `month`.
-            per: `session`: of the session named by `session_id` alone.
-            session_id: The session of the one who asks: its responses end reservations.
-            source: Globs, as the filters of `usage`; what they do not fit is not of the budget.
+            window: A rolling window: `5h`, `7d`, `30min`, `1mo`. Give exactly one of window, period and per.
+            period: A calendar period in the time zone of the settings: `hour`, `day`, `week`, `month`.
+            per: `session`: only the session named by `session_id` counts.
+            session_id: The caller's session; its responses end reservations.
+            source: Globs, as the filters of `usage`; only matching usage counts.
             provider: As `source`.
             model: As `source`.
             project: As `source`.
             meta: Key of a session's metadata → globs.
-            exclude: Globs of the ids of sessions that do not count; if `session_id` is one, it is allowed everything.
+            exclude: Globs of the ids of sessions that do not count; if `session_id` matches, every call is allowed.
             stop: Percent of the amount that may be used; 100 if None.
-            name: What reasons call it.
+            name: The budget's name in reasons.
             ledger: The ledger's file; that of the settings if None.
             env: The environment; the process's if None.
-            on_unknown: Whether what is not known is allowed.
-            clock: What time it is.
+            on_unknown: What to answer when use is not fully known: `deny` or `allow`.
+            clock: Returns the present by both clocks.
 
         Raises:
-            InvalidSettings: The budget cannot be understood; the message says what is allowed.
+            InvalidSettings: The budget is not valid; the message names what is allowed.
         """
         given = {
             "usd": usd, "tokens": tokens, "requests": requests, "window": window, "period": period, "per": per,
@@ -168,16 +166,16 @@ class Budget:
         on_unknown: OnUnknown = "deny",
         clock: Clock = read_clock,
     ) -> Budget:
-        """Return the budget `[budgets.NAME]` of config.toml; the arguments are those of a new one.
+        """Return the budget `[budgets.NAME]` of config.toml; the arguments are those of the constructor.
 
         Raises:
-            InvalidSettings: There is none of that name, or it cannot be used.
+            InvalidSettings: No budget has that name, or it is not valid.
         """
         settings = load_settings(env)
-        rules, flaws = parse_each_budget(settings.budgets, path=settings.config_path)
+        rules, errors = parse_each_budget(settings.budgets, path=settings.config_path)
         found = next((rule for rule in rules if rule.name == name), None)
-        if name in flaws:
-            raise InvalidSettings(flaws[name])
+        if name in errors:
+            raise InvalidSettings(errors[name])
         if found is None:
             known = f"there are {', '.join(rule.name for rule in rules)}" if rules else f"write one:\n{EXAMPLE}"
             raise InvalidSettings(f"there is no budget {name!r} in {settings.config_path}; {known}")
@@ -200,74 +198,78 @@ class Budget:
         if on_unknown not in {"deny", "allow"}:
             raise InvalidSettings(f"on_unknown must be 'deny' or 'allow'; it is {on_unknown!r}")
         settings = load_settings(env)
-        surroundings = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
+        environment = {**(os.environ if env is None else env), "SESSIONLOG_DIR": settings.session_dir}
         self.rule = rule
         self._session = session_id or ""
         self._allows_unknown = on_unknown == "allow"
         self._zone = settings.timezone or "local"
         self._clock = clock
         path = settings.ledger_path if ledger is None else os.fspath(ledger)
-        self._book = BudgetBook(path, PriceBook.load(settings.prices), surroundings, clock)
+        self._ledger = BudgetLedger(path, PriceBook.load(settings.prices), environment, clock)
 
     def remaining(self) -> Remaining:
-        """Return what is left: neither used nor reserved."""
+        """Return the amount that is neither used nor reserved."""
         try:
-            with self._book.asking() as book:
-                gaps = self._book.bring_up_to_date(book)
+            with self._ledger.locked() as book:
+                caveats = self._ledger.bring_up_to_date(book)
                 with book.reading():
-                    found = self._look(book, gaps)
-        except Exception as error:  # noqa: BLE001 - a damaged ledger may raise anything; what is unknown is no number
-            return Remaining(amount=None, reason=self._unknown([error_words(error)]), unit=self.rule.unit)
+                    found = self._sum(book, caveats)
+        except Exception as error:  # noqa: BLE001 - a damaged ledger may raise anything; an unknown amount is None
+            return Remaining(amount=None, reason=self._unknown([ledger_error_text(error)]), unit=self.rule.unit)
         amount = self.rule.in_unit(max(0, found.left))
-        if found.left > 0 and found.gaps:
-            return Remaining(amount=None, reason=self._unknown(found.gaps), unit=self.rule.unit)
+        if found.left > 0 and found.caveats:
+            return Remaining(amount=None, reason=self._unknown(found.caveats), unit=self.rule.unit)
         return Remaining(amount=amount, reason="", unit=self.rule.unit)
 
     def allows(self, cost: float) -> Allowance:
-        """Return whether something that will cost so much may be done; then that much is reserved.
+        """Return whether a call of this cost may be made; if it may, reserve the cost.
 
         Args:
-            cost: In the budget's unit: US dollars, tokens or requests. 0 asks whether there is anything left, and
-                reserves nothing.
+            cost: In the budget's unit: US dollars, tokens or requests. 0 asks whether anything is left, and reserves
+                nothing.
 
         Raises:
-            InvalidQuery: It is no such amount.
+            InvalidQuery: The cost is not a finite number of 0 or more.
         """
         amount = self._amount(cost)
         try:
-            with self._book.asking() as book:
-                gaps = self._book.bring_up_to_date(book)
-                with self._book.writing(book):
+            with self._ledger.locked() as book:
+                caveats = self._ledger.bring_up_to_date(book)
+                with self._ledger.writing(book):
                     if self._session and is_excluded(book.query, self.rule, self._session):
                         reason = f"{self._called}session {self._session} is excluded"
                         return Allowance(allowed=True, reason=reason)
-                    found = self._look(book, gaps)
+                    found = self._sum(book, caveats)
                     if found.left < max(amount, 1):
                         return Allowance(allowed=False, reason=self._too_much(found, amount))
-                    if found.gaps and not self._allows_unknown:
-                        return Allowance(allowed=False, reason=self._unknown(found.gaps))
+                    if found.caveats and not self._allows_unknown:
+                        return Allowance(allowed=False, reason=self._unknown(found.caveats))
                     number = self._reserve(book, found, amount) if amount else None
         except Exception as error:  # noqa: BLE001 - as above
-            return Allowance(allowed=self._allows_unknown, reason=self._unknown([error_words(error)]))
-        reason = self._unknown(found.gaps) if found.gaps else ""
+            return Allowance(allowed=self._allows_unknown, reason=self._unknown([ledger_error_text(error)]))
+        reason = self._unknown(found.caveats) if found.caveats else ""
         return Allowance(allowed=True, reason=reason, reservation=number, give_back=partial(self._release, found.now))
 
     def close(self) -> None:
-        """Let go of the ledger; the next question opens it again."""
-        self._book.close()
+        """Close the ledger; the next query opens it again."""
+        self._ledger.close()
 
-    def _look(self, book: Book, gaps: list[str]) -> _Found:
+    def _sum(self, book: Book, caveats: list[str]) -> _Sums:
         now = self._clock()
         rule, session = self.rule, self._session if self.rule.is_per_session else None
         start_ns, _ = time_of(rule, now.wall_ns, self._zone)
         use = use_since(book.query, rule, start_ns, session=session)
         scope, parameters = scope_of(rule)
         live = live_reservations(book.query, rule.key(self._session), now, scope=scope, parameters=parameters)
-        gaps = [*gaps, *find_gaps(self._book, book, rule, now, start_ns, use, session=session)]
-        return _Found(now=now, used=use.amount, live=live, left=rule.cap - use.amount - live.amount, gaps=gaps)
+        caveats = [
+            *caveats,
+            *tamper_check.warnings(book.query, self._ledger.path, self._ledger.env, now),
+            *use_caveats(book.query, rule, start_ns, use.amount, session=session),
+        ]
+        return _Sums(now=now, used=use.amount, live=live, left=rule.cap - use.amount - live.amount, caveats=caveats)
 
-    def _reserve(self, book: Book, found: _Found, amount: int) -> int:
-        if not found.gaps:
+    def _reserve(self, book: Book, found: _Sums, amount: int) -> int:
+        if not found.caveats:
             tamper_check.write_seal(book.connection, book.query, found.now)
         key = self.rule.key(self._session)
         number = reserve(book.connection, book.query, key, self._session, amount, found.now, found.live)
@@ -276,10 +278,10 @@ class Budget:
 
     def _release(self, made: ClockReading, number: int) -> None:
         try:
-            with self._book.asking() as book, self._book.writing(book):
+            with self._ledger.locked() as book, self._ledger.writing(book):
                 release(book.connection, number, made)
                 book.commit()
-        except Exception:  # noqa: BLE001 - it ends by itself; who gives something back has nothing to decide
+        except Exception:  # noqa: BLE001 - the reservation expires by itself, and the caller can do nothing about the error
             return
 
     def _amount(self, cost: float) -> int:
@@ -288,7 +290,7 @@ class Budget:
         exact = Decimal(repr(cost)) * self.rule.in_one
         return min(int(_UP.create_decimal(exact).to_integral_value(context=_UP)), 2**62)
 
-    def _too_much(self, found: _Found, amount: int) -> str:
+    def _too_much(self, found: _Sums, amount: int) -> str:
         rule = self.rule
         shown = [amount_words(rule, one) for one in (rule.cap, found.used, found.live.amount, amount)]
         reserved = f" and {shown[2]} reserved" if found.live.amount else ""
@@ -299,19 +301,19 @@ class Budget:
     def _called(self) -> str:
         return f"budget {self.rule.name!r}: " if self.rule.name else ""
 
-    def _unknown(self, gaps: Sequence[str]) -> str:
-        return f"{self._called}what is left is not known: {'; '.join(gaps)}"
+    def _unknown(self, caveats: Sequence[str]) -> str:
+        return f"{self._called}what is left is not known: {'; '.join(caveats)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What a question found: amounts in the inner unit, and why they may not be all."""
+class _Sums:
+    """Amounts in the budget's inner unit, and the reasons why they may be incomplete."""
 
     now: ClockReading
     used: int
     live: Live
     left: int
-    gaps: list[str]
+    caveats: list[str]
 
 
 def _plain(value: Any) -> Any:

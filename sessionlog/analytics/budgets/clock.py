@@ -1,9 +1,9 @@
-"""ClockReading: now by two clocks, so that setting the one on the wall does not fool what has to end in time.
+"""ClockReading: the present by two clocks, so that setting the wall clock does not change how long spans are.
 
-The wall clock is what logs are written by; people and networks set it. The clock of the boot only runs, also while the
-machine sleeps, but tells nothing of other boots. Within one boot spans are measured by it, and by the wall otherwise.
-Where boots have no name (macOS, Windows) a process stands for one: what it sees itself cannot be fooled, what other
-processes saw before it can.
+Logs have wall-clock times; people and network time set that clock. The boot clock always advances, also while the
+machine sleeps, but its values mean nothing in another boot. Spans within one boot are measured by the boot clock,
+others by the wall clock. Where boots have no id (macOS, Windows), each process counts as a boot of its own: it detects
+clock changes only within its lifetime.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ClockReading:
 
     Attributes:
         wall_ns: Nanoseconds since 1970 UTC.
-        boot: Which boot of the machine, or which process where boots have no name; empty if it is not known.
-        boot_ns: Nanoseconds of that clock; 0 if it is not known.
+        boot: The id of the boot, or of the process where boots have none; empty if unknown.
+        boot_ns: Nanoseconds of the boot clock; 0 if unknown.
     """
 
     __slots__ = ("boot", "boot_ns", "wall_ns")
@@ -44,11 +44,11 @@ def read_clock() -> ClockReading:
     """Return the present by both clocks."""
     if not _known:
         _known.append(_boot_id() or f"process-{os.urandom(8).hex()}")
-    return ClockReading(wall_ns=time.time_ns(), boot=_known[0], boot_ns=_running_ns())
+    return ClockReading(wall_ns=time.time_ns(), boot=_known[0], boot_ns=_boot_clock_ns())
 
 
-def _running_ns() -> int:
-    """What the clock that only runs says: the first of these that goes on while the machine sleeps."""
+def _boot_clock_ns() -> int:
+    """The boot clock: CLOCK_BOOTTIME also counts while the machine sleeps; the others stand in where it is missing."""
     for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):
         clock = getattr(time, name, None)
         if clock is not None:

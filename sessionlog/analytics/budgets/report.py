@@ -1,7 +1,7 @@
-"""The report on budgets: the state of each, and what speaks against it. Nothing is a silent pass.
+"""The budget report: the state of each budget, and its caveats.
 
-It is asked of the ledger alone, brought up to date first: without it nothing is known of logs that are gone, and of
-what is reserved.
+It needs the ledger, which it brings up to date first: only the ledger has the usage of deleted logs and the
+reservations.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sessionlog.analytics.budgets.book import BudgetBook
+from sessionlog.analytics.budgets import tamper_check
+from sessionlog.analytics.budgets.caveats import use_caveats
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.gaps import find_gaps
+from sessionlog.analytics.budgets.ledger import BudgetLedger
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState, budget_states
-from sessionlog.analytics.budgets.sums import Use
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.zones import resolve_zone
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook
 
 IDLE = "no session had an event in the last ten minutes"
-"""Why nothing is known of a budget that every session has for itself; nobody is about to exceed it then."""
+"""Why the use of a per-session budget is unknown: without an active session, none is about to exceed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,28 +37,28 @@ class ReportedBudget:
     """One budget.
 
     Attributes:
-        state: How it is.
-        session: Of a session's budget the id of the session shown, as its source names it; empty for others.
-        gaps: Why what is known may not be all of it.
+        state: Its use, limit and level.
+        session: For a per-session budget the source's id of the session shown; empty for others.
+        caveats: Why its known use may be incomplete.
     """
 
     state: BudgetState
     session: str
-    gaps: tuple[str, ...]
+    caveats: tuple[str, ...]
 
     @property
     def unit(self) -> str:
-        """What its amounts are: `usd`, `tokens` or `requests`."""
+        """The unit of its amounts: `usd`, `tokens` or `requests`."""
         return self.state.unit
 
     @property
     def unknown(self) -> list[str]:
-        """Why not all of its use may be known, a sentence each."""
-        return [*([IDLE] if self.state.is_idle else []), *self.gaps]
+        """Why its use may not be fully known, a sentence each."""
+        return [*([IDLE] if self.state.is_idle else []), *self.caveats]
 
 
 def _known(name: str) -> Callable[[ReportedBudget], Any]:
-    """What is unknown of a budget that every session has for itself while there is no session."""
+    """A getter of a state's value; None for a per-session budget without a session."""
     return lambda one: None if one.state.is_idle else getattr(one.state, name)
 
 
@@ -79,12 +79,12 @@ COLUMNS = (
     Column("session", "text", get=lambda one: one.session or None),
     Column("unknown", "sentences"),
 )
-"""What is said of a budget, in the order of JSON and CSV."""
+"""The columns of a budget, in the order of JSON and CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetReport(Report):
-    """All budgets that were asked for, in the order in which they are written."""
+    """The requested budgets, in the order of the config file."""
 
     schema = "sessionlog.budget/2"
     title = "Budgets"
@@ -96,7 +96,7 @@ class BudgetReport(Report):
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """The names of the budgets at or near their end."""
+        """The names of the budgets that are exceeded or at their warning level."""
         return {"exceeded": self.names("exceeded"), "warned": self.names("warn")}
 
     def names(self, *levels: str) -> list[str]:
@@ -105,8 +105,8 @@ class BudgetReport(Report):
 
     @property
     def unknown(self) -> list[str]:
-        """The names of the budgets of which not all is known."""
-        return [one.state.name for one in self.rows if one.gaps]
+        """The names of the budgets that have caveats."""
+        return [one.state.name for one in self.rows if one.caveats]
 
 
 def report_budgets(
@@ -121,40 +121,41 @@ def report_budgets(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> BudgetReport:
-    """Bring a ledger up to date, and ask it for the state of budgets.
+    """Bring a ledger up to date and return the report on budgets.
 
     Args:
-        ledger: The ledger's file; a missing one is made.
+        ledger: The ledger's file; created if missing.
         rules: The budgets.
-        prices: What has no recorded cost is estimated at these.
-        env: Where agents write, and where the ledger's marker is.
-        zone: Whose days, weeks and months.
-        now: The present, for the budgets' times.
-        clock: What time it is for reservations, and for the ledger's tamper_check.
-        scanner: Who scans.
+        prices: The prices of responses without a recorded cost.
+        env: The environment, by which the agents' logs and the ledger's marker are found.
+        zone: The time zone of days, weeks and months.
+        now: The present, for the budgets' periods.
+        clock: The present for reservations and for the tamper check.
+        scanner: Reads the logs.
         progress: Called after every log.
 
     Raises:
         LedgerUnusable: The ledger cannot be opened.
         OSError: Its marker cannot be read or written.
         sqlite3.Error: It is damaged, or another process has been writing for too long.
-        InvalidWindow: There is no such zone.
+        InvalidWindow: The time zone is unknown.
     """
-    place = BudgetBook(ledger, prices, env, clock)
+    budget_ledger = BudgetLedger(ledger, prices, env, clock)
     now_ns, moment = int(now.timestamp()) * 1_000_000_000 + now.microsecond * 1000, clock()
     try:
-        with place.asking() as book:
-            behind = place.bring_up_to_date(book, scanner=scanner, progress=progress)
+        with budget_ledger.locked() as book:
+            notes = budget_ledger.bring_up_to_date(book, scanner=scanner, progress=progress)
             with book.reading():
                 states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
-                return BudgetReport(rows=tuple(_reported(place, book, state, behind, clock) for state in states))
+                warnings = tamper_check.warnings(book.query, ledger, env, clock())
+                return BudgetReport(rows=tuple(_reported(book, state, [*notes, *warnings]) for state in states))
     finally:
-        place.close()
+        budget_ledger.close()
 
 
-def _reported(place: BudgetBook, book: Book, state: BudgetState, behind: Sequence[str], clock: Clock) -> ReportedBudget:
+def _reported(book: Book, state: BudgetState, notes: Sequence[str]) -> ReportedBudget:
     found = book.query("SELECT session FROM sessions WHERE id = :session_id", {"session_id": state.session})
     session = str(found[0][0]) if found else ""
-    use = Use(amount=round(state.used * state.rule.in_one), unpriced=state.unpriced)
-    gaps = find_gaps(place, book, state.rule, clock(), state.start_ns, use, session=session or None)
-    return ReportedBudget(state=state, session=session, gaps=(*behind, *gaps))
+    used = round(state.used * state.rule.in_one)
+    caveats = use_caveats(book.query, state.rule, state.start_ns, used, session=session or None)
+    return ReportedBudget(state=state, session=session, caveats=(*notes, *caveats))

@@ -1,12 +1,12 @@
-"""Reservations: what was allowed to be spent and is not in any log yet.
+"""Reservations: amounts that were allowed and are not in any log yet.
 
-A reservation counts until the response that it was made for is in the ledger, until it is released, or for ten
-minutes, whichever comes first. The response is known by its time: it is of the reservation's session, and later than
-everything that the ledger knew of that session, and than the wall clock, when the reservation was made. Of which call
-it is nobody says: it ends one reservation, the smallest of those made before it, so that the answer to a small call
-never frees what a large one still needs. Those that stay are moved up to its time, so that it ends no other one.
-Whatever is doubtful (a clock set back, a response of a time already passed) leaves the reservation to the ten minutes,
-which are measured by the boot's clock. Only a call that takes longer than they last is not reserved to its end.
+A reservation counts until its response is in the ledger, until it is released, or for ten minutes, whichever comes
+first. A response ends a reservation of its session if it is later than the wall clock and than all of that session's
+records at the time of reserving. Logs do not show which call a response belongs to, so it ends the smallest reservation
+made before it: the response of a small call never frees what a large one still needs. The remaining reservations of the
+session are moved up to the response's time, so that it ends only one. In doubtful cases (a clock set back, a response
+with an earlier time) the reservation lasts the ten minutes, measured by the boot clock. Only a call that takes longer
+than that is not reserved to its end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sessionlog.analytics.conditions import Query
 
 LIFE_NS = 600 * 1_000_000_000
-"""How long a reservation without a response counts."""
+"""The time for which a reservation without a response counts."""
 
 _AGE = "CASE WHEN boot <> '' AND boot = :boot THEN :boot_ns - boot_ns ELSE :wall_ns - wall_ns END"
-_NOBODYS = (
+_WITHOUT_SESSION = (
     f"SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE budget = :budget AND session = '' AND {_AGE} < :life"  # noqa: S608 - names of the schema
 )
 _MADE = f"""SELECT session, id, amount, after_ns FROM reservations
@@ -42,12 +42,12 @@ _EXPIRE = f"DELETE FROM reservations WHERE {_AGE} >= :life"  # noqa: S608 - as a
 
 
 class Live:
-    """The reservations of one budget that count, as they are now.
+    """The live reservations of one budget.
 
     Attributes:
         amount: Their sum, in the budget's inner unit.
-        ended: Ids of those that a response has ended.
-        moved: Session → the time of the latest response that ended one of it.
+        ended: Ids of the reservations that a response has ended.
+        moved: Session → the time of the latest response that ended one of its reservations.
     """
 
     __slots__ = ("amount", "ended", "moved")
@@ -61,24 +61,24 @@ class Live:
 def live_reservations(
     query: Query, budget: str, now: ClockReading, *, scope: str = "1", parameters: Mapping[str, Any] | None = None
 ) -> Live:
-    """Return what of a budget is reserved; nothing is changed.
+    """Return a budget's live reservations, without a change to the ledger.
 
     Args:
         query: Runs a statement.
         budget: The budget's key.
         now: The present.
-        scope: Which responses are of the budget: a condition on records `r`, with its parameters.
-        parameters: Of the scope.
+        scope: A condition on records `r`: the responses that count for the budget.
+        parameters: The parameters of `scope`.
     """
     live = Live()
     age = {"budget": budget, **_age(now)}
-    [(live.amount,)] = query(_NOBODYS, age)
+    [(live.amount,)] = query(_WITHOUT_SESSION, age)
     waiting: dict[str, list[tuple[int, int, int]]] = {}
     for session, *made in query(_MADE, age):
         waiting.setdefault(session, []).append((made[0], made[1], made[2]))
     for session, those in waiting.items():
-        answers = _answers(query, session, min(after for *_, after in those), scope, parameters or {})
-        for time_ns in answers:
+        responses = _responses(query, session, min(after for *_, after in those), scope, parameters or {})
+        for time_ns in responses:
             before = [one for one in those if one[2] < time_ns]
             if before:
                 smallest = min(before, key=lambda one: (one[1], one[0]))
@@ -90,12 +90,12 @@ def live_reservations(
 
 
 def _age(now: ClockReading) -> dict[str, Any]:
-    """The parameters of how old a reservation is: by the boot's clock within one boot, by the wall's otherwise."""
+    """The parameters of `_AGE`: the boot clock within one boot, the wall clock otherwise."""
     return {"boot": now.boot, "boot_ns": now.boot_ns, "wall_ns": now.wall_ns, "life": LIFE_NS}
 
 
-def _answers(query: Query, session: str, after_ns: int, scope: str, parameters: Mapping[str, Any]) -> list[int]:
-    """The times of a session's responses after a time, in their order, a request each."""
+def _responses(query: Query, session: str, after_ns: int, scope: str, parameters: Mapping[str, Any]) -> list[int]:
+    """The times of a session's responses after a time, sorted, one for each request."""
     [(last_ns,)] = query(_LAST, {"session": session})
     if last_ns is None or last_ns <= after_ns:
         return []
@@ -108,7 +108,10 @@ def _answers(query: Query, session: str, after_ns: int, scope: str, parameters: 
 def reserve(
     connection: sqlite3.Connection, query: Query, budget: str, session: str, amount: int, now: ClockReading, live: Live
 ) -> int:
-    """Write a reservation down, and what has ended out; return its id. The caller holds the write lock and commits."""
+    """Store a reservation, delete ended and expired ones; return its id.
+
+    The caller holds the write lock and commits.
+    """
     connection.executemany("DELETE FROM reservations WHERE id = ?", [(number,) for number in live.ended])
     connection.execute(_EXPIRE, _age(now))
     [(last_ns,)] = query(_LAST, {"session": session})
@@ -120,7 +123,7 @@ def reserve(
 
 
 def release(connection: sqlite3.Connection, number: int, made: ClockReading) -> None:
-    """Take back the reservation of this number that was made then: the ledger may be another one by now.
+    """Delete the reservation with this number and time: the ledger may have been replaced meanwhile.
 
     The caller holds the write lock and commits.
     """

@@ -1,4 +1,4 @@
-"""Budget rules: what may be spent, in which time and on what, as `[budgets.NAME]` of config.toml says it.
+"""Budget rules: the amount, period and scope of a budget, as `[budgets.NAME]` of config.toml defines them.
 
     [budgets.daily]
     usd = 20                  # or tokens = 2_000_000, or requests = 500
@@ -9,8 +9,8 @@
     warn = 80                 # percent of the amount
     stop = 100
 
-A rule that could be read in two ways is refused by name: exactly one amount, exactly one time, no unknown key. Amounts
-are whole numbers inside: nano-dollars, tokens or requests. Nothing is imported for it: the status line reads it, too.
+Ambiguous rules are errors: a rule has exactly one amount, exactly one time and no unknown key. Internally amounts are
+whole numbers: nano-dollars, tokens or requests. This module imports nothing, because the status line uses it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ UNITS = ("usd", "tokens", "requests")
 PERIODS = ("hour", "day", "week", "month")
 SCOPE = ("source", "provider", "model", "project")
 WARN, STOP = 80, 100
-"""Percent of the amount at which a budget warns and stops unless it says so itself."""
+"""The default percentages of the amount at which a budget warns and stops."""
 
 EXAMPLE = '[budgets.daily]\nusd = 20\nperiod = "day"\n'
-"""What to paste into config.toml for a first budget."""
+"""A first budget for config.toml."""
 
 _NANO = 1_000_000_000
 _TIMES = ("per", "window", "period")
@@ -43,19 +43,19 @@ _MOST_COUNT = 10**18
 
 
 class BudgetRule:
-    """One budget as configured; it cannot be changed.
+    """One budget as configured; immutable.
 
     Attributes:
-        name: What it is called.
+        name: Its name; empty for one made in code.
         unit: `usd`, `tokens` or `requests`.
         limit: The amount: nano-dollars, tokens or requests.
-        is_per_session: Whether every session has that much of its own.
+        is_per_session: Whether the limit is for each session.
         window_ns: Length of a rolling window; None for another time.
         months: Length of a rolling window in calendar months; None for another time.
         period: `hour`, `day`, `week` or `month` of the calendar; None for another time.
         span: The time as it was written: `5h`, `day`, `session`.
         filters: `source`, `provider`, `model`, `project` → glob patterns of which one must match.
-        meta: The same of keys of the session's metadata.
+        meta: Key of the session's metadata → glob patterns of which one must match.
         exclude: Glob patterns of the ids of sessions that do not count.
         warn: Percent of the amount from which it warns.
         stop: Percent of the amount from which it is exceeded.
@@ -89,11 +89,11 @@ class BudgetRule:
 
     @property
     def cap(self) -> int:
-        """The most that may be used: the amount at the stop level, rounded down."""
+        """The amount at the stop level, rounded down: the most that may be used."""
         return int(self.limit * self.stop // 100)
 
     def key(self, session: str = "") -> str:
-        """What is limited, as text: budgets that limit the same share their reservations, whatever their amounts."""
+        """The unit, period and scope as text: budgets with the same key share their reservations."""
         time = f"{self.window_ns} ns" if self.window_ns is not None else self.span
         conditions = {**self.filters, **_dotted(self.meta), **({"exclude": self.exclude} if self.exclude else {})}
         scope = [(name, sorted(patterns)) for name, patterns in sorted(conditions.items())]
@@ -101,70 +101,70 @@ class BudgetRule:
 
     @property
     def is_of_all(self) -> bool:
-        """Whether whatever is used in its time counts."""
+        """Whether all use in its period counts."""
         return not (self.filters or self.meta or self.exclude)
 
     @property
     def in_one(self) -> int:
-        """How many of the inner unit are one of what people count: nano-dollars in a dollar."""
+        """The inner units in one unit: nano-dollars in a dollar, else 1."""
         return _NANO if self.unit == "usd" else 1
 
     def in_unit(self, amount: int) -> float | int:
-        """An amount as people count: dollars, tokens, requests."""
+        """Convert an amount from the inner unit to dollars, tokens or requests."""
         return amount / _NANO if self.unit == "usd" else amount
 
 
 def parse_budgets(table: Mapping[str, Any], *, path: str = "") -> tuple[BudgetRule, ...]:
-    """Read the `[budgets]` table, in the order in which it is written; `path` is the file that it is from.
+    """Parse the `[budgets]` table, in its order; `path` is its file, for messages.
 
     Raises:
-        InvalidSettings: A budget cannot be used; the message names the file, the budget, the key, and what is allowed.
+        InvalidSettings: A budget is not valid; the message names the file, the budget, the key, and what is allowed.
     """
-    rules, flaws = parse_each_budget(table, path=path)
-    for flaw in flaws.values():
-        raise _invalid(flaw)
+    rules, errors = parse_each_budget(table, path=path)
+    for error in errors.values():
+        raise _invalid(error)
     return rules
 
 
 def parse_each_budget(table: Mapping[str, Any], *, path: str = "") -> tuple[tuple[BudgetRule, ...], Mapping[str, str]]:
-    """Return the budgets that can be used, and why the others cannot: by name, with the file that they are from."""
-    rules, flaws = [], {}
+    """Return the valid budgets, and for the others name → error message with the file."""
+    rules, errors = [], {}
     for name, entry in table.items():
         try:
             if not name.strip():
                 raise _invalid(f"[budgets.{name!r}] needs a name, such as [budgets.daily]")
             rules.append(parse_budget(name, entry))
         except ValueError as error:
-            flaws[name] = f"{path}: {error}" if path else str(error)
-    return tuple(rules), flaws
+            errors[name] = f"{path}: {error}" if path else str(error)
+    return tuple(rules), errors
 
 
 def parse_budget(name: str, table: Any) -> BudgetRule:
-    """Read one budget; without a name it is one of code.
+    """Parse one budget; the name is empty for one made in code.
 
     Raises:
-        InvalidSettings: It cannot be used; the message names it, the key, and what is allowed.
+        InvalidSettings: The budget is not valid; the message names it, the key, and what is allowed.
     """
     if not isinstance(table, dict):
-        raise _flaw(name, f"must be a table, such as [budgets.{name}] with usd = 20 and period = 'day'")
+        raise _error(name, f"must be a table, such as [budgets.{name}] with usd = 20 and period = 'day'")
     for key in table:
         if key not in _KEYS:
-            raise _flaw(name, f"unknown key {key!r}{_near(key)}; known are {', '.join(_KEYS)}")
+            raise _error(name, f"unknown key {key!r}{_near(key)}; known are {', '.join(_KEYS)}")
     unit = _one_of(name, table, UNITS, "an amount")
     time = _one_of(name, table, _TIMES, "a time")
     stop = _percent(name, table, "stop", STOP)
     warn = _percent(name, table, "warn", min(WARN, stop * WARN / STOP))
     if warn >= stop:
-        raise _flaw(name, f"warn must be below stop; it is {warn:g}, and stop is {stop:g}")
+        raise _error(name, f"warn must be below stop; it is {warn:g}, and stop is {stop:g}")
     window_ns, months = _window(name, table["window"]) if time == "window" else (None, None)
     if time == "per" and table["per"] != "session":
-        raise _flaw(name, f"per must be 'session'; it is {_shown(table['per'])}")
+        raise _error(name, f"per must be 'session'; it is {_shown(table['per'])}")
     if time == "period" and table["period"] not in PERIODS:
-        raise _flaw(name, f"period must be one of {', '.join(PERIODS)}; it is {_shown(table['period'])}")
+        raise _error(name, f"period must be one of {', '.join(PERIODS)}; it is {_shown(table['period'])}")
     filters = {key: _patterns(name, key, table[key]) for key in SCOPE if key in table}
     meta = table.get("meta", {})
     if not isinstance(meta, dict):
-        raise _flaw(name, "meta must be a table, such as { team = 'x' }")
+        raise _error(name, "meta must be a table, such as { team = 'x' }")
     return BudgetRule(
         name=name, unit=unit, limit=_amount(name, unit, table[unit]), is_per_session=time == "per",
         window_ns=window_ns, months=months, period=table.get("period"), span=table[time], filters=filters,
@@ -177,7 +177,7 @@ def _one_of(name: str, table: Mapping[str, Any], keys: tuple[str, ...], what: st
     given = [key for key in keys if key in table]
     if len(given) != 1:
         found = f"it has {' and '.join(given)}" if given else "it has none"
-        raise _flaw(name, f"needs exactly one of {', '.join(keys)} as {what}; {found}")
+        raise _error(name, f"needs exactly one of {', '.join(keys)} as {what}; {found}")
     return given[0]
 
 
@@ -185,17 +185,17 @@ def _amount(name: str, unit: str, value: object) -> int:
     if unit == "usd":
         if _is_number(value) and 0 < value <= _MOST and round(value * _NANO):  # type: ignore[operator] # a number
             return round(value * _NANO)  # type: ignore[operator] # as above
-        raise _flaw(name, f"usd must be a number above 0, up to {_MOST:,}; it is {_shown(value)}")
+        raise _error(name, f"usd must be a number above 0, up to {_MOST:,}; it is {_shown(value)}")
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNT:
         return value
-    raise _flaw(name, f"{unit} must be a whole number above 0; it is {_shown(value)}")
+    raise _error(name, f"{unit} must be a whole number above 0; it is {_shown(value)}")
 
 
 def _percent(name: str, table: Mapping[str, Any], key: str, default: float) -> float:
     value = table.get(key, default)
     if _is_number(value) and 0 < value <= 10 * STOP:
         return float(value)
-    raise _flaw(name, f"{key} must be a number of percent above 0, up to {10 * STOP}; it is {_shown(value)}")
+    raise _error(name, f"{key} must be a number of percent above 0, up to {10 * STOP}; it is {_shown(value)}")
 
 
 def _window(name: str, value: object) -> tuple[int | None, int | None]:
@@ -209,14 +209,14 @@ def _window(name: str, value: object) -> tuple[int | None, int | None]:
     seconds = count * _SECONDS.get(word, 0)
     if 0 < seconds <= _MOST_SECONDS:
         return seconds * _NANO, None
-    raise _flaw(name, f"window must be {_WINDOWS}, up to 100 years; it is {_shown(value)}")
+    raise _error(name, f"window must be {_WINDOWS}, up to 100 years; it is {_shown(value)}")
 
 
 def _patterns(name: str, key: str, value: object) -> tuple[str, ...]:
     patterns = [value] if isinstance(value, str) else value
     if isinstance(patterns, list | tuple) and patterns and all(isinstance(one, str) and one for one in patterns):
         return tuple(one.lower() for one in patterns)
-    raise _flaw(name, f"{key} must be a text such as 'claude-*', or a list of them; it is {_shown(value)}")
+    raise _error(name, f"{key} must be a text such as 'claude-*', or a list of them; it is {_shown(value)}")
 
 
 def _dotted(meta: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -236,18 +236,18 @@ _MEANT = {"dollars": "usd", "dollar": "usd", "cost": "usd", "amount": "usd", "li
 
 
 def _near(key: str) -> str:
-    """The word that was meant, if one is near."""
-    from difflib import get_close_matches  # noqa: PLC0415 - for what hardly happens
+    """A suggestion for an unknown key; empty if none is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for a rare error
 
     near = get_close_matches(key.lower(), [*_KEYS, *_MEANT], n=1)
     return f" (did you mean {_MEANT.get(near[0], near[0])!r}?)" if near else ""
 
 
-def _flaw(name: str, why: str) -> Exception:
+def _error(name: str, why: str) -> Exception:
     return _invalid(f"[budgets.{name}] {why}" if name else why)
 
 
 def _invalid(why: str) -> Exception:
-    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, for what hardly happens
+    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, for a rare error
 
     return InvalidSettings(why)

@@ -1,9 +1,9 @@
-"""Budgets: how much of each is used, how fast, and when it will run out; asked of the ledger in SQL.
+"""Budget states: how much of each budget is used, how fast, and when it will run out; computed in SQL on the ledger.
 
-`used` is what the ledger knows; where requests have no price it is a lower bound and `unpriced` says of how many. What
-is reserved is told apart: it may never be used. A budget is exceeded by use alone. Of a budget that every session has
-for itself the one is shown that has used most of it, of those of the last ten minutes: many logs tell of an end after
-every turn. Nothing is imported for it but what a calendar needs: the status line asks this, too.
+`used` is the use in the ledger: a lower bound if requests have no price, whose number is `unpriced`. Reservations are
+separate, for they may never be used: only use exceeds a budget. A per-session budget shows the session of the last ten
+minutes that used most of it, ended or not: many logs record an end after every turn. This module imports little,
+because the status line uses it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def lower_case(text: str | None) -> str | None:
-    """Return a text in lower case; NULL stays NULL, which fits nothing."""
+    """Return a text in lower case; NULL stays NULL, which matches nothing."""
     return None if text is None else text.lower()
 
 
 FUNCTIONS: Mapping[str, Callable[[str | None], str | None]] = {"lower_case": lower_case}
-"""What a connection has to know before it is asked: SQL functions of one argument."""
+"""SQL functions of one argument that the connection needs before a query."""
 
 SOURCE = "config"
 _DEFAULTS = {"estimated": False}
@@ -40,28 +40,27 @@ _SECOND_NS = 1_000_000_000
 
 
 class BudgetState:
-    """One budget as it is now; it cannot be changed. Amounts are in its unit, times in nanoseconds since 1970 UTC.
+    """The state of one budget; immutable. Amounts are in its unit, times in nanoseconds since 1970 UTC.
 
     Attributes:
-        name: What it is called.
-        used: What was used in its time and scope; a lower bound if there are `unpriced` requests.
-        reserved: What agents have asked for and not used yet.
-        limit: What may be used.
-        percent: `used` of `limit`.
+        name: Its name.
+        used: The use in its period and scope; a lower bound if there are `unpriced` requests.
+        reserved: The live reservations.
+        limit: The amount that may be used.
+        percent: `used` as a percentage of `limit`.
         unit: `usd`, `tokens` or `requests`.
-        window_seconds: How long its time is; None for a session's.
-        start_ns: When its time began; None for a session's.
-        resets_ns: When a period ends, or the oldest use drops out of a rolling window; None for a session's and where
-            nothing was used.
-        burn_per_hour: What the last hour used, or a rolling window that is shorter, in an hour.
-        runs_out_ns: When it will be used up to its stop level at this rate; None if that is not before everything used
-            so far has been reset.
+        window_seconds: The length of its period; None for a per-session budget.
+        start_ns: When its period began; None for a per-session budget.
+        resets_ns: When a period ends, or the oldest use leaves a rolling window; None for a per-session budget and
+            where nothing was used.
+        burn_per_hour: The use per hour, measured over the last hour or over a shorter rolling window.
+        runs_out_ns: When it will be used up to its stop level at this rate; None if all current use is reset before.
         level: `ok`, `warn` or `exceeded`.
-        estimated: A part of what was used is estimated from list prices, in a budget of US dollars.
-        unpriced: Requests without a cost, in a budget of US dollars; at least 1 where anything used has none.
-        source: Who says the limit.
-        session: Of a session's budget the ledger's number of the session shown; None for others, and if there is none.
-        rule: As configured.
+        estimated: Whether a part of the use is estimated from list prices, for a budget in US dollars.
+        unpriced: Requests without a cost, for a budget in US dollars; at least 1 if any use has no cost.
+        source: Where the limit comes from.
+        session: For a per-session budget the ledger's number of the session shown; None for others, and without one.
+        rule: The configured rule.
     """
 
     __slots__ = (
@@ -96,7 +95,7 @@ class BudgetState:
 
     @property
     def left(self) -> float | None:
-        """What is neither used nor reserved up to the stop level, never below 0; None if that is not known."""
+        """The amount up to the stop level that is neither used nor reserved, never below 0; None if unknown."""
         rule = self.rule
         left = rule.cap / rule.in_one - self.used - self.reserved
         if self.is_idle or (self.unpriced and left > 0):
@@ -105,16 +104,16 @@ class BudgetState:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing at all is known of its use."""
+        """Whether its use is entirely unknown."""
         return self.is_idle or bool(self.unpriced and not self.used)
 
     @property
     def is_idle(self) -> bool:
-        """Whether every session has its own, and there is none to show it of: nothing is known of its use then."""
+        """Whether it is a per-session budget without a session to show: its use is unknown then."""
         return self.rule.is_per_session and self.session is None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape of a budget wherever one is shown; use is null where there is no session to show it of."""
+        """The JSON object of a budget, the same in every document; use is null for an idle one."""
         return {
             "used": None if self.is_idle else self.used,
             "limit": self.limit,
@@ -143,16 +142,16 @@ def budget_states(
     """Return the state of every budget, in the order of the rules.
 
     Args:
-        query: Runs a statement on a ledger whose connection knows `FUNCTIONS`.
+        query: Runs a statement on a ledger whose connection has `FUNCTIONS`.
         rules: The budgets.
-        now_ns: The present, for their times.
-        zone: Whose days, weeks and months.
-        session_id: The ledger's number of the session whose own budgets are asked for; that of the sessions
-            of the last ten minutes that has used most if None.
-        moment: The present by both clocks, for how long reservations count; the clocks' if None.
+        now_ns: The present, for their periods.
+        zone: The time zone of days, weeks and months.
+        session_id: The ledger's number of the session for per-session budgets; None for the session of the last ten
+            minutes that used most.
+        moment: The present by both clocks, for the age of reservations; read from the clocks if None.
 
     Raises:
-        InvalidWindow: There is no such zone.
+        InvalidWindow: The time zone is unknown.
     """
     now = moment or read_clock()
     return [_state(query, rule, now_ns, zone, session_id, now) for rule in rules]
@@ -196,16 +195,16 @@ def _recent(query: Query, rule: BudgetRule, start_ns: int, now_ns: int, session:
 
 
 def _drops_out(rule: BudgetRule, first_ns: int, start_ns: int, now_ns: int, zone: str | tzinfo) -> int:
-    """When a use is no longer in a rolling window."""
+    """When the use at `first_ns` leaves a rolling window."""
     if rule.months is None or first_ns > now_ns:
         return first_ns + now_ns - start_ns
-    from sessionlog.analytics.budgets.calendar import months_later  # noqa: PLC0415 - for those who need a calendar
+    from sessionlog.analytics.budgets.calendar import months_later  # noqa: PLC0415 - only months need a calendar
 
     return months_later(rule, first_ns, now_ns, zone)
 
 
 def level_of(rule: BudgetRule, amount: int) -> Level:
-    """Return what an amount used means to a budget."""
+    """Return a budget's level for a used amount in its inner unit."""
     percent = 100 * amount / rule.limit
     return "exceeded" if percent >= rule.stop else "warn" if percent >= rule.warn else "ok"
 
@@ -217,7 +216,7 @@ def _seconds(start_ns: int | None, end_ns: int | None, now_ns: int) -> int | Non
 
 
 def _reset(start_ns: int | None, end_ns: int | None, now_ns: int) -> int | None:
-    """When nothing of what is used now will count any more."""
+    """When none of the current use counts any more."""
     return end_ns if end_ns is not None or start_ns is None else now_ns + now_ns - start_ns
 
 
@@ -230,7 +229,7 @@ def _runs_out(rule: BudgetRule, amount: int, burn: float, now_ns: int, reset_ns:
 
 
 def _name_of(query: Query, session: int | None) -> str:
-    """The id of a session as its source names it; empty for none."""
+    """The source's id of a session; empty for None."""
     if session is None:
         return ""
     found = query("SELECT session FROM sessions WHERE id = :session_id", {"session_id": session})
@@ -240,6 +239,6 @@ def _name_of(query: Query, session: int | None) -> str:
 def _stamp(time_ns: int | None) -> str | None:
     if time_ns is None:
         return None
-    from sessionlog.events.times import format_time  # noqa: PLC0415 - 8 ms, for who wants a document
+    from sessionlog.events.times import format_time  # noqa: PLC0415 - 8 ms, for JSON documents only
 
     return format_time(time_ns)

@@ -1,10 +1,10 @@
-"""What of a budget is used, as SQL over the ledger's schema, and the times it is asked for.
+"""The use of a budget as SQL on the ledger's schema, and the start of its period.
 
-Records count by their own time, from the beginning of the budget's time and without an end: use in the future of now
-counts, so that a clock set back opens nothing. A recorded cost counts, else the estimate; requests that have neither
-are counted apart, and the sum is a lower bound then. Cells are summed and records only at the edge (see
-`ledger.quarter_hours`), so that years of logs cost little more than a day. A query's connection has to know
-`lower_case`.
+Records count by their own time, from the start of the budget's period and without an end: records later than now count
+too, so that setting the clock back frees nothing. A recorded cost counts, else the estimate; requests with neither are
+counted as unpriced, and the sum is then a lower bound. Quarter hours are summed, and single records only at the edge of
+the period (see `ledger.quarter_hours`), so that years of logs cost little more than a day. The query's connection needs
+the SQL function `lower_case`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SESSION = {"source": "s.source"}
 _LABEL = {"provider": "l.provider", "model": "l.model", "project": "l.project"}
 _SESSIONS = "r.session_id IN (SELECT s.id FROM sessions s WHERE {})"
 _COUNTED = f"+{_SESSIONS}"
-"""Of nearly all sessions. `+` keeps SQLite from looking up the cells of one after the other: 6 times as long."""
+"""Matches nearly all sessions. `+` keeps SQLite from an index lookup per session, which takes 6 times as long."""
 
 _LABELS = "r.label_id IN (SELECT l.id FROM labels l WHERE {})"
 _META = """EXISTS (SELECT 1 FROM json_each(s.metadata) m WHERE m.key = :meta_{number} AND ({options}))"""
@@ -62,14 +62,14 @@ _RECENT = f"s.last_ns > :now_ns - {RUNNING_NS}"
 
 
 class Use:
-    """What was used in a budget's time and scope.
+    """The use in a budget's period and scope.
 
     Attributes:
         amount: In the budget's inner unit: nano-dollars, tokens or requests.
-        unpriced: Requests without a cost; at least 1 where anything that was used has none.
-        first_ns: The oldest use; None if there is none, or its time is unknown.
-        session: The ledger's number of the session of which it is; None for all.
-        estimated: A part of the amount is estimated from list prices.
+        unpriced: Requests without a cost; at least 1 if any use has none.
+        first_ns: The time of the oldest use; None if there is none, or its time is unknown.
+        session: The ledger's number of the session; None for all sessions.
+        estimated: Whether a part of the amount is estimated from list prices.
     """
 
     __slots__ = ("amount", "estimated", "first_ns", "session", "unpriced")
@@ -92,9 +92,9 @@ class Use:
 def scope_of(
     rule: BudgetRule, *, session: str | None = None, session_id: int | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return which records `r` a budget is about: a condition on their sessions and labels, with its parameters.
+    """Return the condition on records `r` that a budget counts, with its parameters.
 
-    Of one session alone, if it is named by its id or by its number in the ledger.
+    A session's id or its number in the ledger limits it to that session.
     """
     source, parameters = matches(_only(rule, _SESSION), _SESSION)
     label, more = matches(_only(rule, _LABEL), _LABEL)
@@ -116,13 +116,13 @@ def scope_of(
 
 
 def is_excluded(query: Query, rule: BudgetRule, session: str) -> bool:
-    """Whether a session does not count for a budget, whatever it uses."""
+    """Whether a budget excludes a session."""
     conditions, parameters = matches({"exclude": rule.exclude}, {"exclude": ":session"})
     return bool(conditions) and bool(query(f"SELECT 1 WHERE {conditions[0]}", parameters | {"session": session}))
 
 
 def use_since(query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None) -> Use:
-    """Return what was used from a time on, all for None; of the session with this id alone if one is named."""
+    """Return the use since `start_ns`, or of all time; of one session if its id is given."""
     scope, parameters = scope_of(rule, session=session)
     [found] = _sums(query, rule, start_ns, scope, parameters)
     return found
@@ -131,9 +131,9 @@ def use_since(query: Query, rule: BudgetRule, start_ns: int | None, *, session: 
 def use_of_sessions(
     query: Query, rule: BudgetRule, start_ns: int | None, *, now_ns: int, session_id: int | None
 ) -> list[Use]:
-    """Return what each session used from a time on: the one with this number, else all of the last ten minutes.
+    """Return the use of each session since `start_ns`: the session with this number, else all of the last ten minutes.
 
-    Whether they have come to an end does not matter: some logs tell of one after every turn.
+    Ended sessions count too, because some logs record an end after every turn.
     """
     scope, parameters = scope_of(rule, session_id=session_id)
     if session_id is None:
@@ -160,13 +160,13 @@ def _sums(
 
 
 class UnknownUse:
-    """What is missing in a budget's sum.
+    """The use that a budget's sum lacks.
 
     Attributes:
-        models: `provider/model` of what has no price, in the order of their names.
-        unpriced: How many requests those are, at least 1 if there are any.
-        without_usage: Responses whose log has no tokens for them.
-        sessions: The ids of the sessions that have these, in order.
+        models: `provider/model` of the use without a price, sorted.
+        unpriced: The number of those requests, at least 1 if there are any.
+        without_usage: Responses without tokens in the log.
+        sessions: The ids of the sessions with such responses, sorted.
     """
 
     __slots__ = ("models", "sessions", "unpriced", "without_usage")
@@ -180,7 +180,7 @@ class UnknownUse:
 def unknown_use(
     query: Query, rule: BudgetRule, start_ns: int | None, *, session: str | None = None, session_id: int | None = None
 ) -> UnknownUse:
-    """Return what is not known of a budget's use from a time on; of one session alone by its id or its number."""
+    """Return the use without price or tokens since `start_ns`; of one session if its id or number is given."""
     scope, parameters = scope_of(rule, session=session, session_id=session_id)
     since = ""
     if start_ns is not None:
@@ -200,7 +200,7 @@ def unknown_use(
 
 
 def untimed_requests(query: Query, rule: BudgetRule, start_ns: int) -> int:
-    """Return how many responses have no time, in logs that were written to since a budget's time began."""
+    """Return the number of responses without a time, in logs modified since the budget's period began."""
     scope, parameters = scope_of(rule)
     sql = f"""SELECT COALESCE(SUM(MAX(r.requests, 1)), 0) FROM quarter_hours r
               WHERE r.time_ns IS NULL AND {scope} AND EXISTS (
@@ -211,8 +211,8 @@ def untimed_requests(query: Query, rule: BudgetRule, start_ns: int) -> int:
 
 
 def unreadable_logs(query: Query, rule: BudgetRule) -> list[str]:
-    """Return the logs in a budget's scope of which something is known, and which cannot be read now."""
-    from sessionlog.ledger.identity import path_of  # noqa: PLC0415 - 1 ms, for what hardly happens
+    """Return the paths of the logs in a budget's scope that have a row in the ledger and cannot be read now."""
+    from sessionlog.ledger.identity import path_of  # noqa: PLC0415 - 1 ms, for a rare case
 
     source, parameters = matches(_only(rule, {"source": "f.source"}), {"source": "f.source"})
     excluded, ids = matches({"exclude": rule.exclude}, {"exclude": "s.session"})
@@ -223,12 +223,12 @@ def unreadable_logs(query: Query, rule: BudgetRule) -> list[str]:
 
 
 def time_of(rule: BudgetRule, now_ns: int, zone: str | tzinfo) -> tuple[int | None, int | None]:
-    """Return where a budget's time begins and, if it is one of the calendar, where it ends."""
+    """Return the start of a budget's period and, for a calendar period, its end."""
     if rule.is_per_session:
         return None, None
     if rule.window_ns is not None:
         return now_ns - rule.window_ns, None
-    from sessionlog.analytics.budgets.calendar import calendar_time  # noqa: PLC0415 - 10 ms, for those who need a calendar
+    from sessionlog.analytics.budgets.calendar import calendar_time  # noqa: PLC0415 - 10 ms, for calendar periods only
 
     return calendar_time(rule, now_ns, zone)
 

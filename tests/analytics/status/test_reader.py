@@ -151,7 +151,7 @@ def test_a_ledger_that_is_deleted_is_said_of_every_budget(agent, tmp_path):
     entry = found.usage["budgets"]["b"]
     assert (entry["used"], entry["left"], entry["level"]) == (220, None, None)
     assert "deleted or replaced" in found.unavailable["usage.budgets.b"]
-    assert entry["unknown"] == list(report_budgets(str(ledger), rule, PriceBook.load(), **asked).rows[0].gaps)
+    assert entry["unknown"] == list(report_budgets(str(ledger), rule, PriceBook.load(), **asked).rows[0].caveats)
 
 
 def test_a_path_of_the_ledger_is_asked_there(agent):

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from sessionlog import files
-from sessionlog.analytics.budgets import book as budget_book
+from sessionlog.analytics.budgets import ledger as budget_ledger
 from sessionlog.errors import LogNotReadable
 from sessionlog.events.times import format_time
 from tests.analytics.budgets.budget_world import said_unknown
@@ -17,7 +17,7 @@ from tests.sources.logs import answered, ended, start, write_log
 @pytest.fixture
 def impatient(monkeypatch):
     """Nobody is waited for."""
-    monkeypatch.setattr(budget_book, "WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(budget_ledger, "WAIT_SECONDS", 0.02)
     monkeypatch.setattr("sessionlog.ledger.store.WAIT_SECONDS", 0.02)
 
 
@@ -173,7 +173,7 @@ def test_a_response_without_a_time(world):
     path = world.home / ".local" / "state" / "sessionlog" / "sessions" / "s.jsonl"
     write_log(path, start("", provider="acme", model="m"), answered("", model="m", usage={"input": 50}))
     os.utime(path, ns=(world.wall_ns, world.wall_ns))
-    said_unknown(world.budget(usd=3), "the log says of 1 response no time")
+    said_unknown(world.budget(usd=3), "1 response has no time in the log")
     os.utime(path, ns=(world.wall_ns - 6 * 3600 * SECOND,) * 2)
     assert world.budget(usd=3).remaining().amount == 3
 

@@ -1,7 +1,7 @@
-"""Doubts: why what the ledger says of a budget may not be all of it, a sentence each.
+"""Caveats: the reasons why a budget's known use may be incomplete, one sentence each.
 
-A number with a doubt is a lower bound of what was used, and what is left is not known. Only the ledger is asked, and
-nothing is imported for it but what a seal needs: the status line asks this, too.
+With a caveat, the amount used is a lower bound and the amount left is unknown. This module queries the ledger alone and
+imports little, because the status line uses it.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 _FEW = 3
 
 
-def doubts_of(
+def budget_caveats(
     query: Query, states: Iterable[BudgetState], *, ledger: str, env: Mapping[str, str], now: ClockReading
 ) -> dict[str, list[str]]:
-    """Return what speaks against the numbers of budgets, by their names; those without a doubt are left out.
+    """Return budget name → caveats; budgets without one are left out.
 
     Args:
-        query: Runs a statement on a ledger whose connection knows `states.FUNCTIONS`.
-        states: The budgets as they are in that ledger.
-        ledger: Its file.
-        env: Where its marker is.
+        query: Runs a statement on a ledger whose connection has `states.FUNCTIONS`.
+        states: The states of the budgets in that ledger.
+        ledger: The ledger's file; empty if the data is not from a ledger.
+        env: The environment, by which the ledger's marker is found.
         now: The present by both clocks.
 
     Raises:
         LogNotReadable: The marker is there and cannot be read.
     """
-    every = tamper_check.warnings(query, ledger, env, now)
-    found = {}
+    warnings = tamper_check.warnings(query, ledger, env, now)
+    caveats = {}
     for state in states:
         rule = state.rule
         used = round(state.used * rule.in_one)
-        sentences = [*every, *use_doubts(query, rule, state.start_ns, used, session_id=state.session)]
+        sentences = [*warnings, *use_caveats(query, rule, state.start_ns, used, session_id=state.session)]
         if sentences:
-            found[state.name] = sentences
-    return found
+            caveats[state.name] = sentences
+    return caveats
 
 
-def use_doubts(
+def use_caveats(
     query: Query,
     rule: BudgetRule,
     start_ns: int | None,
@@ -56,14 +56,14 @@ def use_doubts(
     session: str | None = None,
     session_id: int | None = None,
 ) -> list[str]:
-    """Return what the logs leave open of a budget's use since its start.
+    """Return the caveats that come from the logs, on a budget's use since its start.
 
     Args:
         query: Runs a statement.
         rule: The budget.
-        start_ns: Where its time began.
-        used: What is known to be used, in its inner unit.
-        session: The id of the session that was asked for alone; None for all.
+        start_ns: When its period began; None for all time.
+        used: The known use, in the budget's inner unit.
+        session: Count only the session with this id; None for all.
         session_id: The same by the ledger's number.
     """
     found = []
@@ -72,7 +72,7 @@ def use_doubts(
         more = f" and {len(logs) - 1:,} more" if len(logs) > 1 else ""
         found.append(f"{logs[0]}{more} cannot be read")
     if start_ns is not None and (untimed := untimed_requests(query, rule, start_ns)):
-        found.append(f"the log says of {untimed:,} {'response' if untimed == 1 else 'responses'} no time")
+        found.append(f"{untimed:,} {'response has' if untimed == 1 else 'responses have'} no time in the log")
     if rule.unit == "requests":
         return found
     unknown = unknown_use(query, rule, start_ns, session=session, session_id=session_id)
@@ -94,13 +94,12 @@ def _no_price(rule: BudgetRule, models: list[str], requests: int, used: int) -> 
     more = f" and {len(models) - _FEW:,} more" if len(models) > _FEW else ""
     return (
         f"there is no price for {', '.join(models[:_FEW])}{more} (requests: {requests:,}), so at least "
-        f"{amount_words(rule, used)} was used; `sessionlog pricing {_word(models[0])}` says how to set one"
+        f"{amount_words(rule, used)} was used; `sessionlog pricing {_shell_word(models[0])}` shows how to set one"
     )
 
 
-def _word(model: str) -> str:
-    """A name as a shell takes it."""
-    from shlex import quote  # noqa: PLC0415 - for what is said seldom
+def _shell_word(model: str) -> str:
+    from shlex import quote  # noqa: PLC0415 - for a rare sentence
 
     return quote(model)
 

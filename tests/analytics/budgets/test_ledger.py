@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from sessionlog.analytics.budgets import clock
-from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.clock import read_clock
+from sessionlog.analytics.budgets.ledger import BudgetLedger
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.ledger.verify import verify_ledger
@@ -123,7 +123,7 @@ def test_a_reservation_of_another_ledger_is_not_released(world):
     old = budget.allows(1)
     budget.close()
     delete_ledger(world)
-    place = BudgetBook(str(world.ledger), PriceBook.load(), world.env, world.clock)
+    place = BudgetLedger(str(world.ledger), PriceBook.load(), world.env, world.clock)
     place.confirm()
     place.close()
     world.wait(1)
@@ -148,7 +148,7 @@ def test_a_person_confirms(world):
     delete_ledger(world)
     world.wait(700)
     world.wall_ns += 3600 * SECOND
-    place = BudgetBook(str(world.ledger), PriceBook.load(), world.env, world.clock)
+    place = BudgetLedger(str(world.ledger), PriceBook.load(), world.env, world.clock)
     assert [sentence.partition(" since")[0] for sentence in place.confirm()] == [
         f"the ledger {world.ledger} was deleted or replaced"
     ]

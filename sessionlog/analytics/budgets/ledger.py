@@ -1,13 +1,14 @@
-"""The ledger as a budget asks it: open as long as it is the same file, in the process and place it was opened in.
+"""BudgetLedger: a ledger connection that budgets keep open between queries.
 
-A process that forks, a ledger that is deleted or replaced: both let go of what was open, and the next question opens
-anew. What is known of use is up to date or said to be incomplete; another process is waited for `WAIT_SECONDS`, once
-to read the logs and once to write.
+It stays open while the path names the same file. After a fork, or when the file is deleted or replaced, the next query
+opens it again. Usage is up to date, or reported as incomplete. Reading the logs and writing each wait up to
+`WAIT_SECONDS` for other processes.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from weakref import WeakSet
 from sessionlog import files
 from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.states import FUNCTIONS
+from sessionlog.errors import SessionLogError
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.005
 _NOT_READ = ("unreadable", "source_failed")
-_open: WeakSet[BudgetBook] = WeakSet()
-_left: list[Book] = []
-"""Books of the parent process: to close one here would end what the parent does."""
+_open: WeakSet[BudgetLedger] = WeakSet()
+_inherited: list[Book] = []
+"""The parent process's ledgers, kept from garbage collection: closing one here would end the parent's transaction."""
 
 
-class BudgetBook:
-    """A ledger that is asked for budgets, by any thread."""
+class BudgetLedger:
+    """A ledger that any thread can query for budgets."""
 
     def __init__(self, path: str, prices: PriceBook, env: Mapping[str, str], clock: Clock) -> None:
         self.path = path
@@ -45,35 +47,35 @@ class BudgetBook:
         self._prices = prices
         self._book: Book | None = None
         self._file: tuple[int, int] | None = None
-        self._is_odd = False
+        self._has_unreadable_logs = False
         self._lock = threading.RLock()
         _open.add(self)
 
     @contextmanager
-    def asking(self) -> Iterator[Book]:
-        """The ledger, for this thread alone.
+    def locked(self) -> Iterator[Book]:
+        """Yield the open ledger, for this thread alone.
 
         Raises:
-            LedgerUnusable: It cannot be opened.
-            OSError: There is no place for it, or none for its marker.
-            sqlite3.Error: It is damaged, or another process has been writing for too long.
+            LedgerUnusable: The ledger cannot be opened.
+            OSError: The folder of the ledger or of its marker cannot be made or written.
+            sqlite3.Error: The ledger is damaged, or another process has been writing for too long.
         """
         with self._lock:
-            book = self._same()
+            book = self._current_book()
             if book is None:
-                book = self._opened()
+                book = self._open_book()
             try:
                 yield book
             finally:
                 if book.connection.in_transaction:
                     book.connection.execute("ROLLBACK")
-                if self._is_odd:  # a book keeps what it found as long as it is open
-                    self._is_odd = False
+                if self._has_unreadable_logs:  # a book keeps its problems while it is open
+                    self._has_unreadable_logs = False
                     self.close()
 
     @contextmanager
     def writing(self, book: Book) -> Iterator[None]:
-        """Be the one who writes; what is not committed inside is undone."""
+        """Hold the write lock; roll back what the caller does not commit."""
         book.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -84,34 +86,35 @@ class BudgetBook:
     def bring_up_to_date(
         self, book: Book, *, scanner: Scanner = scan_here, progress: Progress | None = None
     ) -> list[str]:
-        """Read what is new in the logs; return why that may not be all."""
+        """Read new log content into the ledger; return the reasons why usage may be incomplete."""
         until = time.monotonic() + WAIT_SECONDS
         while True:
             book.notes.clear()
             refresh(book, self.env, scanner=scanner, progress=progress)
             if not book.notes or time.monotonic() > until:
-                return [*book.notes, *self._not_read(book)]
+                return [*book.notes, *self._unreadable_places(book)]
             time.sleep(_PAUSE)
 
-    def _not_read(self, book: Book) -> list[str]:
-        """Say what is not known to the ledger and cannot be read: whose it is, and what is in it, nobody knows.
+    def _unreadable_places(self, book: Book) -> list[str]:
+        """Return a sentence on unreadable paths that the ledger has no row for: their source and usage are unknown.
 
-        Logs that are known are of a source (see `sums.unreadable_logs`).
+        `sums.unreadable_logs` reports the unreadable logs that have a row.
         """
         known = {path_of(path) for (path,) in book.query("SELECT path FROM files WHERE missing = 3", {})}
         found = {one.path: one.detail for one in book.problems if one.kind in _NOT_READ and one.path not in known}
-        self._is_odd = self._is_odd or bool(found or known)
+        self._has_unreadable_logs = self._has_unreadable_logs or bool(found or known)
         more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
         return [f"{path} cannot be read ({detail}){more}" for path, detail in list(found.items())[:1]]
 
     def confirm(self) -> list[str]:
-        """Take the ledger and the clock as they are for right; return what had been in doubt.
+        """Accept the ledger and the clock as they are; return the warnings that this ends.
 
         Raises:
-            OSError: As for `asking`.
-            sqlite3.Error: As for `asking`.
+            LedgerUnusable: As for `locked`.
+            OSError: As for `locked`.
+            sqlite3.Error: As for `locked`.
         """
-        with self.asking() as book, self.writing(book):
+        with self.locked() as book, self.writing(book):
             now = self.clock()
             found = tamper_check.warnings(book.query, self.path, self.env, now)
             own = tamper_check.confirm(book.connection, book.query, now)
@@ -120,31 +123,32 @@ class BudgetBook:
         return found
 
     def close(self) -> None:
-        """Let go of the ledger; the next question opens it again."""
+        """Close the ledger; the next query opens it again."""
         with self._lock:
             if self._book is not None:
                 self._book.close()
             self._book = None
 
-    def leave(self) -> None:
-        """In a process that has just been forked: forget what is open, and whoever held the lock."""
+    def forget_after_fork(self) -> None:
+        """In a process that has just been forked: drop the parent's connection without closing it, and its lock."""
         if self._book is not None:
-            _left.append(self._book)
+            _inherited.append(self._book)
         self._book = None
         self._lock = threading.RLock()
 
-    def _same(self) -> Book | None:
+    def _current_book(self) -> Book | None:
+        """The open ledger; None, and closed, if the path names another file now."""
         found = files.identity_of(self.path)
         if self._book is not None and (found is None or found != self._file):
             self.close()
         return self._book
 
-    def _opened(self) -> Book:
+    def _open_book(self) -> Book:
         book = open_ledger(self.path, self._prices, shared=True)
         try:
             for name, function in FUNCTIONS.items():
                 book.define(name, function)
-            self._seal(book)
+            self._write_seal(book)
             self._file = files.identity_of(self.path)
         except BaseException:
             book.close()
@@ -152,8 +156,8 @@ class BudgetBook:
         self._book = book
         return book
 
-    def _seal(self, book: Book) -> None:
-        """Whoever asks first makes the seal, before anything is allowed (see `tamper_check`)."""
+    def _write_seal(self, book: Book) -> None:
+        """Write the seal on the first query, before a call is allowed (see `tamper_check`)."""
         if tamper_check.is_marked(self.path, self.env):
             return
         with self.writing(book):
@@ -162,10 +166,21 @@ class BudgetBook:
         tamper_check.mark(self.path, self.env, own)
 
 
-def _leave_all() -> None:
+def ledger_error_text(error: Exception) -> str:
+    """Return why a ledger could not be queried."""
+    if isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error)):
+        return "another process has been writing to the ledger for too long"
+    if isinstance(error, SessionLogError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the ledger'}: {files.reason_of(error)}"
+    return f"{type(error).__name__}: {error}; `sessionlog ledger verify` shows more"
+
+
+def _forget_all() -> None:
     for one in list(_open):
-        one.leave()
+        one.forget_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_all)
+    os.register_at_fork(after_in_child=_forget_all)
