@@ -1,8 +1,8 @@
-"""PriceBook: the one place that answers "what did this request cost?", and why.
+"""PriceBook: what a request costs, and which price that is.
 
-A user's own prices come first, then the shipped list. Unknown is None, free is 0, and a model server of one's own is
-never priced from anybody's list. Answers are remembered per (provider, model, day, kind of request): a ledger asks
-millions of times about a few models.
+The user's own prices come first, then the shipped list. An unknown cost is None, a free request costs 0, and the
+shipped list never prices a local model server. Rates are cached per (provider, model, day, kind of request), because a
+ledger looks up a few models millions of times.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from sessionlog.pricing.schedule import active_variants, spans_of_day
 
 _SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * _SECOND_NS
-# Names come from logs: a hostile one must not fill the memory with names.
-_MAX_REMEMBERED = 8192
-# Raised when the same names and tokens would cost something else than before, so that ledgers estimate again.
+_MAX_CACHED = 8192  # names come from logs, and a hostile log must not fill the memory with them
+# To be raised when the same names and tokens cost something else than before, so that ledgers estimate again.
 _RULES = 1
 
 
@@ -39,15 +38,15 @@ class PriceTier(Struct, frozen=True, kw_only=True):
 
 
 class PriceInfo(Struct, frozen=True, kw_only=True):
-    """What a model costs at one moment, and who says so.
+    """What a model costs at one moment, and the source of that price.
 
     Attributes:
-        provider: Who bills; of a user's own price, the provider that was asked for (may be empty).
+        provider: Who bills; for a user's own price, the provider that was asked for (may be empty).
         model: The model's id in the list, or the user's key.
         pricing: Prices below every tier.
         tiers: Prices of larger requests, ascending.
-        valid_from: ISO date since which these prices hold, None when they are the oldest known.
-        source: One sentence: "list price, genai-prices 1.2.3 of 2026-01-31", "your price 'vllm/qwen3-32b'".
+        valid_from: ISO date since which these prices hold; None if they are the oldest known.
+        source: For example "list price, genai-prices 1.2.3 of 2026-01-31" or "your price 'vllm/qwen3-32b'".
         variants: Kinds of request with prices of their own: `batch`, `service_tier=flex`, `speed=fast`.
     """
 
@@ -61,15 +60,15 @@ class PriceInfo(Struct, frozen=True, kw_only=True):
 
 
 Spans = tuple[tuple[int, Rates | None], ...]
-"""What holds through one UTC day: (second from which on, rates or None for an unknown price), in order."""
+"""The rates of one UTC day: (second from which they hold, rates or None for an unknown price), in order."""
 
 
 class PriceBook:
-    """Own prices and the shipped list as one book. Use `PriceBook.load()`.
+    """The user's own prices and the shipped list. Use `PriceBook.load()`.
 
     Attributes:
-        instead_of: The book whose place this one takes for a single question.
-        is_shipped: Whether the shipped list is all that is in it.
+        instead_of: The usual prices, which this value replaces for a single query.
+        is_shipped: It holds the shipped list alone.
     """
 
     __slots__ = ("_clock", "_days", "_list", "_listings", "_own", "instead_of", "is_shipped")
@@ -85,12 +84,12 @@ class PriceBook:
 
     @classmethod
     def load(cls, own: Mapping[str, Any] | None = None, *, instead_of: PriceBook | None = None) -> PriceBook:
-        """Open the shipped list together with a user's `[prices]` table.
+        """Load the shipped list together with a user's `[prices]` table.
 
         Args:
             own: "provider/model" or "model" (wildcards `*` and `?` allowed) to {input, output, cache_read?,
                 cache_write?, cache_write_1h?} in US dollars per million tokens.
-            instead_of: The book whose place this one takes for a single question.
+            instead_of: The usual prices, which this value replaces for a single query.
 
         Raises:
             InvalidPrices: An entry of `own` cannot be used; the message names its key and what is allowed.
@@ -101,7 +100,7 @@ class PriceBook:
         return book
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Workers get the user's own prices, and load the shipped list themselves, once."""
+        """Workers get the user's own prices, and each loads the shipped list itself, once."""
         if self._list is not load_price_list():
             return PriceBook, (self._list, self._own)
         return _load_once, (tuple((entry.key, tuple(entry.prices.items())) for entry in self._own.entries),)
@@ -118,7 +117,7 @@ class PriceBook:
 
     @property
     def fingerprint(self) -> str:
-        """Changes when any answer of this book may have changed: other list, other own prices, other rules."""
+        """A hash that changes when any price may have changed: with the list, the user's own prices, or the rules."""
         return blake2b(
             b"%d %b %b" % (_RULES, self._list.digest.encode(), self._own.canonical()), digest_size=16
         ).hexdigest()
@@ -138,17 +137,17 @@ class PriceBook:
         """Price one request. Never raises for odd names.
 
         Args:
-            provider: As logged; empty or "unknown" when nobody said.
+            provider: As logged; empty or "unknown" if the log names none.
             model: As logged.
             usage: Tokens of this single request; tiers depend on its size.
             at_ns: When it was made, nanoseconds since 1970 UTC; None is now.
-            service_tier: As logged, for instance flex, priority, batch; one without a price of its own is standard.
+            service_tier: As logged, such as flex, priority, batch; without a price of its own it costs as standard.
             batch: The request went through a batch interface.
             speed: As logged, for instance fast.
-            single: False for the totals of several requests, of which none is known to have reached a tier.
+            single: False for the total of several requests, because it is unknown whether any of them reached a tier.
 
         Returns:
-            Nano-dollars, 0 when it is known to be free, None when the price is unknown.
+            Nano-dollars; 0 for a request known to be free, None for an unknown price.
         """
         day, ns = divmod(self.now_ns() if at_ns is None else at_ns, DAY_NS)
         rates = rates_at(self.spans(provider, model, day, service_tier=service_tier, batch=batch, speed=speed), ns)
@@ -169,7 +168,7 @@ class PriceBook:
         spans = self._days.get(key)
         if spans is None:
             spans = self._resolve(provider, model, day, request_context(service_tier, batch=batch, speed=speed))
-            _remember(self._days, key, spans)
+            _cache(self._days, key, spans)
         return spans
 
     def now_ns(self) -> int:
@@ -177,7 +176,7 @@ class PriceBook:
         return self._clock()
 
     def explain(self, provider: str | None, model: str, at_ns: int | None = None) -> PriceInfo | None:
-        """Say what a model costs at a moment (None is now) and who says so; None when the price is unknown."""
+        """Return what a model costs at a moment (None is now), with the price's source; None for an unknown price."""
         at_ns = self._clock() if at_ns is None else at_ns
         found = self._find(provider or "", model)
         if isinstance(found, OwnPrice):
@@ -185,7 +184,7 @@ class PriceBook:
         return None if found is None else self._list_info(found, at_ns)
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
-        """Every price in the book at a moment (None is now): own ones first, then the list by provider."""
+        """Yield every price at a moment (None is now): the user's own first, then the list by provider."""
         at_ns = self._clock() if at_ns is None else at_ns
         for own in self._own.entries:
             yield _own_info(own, "")
@@ -200,7 +199,7 @@ class PriceBook:
         if key in self._listings:
             return self._listings[key]
         found = self._own.find(provider, model) or find_listing(self._list, provider, model)
-        _remember(self._listings, key, found)
+        _cache(self._listings, key, found)
         return found
 
     def _resolve(self, provider: str, model: str, day: int, context: Mapping[str, str]) -> Spans:
@@ -264,10 +263,10 @@ def _pricing(prices: Listed, above: int) -> ModelPricing:
     )
 
 
-def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
-    if len(memory) >= _MAX_REMEMBERED:
-        memory.clear()
-    memory[key] = value
+def _cache(cached: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(cached) >= _MAX_CACHED:
+        cached.clear()
+    cached[key] = value
 
 
 @cache

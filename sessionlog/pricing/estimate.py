@@ -1,4 +1,4 @@
-"""estimate_cost: the price of some tokens in one call, over the whole price book."""
+"""estimate_cost: the list price of one request's tokens."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def estimate_cost(
         output_tokens: Generated tokens, reasoning included.
         cache_read_tokens: Prompt tokens served from a cache.
         cache_write_tokens: Prompt tokens written to a cache.
-        provider: Who served it; without one the model's name must say who made it.
+        provider: Who served it; without one the model's name must show who made it.
         at: When; a naive time is UTC, None is now.
-        prices: A book with prices of one's own; None is the shipped list alone.
+        prices: Prices that include the user's own; None is the shipped list alone.
 
     Returns:
         US dollars, 0.0 for a model known to be free, None for an unknown price.

@@ -1,7 +1,7 @@
-"""Finding a model in the price list from a provider's and a model's name as a log writes them.
+"""Lookup: find a model in the price list by the provider's and the model's name as a log writes them.
 
 A wrong price is worse than none. A known provider sells only what its own list (or the list of a vendor whose models
-it resells) names. A server of one's own sells nothing. Without a provider, or behind a gateway, the name must say who
+it resells) names. A local server has no list price. Without a provider, or behind a gateway, the name must show who
 made the model (`vendor/model`, or a name that a vendor claims); a bare name behind a gateway, or one with a tag
 (`:8b`), must be listed literally.
 """
@@ -9,20 +9,26 @@ made the model (`vendor/model`, or a name that a vendor claims); a bare name beh
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from sessionlog.pricing.matching import matches, names_exactly
 from sessionlog.pricing.price_list import Listed, PriceList
 from sessionlog.pricing.provider_names import GATEWAY, NOT_GIVEN, PROVIDER_ALIASES, is_local, normal_name
 from sessionlog.pricing.spellings import MAX_NAME, has_tag, is_bedrock_name, spellings
+
+Clause = Mapping[str, Any]
+"""How the price list recognises a name: {KIND: text} with KIND equals, starts_with, ends_with, contains or regex, or
+{"or": [clauses]}, {"and": [clauses]}. Names are compared in lower case; the list's texts already are, and its regexes
+search lower-case names."""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
     """A model in the price list.
 
     Attributes:
-        provider: Id of the provider that was asked.
+        provider: Id of the provider that bills.
         model: The model's entry.
         resold: The entry is another vendor's; the provider's batch and service tiers are then not known.
     """
@@ -33,7 +39,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 def find_listing(price_list: PriceList, provider: str, model: str) -> Listing | None:
-    """Find a model, None when nothing in the list is certainly meant. Never raises for odd names."""
+    """Find a model; None if the list has no certain match. Never raises for odd names."""
     name = model.strip().lower()
     given = normal_name(provider)
     if name in NOT_GIVEN or len(name) > MAX_NAME or len(given) > MAX_NAME or is_local(given):
@@ -77,28 +83,28 @@ def _find_at(price_list: PriceList, provider: str, name: str, *, literally: bool
 
 
 def _find_anywhere(price_list: PriceList, name: str, *, literally: bool) -> Listing | None:
-    for provider, bare in _places(price_list, name):
+    for provider, bare in _candidates(price_list, name):
         listing = _find_at(price_list, provider, bare, literally=literally)
         if listing is not None:
             return listing
     return None
 
 
-def _places(price_list: PriceList, name: str) -> list[tuple[str, str]]:
-    """Providers that a name alone points to, each with the name to ask it for."""
+def _candidates(price_list: PriceList, name: str) -> list[tuple[str, str]]:
+    """(provider, model's name there) for each provider that a name alone points to."""
     vendor, slash, bare = name.partition("/")
-    places: list[tuple[str, str]] = []
+    candidates: list[tuple[str, str]] = []
     if is_bedrock_name(name):
-        places.append(("aws", name))
+        candidates.append(("aws", name))
     elif slash and is_local(normal_name(vendor)):
-        return places
+        return candidates
     elif slash:
         maker = find_provider(price_list, vendor)
         if maker is not None and bare:
-            places.append((maker, bare))
-        places.append(("openrouter", name))
+            candidates.append((maker, bare))
+        candidates.append(("openrouter", name))
     claimants = (_claimant(price_list, form) for form in spellings(name))
-    return [*places, *((claimant, name) for claimant in dict.fromkeys(claimants) if claimant is not None)]
+    return [*candidates, *((claimant, name) for claimant in dict.fromkeys(claimants) if claimant is not None)]
 
 
 def _claimant(price_list: PriceList, name: str) -> str | None:
@@ -114,3 +120,33 @@ def _is_meant(model: Listed, name: str, *, literally: bool) -> bool:
     if not literally and not name.endswith(":free"):
         return True
     return bool(model["id"].lower() == name) or names_exactly(model["match"], name)
+
+
+def matches(clause: Clause, name: str) -> bool:
+    """Whether a clause recognises a lower-case name."""
+    [(kind, value)] = clause.items()
+    match kind:
+        case "equals":
+            return name == str(value)
+        case "starts_with":
+            return name.startswith(value)
+        case "ends_with":
+            return name.endswith(value)
+        case "contains":
+            return value in name
+        case "regex":
+            return re.search(value, name) is not None
+        case "or":
+            return any(matches(part, name) for part in value)
+        case "and":
+            return all(matches(part, name) for part in value)
+        case _:
+            raise ValueError(f"a price list with the clause {kind!r} is newer than this sessionlog")
+
+
+def names_exactly(clause: Clause, name: str) -> bool:
+    """Whether a clause lists a name literally, so that the match cannot be another model with a similar name."""
+    [(kind, value)] = clause.items()
+    if kind == "equals":
+        return name == str(value)
+    return kind == "or" and any(names_exactly(part, name) for part in value)

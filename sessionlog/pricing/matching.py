@@ -37,7 +37,7 @@ def matches(clause: Clause, name: str) -> bool:
 
 
 def names_exactly(clause: Clause, name: str) -> bool:
-    """Whether a clause lists a name literally, so that it is the model itself and not one that looks alike."""
+    """Whether a clause lists a name literally, so that the match cannot be another model with a similar name."""
     [(kind, value)] = clause.items()
     if kind == "equals":
         return name == str(value)

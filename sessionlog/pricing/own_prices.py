@@ -1,8 +1,8 @@
-"""OwnPrices: what a user says a model costs; it goes before every list.
+"""OwnPrices: the prices that a user has configured, which take precedence over the shipped list.
 
-A key is "provider/model" or "model", upper and lower case alike; `*` and `?` are wildcards and nothing else is. An
-exact "provider/model" wins over an exact "model", exact keys over wildcards, and of wildcards the longest. A wrong
-entry is an error when the prices are read, never a wrong cost later.
+A key is "provider/model" or "model", without regard to case; only `*` and `?` are wildcards. An exact "provider/model"
+wins over an exact "model", an exact key over wildcards, and the longest wildcard over shorter ones. A wrong entry is an
+error when the prices are read, never a wrong cost later.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class OwnPrice(Struct, frozen=True, kw_only=True):
 
     @property
     def pricing(self) -> ModelPricing:
-        """The prices as a value."""
+        """The prices as a `ModelPricing`."""
         return ModelPricing(**{f"{name}_per_mtok": price for name, price in self.prices.items()})
 
 
 class OwnPrices:
-    """A user's prices, checked and ready to be asked."""
+    """A user's prices, checked and indexed."""
 
     __slots__ = ("_exact", "_globs", "entries")
 
@@ -46,7 +46,7 @@ class OwnPrices:
         self._globs = [(pattern.replace("[", "[[]"), keyed[pattern]) for pattern in patterns]
 
     def find(self, provider: str, model: str) -> OwnPrice | None:
-        """The user's price for a model of a provider, None when there is none."""
+        """Return the user's price for a model of a provider; None if there is none."""
         if not self.entries:
             return None
         bare = model.strip().lower()
@@ -58,19 +58,19 @@ class OwnPrices:
         return next(hits, None)
 
     def canonical(self) -> bytes:
-        """The same bytes for the same prices, however they were ordered."""
+        """Return bytes that are the same for the same prices in any order."""
         prices = {e.key.strip().lower(): sorted((k, float(v)) for k, v in e.prices.items()) for e in self.entries}
         return repr(sorted(prices.items())).encode()
 
 
 def parse_own_prices(table: Mapping[str, Any] | None) -> OwnPrices:
-    """Check a `[prices]` table and make it ready.
+    """Check a `[prices]` table and return its prices.
 
     Args:
         table: Key to {input, output, cache_read?, cache_write?, cache_write_1h?} in US dollars per million tokens.
 
     Raises:
-        InvalidPrices: An entry is not a table, lacks input or output, has another key, or holds what is no price.
+        InvalidPrices: An entry is not a table, lacks input or output, or has an unknown key or an invalid price.
     """
     if table is None:
         return OwnPrices()

@@ -1,13 +1,13 @@
 """PriceList: the shipped list of what vendors charge, as data.
 
-`sessionlog/data/prices.json.gz` is read once, when the first price is asked for, and kept as plain dicts: a report asks
-for a handful of the two thousand models. Its shape (prices are decimal texts in US dollars per million tokens):
+`sessionlog/data/prices.json.gz` is read once, when the first price is looked up, and kept as plain dicts: a report
+needs a handful of the two thousand models. Its shape (prices are decimal texts in US dollars per million tokens):
 
     {"source", "retrieved_at", "licence", "unit",
      "providers": {id: {"api", "provider_match"?, "model_match"?, "fallback"?, "models": [
         {"id", "match", "periods": [{"from"?, "hours"?, "prices"}], "variants"?: [{"when", "from"?, "prices"}]}]}}}
 
-`match` is a clause (see matching.py), `prices` maps input, output, cache_read, cache_write, cache_write_1h, reasoning
+`match` is a clause (`lookup.Clause`), `prices` maps input, output, cache_read, cache_write, cache_write_1h, reasoning
 and request (per thousand requests) to "1.25" or {"base": "1.25", "above": [[200000, "2.5"]]}. `{}` is free; `null`
 means that the list knows no token price, for instance because it charges by the hour of audio.
 """
@@ -25,7 +25,7 @@ from msgspec import DecodeError, Raw, Struct, json
 from sessionlog.errors import InvalidPrices
 from sessionlog.hashes import blake2b
 
-_GZIP = 31  # zlib's word for "a gzip header, any window"; the gzip module would cost an import
+_GZIP = 31  # zlib's `wbits` for a gzip header and any window; the gzip module would cost an import
 
 Listed = Mapping[str, Any]
 """A JSON object of the list: a provider, a model, a period or its prices."""
@@ -35,10 +35,10 @@ class PriceList(Struct, frozen=True, kw_only=True):
     """The shipped list.
 
     Attributes:
-        source: Package and version the facts were taken from.
+        source: Package and version that the facts come from.
         date: ISO date of that version.
         digest: Hash of the whole content.
-        providers: Provider id to its models and the clauses that recognise it, in the order in which they are asked.
+        providers: Provider id → its models and the clauses that recognise it, in the order in which they are tried.
     """
 
     source: str
@@ -48,7 +48,7 @@ class PriceList(Struct, frozen=True, kw_only=True):
 
 
 class _Provider(dict[str, Any]):
-    """A provider's entry; its models, nine tenths of the list, are parsed when they are first asked for."""
+    """A provider's entry; its models, nine tenths of the list, are parsed on first use."""
 
     def __init__(self, entry: Mapping[str, Raw]) -> None:
         super().__init__({key: json.decode(value) for key, value in entry.items() if key != "models"})
@@ -71,7 +71,7 @@ def parse_price_list(content: bytes) -> PriceList:
     """Parse the JSON of a price list.
 
     Raises:
-        InvalidPrices: It is no price list, or a part of it is missing.
+        InvalidPrices: It is not a price list, or a part of it is missing.
     """
     try:
         data = json.decode(content, type=_Content)

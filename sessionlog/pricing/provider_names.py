@@ -9,10 +9,10 @@ import re
 from types import MappingProxyType
 
 NOT_GIVEN = frozenset({"", "unknown", "none", "null"})
-"""A record's provider is one of these when nobody said who it was."""
+"""Values of a record's provider that mean it was not logged."""
 
 GATEWAY = ""
-"""The alias of names that look like a vendor's but only speak its protocol."""
+"""The alias of names that contain a vendor's but only stand for its protocol."""
 
 PROVIDER_ALIASES = MappingProxyType(
     {
@@ -52,7 +52,7 @@ PROVIDER_ALIASES = MappingProxyType(
         "perplexity-ai": "perplexity",
         "deepseek-ai": "deepseek",
         "cloudflare-workers-ai": "cloudflare",
-        # A protocol, not a vendor: anybody's endpoint can be behind it.
+        # A protocol, not a vendor: any endpoint can be behind it.
         "openai-compat": GATEWAY,
         "openai-compatible": GATEWAY,
         "openai-like": GATEWAY,
@@ -62,7 +62,7 @@ PROVIDER_ALIASES = MappingProxyType(
     }
 )
 
-# Programs and addresses that serve models on somebody's own machine: only its owner knows what a token costs there.
+# Programs and addresses that serve models on the user's own machines: only the user knows what a token costs there.
 _LOCAL_NAMES = (
     "0.0.0.0",  # noqa: S104 - recognised in a log, never bound
     "127.0.0.1",
@@ -115,10 +115,10 @@ _LOCAL = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, _LOCAL_NAMES))})
 
 
 def normal_name(provider: str) -> str:
-    """A provider's name as the tables above spell it."""
+    """Return a provider's name as the tables above spell it."""
     return "-".join(provider.lower().replace("_", " ").split())
 
 
 def is_local(provider: str) -> bool:
-    """Whether a provider, in its normal name, is a model server on one's own machine, which no price list covers."""
+    """Whether a provider, by its normal name, is a local model server, which no price list covers."""
     return _LOCAL.search(provider) is not None

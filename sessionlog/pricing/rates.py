@@ -1,8 +1,8 @@
-"""Rates: listed prices made ready for arithmetic, and the arithmetic.
+"""Rates: listed prices as integers, and the cost of a request at them.
 
 Money is exact: prices are integers of 10^-18 US dollars per million tokens, products and sums stay integers, and one
-rounding, half to even, gives nano-dollars. Above a tier's threshold the whole request pays the tier's price; the
-threshold counts all prompt tokens of that single request, cached or not.
+rounding, half to even, gives nano-dollars. Above a tier's threshold all tokens of the request cost the tier's price;
+the threshold counts all prompt tokens of that single request, cached or not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PRICE_DECIMALS = 18
 # 10^18 per dollar, 10^6 tokens per million, 10^9 nano-dollars per dollar.
 _PER_NANO = 10 ** (_PRICE_DECIMALS + 6 - 9)
 _MAX_NANO = 10**18
-# A context of our own: an application may have given the thread's few digits.
+# Not the thread's context, whose precision an application may have lowered.
 _EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 
 _FALLBACKS = {
@@ -47,10 +47,10 @@ class Band(Struct, frozen=True, kw_only=True):
 
 
 class Rates(Struct, frozen=True, kw_only=True):
-    """What a request pays.
+    """The prices of one kind of request.
 
     Attributes:
-        bands: From the highest threshold down; the last one holds for every request.
+        bands: By threshold, the highest first; the last one applies to every request.
         request: Price of the request itself, in 10^-24 US dollars.
     """
 
@@ -58,12 +58,12 @@ class Rates(Struct, frozen=True, kw_only=True):
     request: int
 
     def cost(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
-        """Nano-dollars for one request; None over 10^9 US dollars, which is damage and not usage.
+        """Return the cost of one request in nano-dollars; None above 10^9 US dollars, which only damage can cause.
 
         Totals of several requests are not `tiered`: they are priced at the lowest band.
         """
         band = self._band(usage, tiered=tiered)
-        # A part that is larger than its whole is damage in the log: the whole is the better witness.
+        # A part that is larger than its whole is damage in the log: the whole is more likely right.
         hour = min(usage.cache_write_1h, usage.cache_write)
         thought = min(usage.reasoning, usage.output)
         return _rounded(
@@ -77,7 +77,7 @@ class Rates(Struct, frozen=True, kw_only=True):
         )
 
     def cache_savings(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
-        """Nano-dollars that the request would cost more without a cache; None over 10^9 US dollars, as in `cost`.
+        """Return how many nano-dollars more the request would cost without a cache; None as in `cost`.
 
         Negative where writing to the cache cost more than reading from it saved.
         """
@@ -99,7 +99,7 @@ class Rates(Struct, frozen=True, kw_only=True):
 
 
 def _rounded(amount: int) -> int | None:
-    """Nano-dollars of an amount in 10^-24 US dollars, half to even."""
+    """Round an amount in 10^-24 US dollars to nano-dollars, half to even."""
     whole, rest = divmod(amount, _PER_NANO)
     if rest * 2 > _PER_NANO or (rest * 2 == _PER_NANO and whole & 1):
         whole += 1
@@ -107,7 +107,7 @@ def _rounded(amount: int) -> int | None:
 
 
 def build_rates(prices: Mapping[str, Any]) -> Rates:
-    """Make listed prices ready: every missing class takes the price of the class that bills it."""
+    """Build rates from listed prices; a class without a price gets that of the class it is billed as."""
     bands = (
         Band(above=above, **{key: _scaled(_listed(prices, key, above)) for key in _FALLBACKS})
         for above in (*sorted(thresholds(prices), reverse=True), -1)
@@ -117,13 +117,13 @@ def build_rates(prices: Mapping[str, Any]) -> Rates:
 
 
 def thresholds(prices: Listed) -> Iterator[int]:
-    """Prompt tokens above which some price changes, ascending and distinct."""
+    """Yield the numbers of prompt tokens above which some price changes, ascending and distinct."""
     tiers = (tier for price in prices.values() if isinstance(price, Mapping) for tier in price["above"])
     yield from sorted({start for start, _ in tiers})
 
 
 def price_at(prices: Listed, key: str, above: int) -> str | float | None:
-    """The listed price of a class for requests with just more than `above` prompt tokens; None when not listed."""
+    """Return the listed price of a class for requests with just more than `above` prompt tokens; None if not listed."""
     price = prices.get(key)
     if not isinstance(price, Mapping):
         return price
@@ -139,5 +139,5 @@ def _listed(prices: Listed, key: str, above: int) -> str | float | None:
 def _scaled(price: str | float | None) -> int:
     if price is None:
         return 0
-    # str() of a float is its shortest text, so 0.1 is exactly a tenth here.
+    # str() gives a float's shortest text, so 0.1 becomes exactly a tenth.
     return int(Decimal(str(price)).scaleb(_PRICE_DECIMALS, _EXACT).to_integral_value(context=_EXACT))

@@ -1,9 +1,8 @@
-"""Which of a model's listed prices hold on a day, at an hour, for a kind of request.
+"""Schedule: which of a model's listed prices hold on a day, at an hour, for a kind of request.
 
-A list keeps history: prices that begin on a date, and prices for hours of the day. The last period that is active
-wins; when none is, the first one holds. Variants (batch, service tier, speed) then replace single prices, the first
-that names a price winning. Days and hours are UTC. Everything is decided per day, so that a caller can remember the
-answer.
+A list keeps history: prices that begin on a date, and prices for hours of the day. The last active period wins; if none
+is active, the first one holds. Then variants (batch, service tier, speed) replace single prices, and the first variant
+that names a price wins. Days and hours are UTC. Prices are resolved per day, so that a caller can cache them.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 def day_text(day: int) -> str:
-    """ISO date of a day counted from 1970-01-01; days outside the calendar give its first or last day."""
+    """Return the ISO date of a day counted from 1970-01-01; days outside the calendar give its first or last day."""
     return date.fromordinal(min(max(day + _EPOCH, 1), _LAST)).isoformat()
 
 
 def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[Span, ...]:
-    """Prices of a listed model through one day, as spans of which the first begins at second 0.
+    """Return the prices of a listed model through one day, as spans of which the first begins at second 0.
 
     `context` describes the request: {"processing": "batch"}, {"service_tier": "flex"}, {"speed": "fast"}.
     """
@@ -53,7 +52,7 @@ def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[S
 
 
 def active_variants(model: Listed, day: int) -> tuple[str, ...]:
-    """Kinds of request with a price of their own on a day: `batch`, `service_tier=flex` and the like."""
+    """Return the kinds of request with a price of their own on a day: `batch`, `service_tier=flex` and the like."""
     today = day_text(day)
     names = (_variant_name(variant["when"]) for variant in model.get("variants", ()) if _has_begun(variant, today))
     return tuple(dict.fromkeys(names))

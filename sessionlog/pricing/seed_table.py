@@ -1,4 +1,4 @@
-"""PricingTable: a plain table of exact model ids, and the small one every user of the family knows.
+"""PricingTable: a plain table of exact model ids, and the default one that fizeau, the Go original, has.
 
 Ids match exactly, upper and lower case included. Unknown is -1.0 and free is 0.0; the two are never mixed up. For
 dates, tiers, providers and spelling variants use `PriceBook`.
@@ -22,8 +22,8 @@ class PricingTable(Mapping[str, ModelPricing]):
     """An immutable table from model id to prices.
 
     Attributes:
-        source: Where the prices were taken from, one sentence; empty when nobody said.
-        date: The ISO date on which they were right, as precise as is known; empty when nobody said.
+        source: Where the prices come from, one sentence; empty if unknown.
+        date: The ISO date on which they were right, as precise as is known; empty if unknown.
     """
 
     __slots__ = ("_prices", "date", "source")
@@ -46,7 +46,7 @@ class PricingTable(Mapping[str, ModelPricing]):
         return f"PricingTable({len(self)} models, source={self.source!r}, date={self.date!r})"
 
     def to_own(self) -> dict[str, dict[str, float]]:
-        """Return the table as prices of one's own (`PriceBook.load`)."""
+        """Return the table in the form of a user's own prices, as `PriceBook.load` takes them."""
         return {
             model: {
                 field.name.removesuffix("_per_mtok"): value
@@ -93,4 +93,4 @@ def _read_default_pricing() -> PricingTable:
 
 
 DEFAULT_PRICING = _read_default_pricing()
-"""The nine rows of the family's default table; it names its source and its age."""
+"""The nine rows of fizeau's default table, with their source and date."""

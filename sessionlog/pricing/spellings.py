@@ -1,8 +1,7 @@
-"""Other spellings of a model's name, most faithful first.
+"""Spellings: other spellings of a model's name, the closest first.
 
 Logs decorate names: dates of a snapshot, regions and versions of a cloud, a window size in brackets. Only decoration
-is taken off, one kind at a time. A tag behind a colon stays (`:free` and `:8b` name other goods), except the `:0` of
-Bedrock.
+is removed, one kind at a time. A tag behind a colon stays (`:free` and `:8b` name other models), except Bedrock's `:0`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Callable
 
 MAX_NAME = 256
-"""Longer names are damage; they are not searched."""
+"""Longer names are damage; they are not looked up."""
 
 _MAX_FORMS = 16  # an honest name has at most a handful; a hostile one must not cost more
 
@@ -37,21 +36,21 @@ def is_bedrock_name(name: str) -> bool:
 
 
 def spellings(name: str, *, vendor: str = "") -> list[str]:
-    """Spellings under which a lower-case model name may be listed, the name itself first.
+    """Return the spellings under which a lower-case model name may be listed, the name itself first.
 
-    `vendor` is taken off where the name repeats it in front (`openai/gpt-5` at openai).
+    A leading `vendor/` is removed, too (`openai/gpt-5` at openai).
     """
     forms = [name]
     for simplify in (lambda form: form.removeprefix(f"{vendor}/") if vendor else form, *_STEPS):
         forms += [plain for form in forms[:_MAX_FORMS] if (plain := simplify(form)) and plain != form]
     forms = list(dict.fromkeys(forms))[:_MAX_FORMS]
-    # Some models were only ever listed as a preview, and are logged by the name they were to get.
+    # Some models are listed only as a preview, but logged without that suffix.
     bare = [form for form in forms if ":" not in form]
     return [*forms, *(f"{form}{stage}" for stage in ("-preview", "-latest") for form in bare)]
 
 
 def has_tag(name: str) -> bool:
-    """Whether a name ends in a colon and a word: a size at Ollama, a tariff at OpenRouter."""
+    """Whether a name ends in a colon and a word: a size at Ollama, a price plan at OpenRouter."""
     return ":" in name.rsplit("/", 1)[-1] and not is_bedrock_name(name)
 
 

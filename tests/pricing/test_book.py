@@ -156,7 +156,7 @@ def test_the_fingerprint_changes_with_the_prices():
 
 def test_the_memory_is_bounded(monkeypatch):
     """Names come from logs: many different ones do not fill the memory, and answers stay right."""
-    monkeypatch.setattr(book_module, "_MAX_REMEMBERED", 10)
+    monkeypatch.setattr(book_module, "_MAX_CACHED", 10)
     book = PriceBook.load()
     for number in range(50):
         assert dollars(f"gateway-{number}", "gpt-5", book=book) == dollars("openai", "gpt-5")

@@ -1,4 +1,4 @@
-"""Finding models: as genai-prices does where it finds one, and never a wrong one."""
+"""Models are found and clauses match as in genai-prices, and never a wrong one."""
 
 import importlib.metadata
 
@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.pricing.lookup import find_listing, find_provider
+from sessionlog.pricing.lookup import find_listing, find_provider, matches, names_exactly
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.provider_names import GATEWAY, PROVIDER_ALIASES, is_local, normal_name
 from sessionlog.pricing.spellings import has_tag, is_bedrock_name
 from tests.profiles import examples
 
+LIKE_O3 = {"or": [{"equals": "o3"}, {"and": [{"starts_with": "o3-"}, {"ends_with": "-pro"}]}]}
 LOCAL = [
     "vllm",
     "lmstudio",
@@ -209,3 +210,40 @@ def test_hostile_names_are_unknown(odd):
     """Long, empty or broken names find nothing and cost little."""
     assert found("openrouter", odd) is None
     assert found(odd, odd) is None
+
+
+@pytest.mark.parametrize(
+    ("clause", "name", "expected"),
+    [
+        ({"equals": "o3"}, "o3", True),
+        ({"equals": "o3"}, "o3-mini", False),
+        ({"starts_with": "o3"}, "o3-mini", True),
+        ({"starts_with": "o3"}, "pro-o3", False),
+        ({"ends_with": "-pro"}, "o3-pro", True),
+        ({"ends_with": "-pro"}, "-pro-x", False),
+        ({"contains": "claude"}, "us.claude-2", True),
+        ({"contains": "claude"}, "gpt", False),
+        ({"regex": "^o[134]"}, "o4-mini", True),
+        ({"regex": "^o[134]"}, "gpt-o4", False),
+        (LIKE_O3, "o3", True),
+        (LIKE_O3, "o3-pro", True),
+        (LIKE_O3, "o3-mini", False),
+    ],
+)
+def test_each_kind_of_clause(clause, name, expected):
+    """Every kind of clause accepts what it describes and nothing else."""
+    assert matches(clause, name) is expected
+
+
+def test_an_unknown_clause_is_named():
+    """A list from a later version is refused by name instead of matching nothing."""
+    with pytest.raises(ValueError, match="'glob' is newer"):
+        matches({"glob": "x"}, "x")
+
+
+def test_only_equality_names_exactly():
+    """A name is literal where an `equals` names it, alone or as one choice of several."""
+    assert names_exactly(LIKE_O3, "o3")
+    assert not names_exactly(LIKE_O3, "o3-pro")
+    assert not names_exactly({"starts_with": "o3"}, "o3")
+    assert not names_exactly({"and": [{"equals": "o3"}]}, "o3")
