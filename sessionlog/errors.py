@@ -8,17 +8,17 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── InvalidPrices      (ValueError)   a price that is negative, not a number, or missing
     ├── InvalidQuery       (ValueError)   a grouping, filter or sort key that does not exist
     ├── InvalidSettings    (ValueError)   config.toml or an environment variable
-    ├── LogNotReadable     (OSError)      missing, a device, somebody else's link, no permission
+    ├── LogNotReadable     (OSError)      missing, a device, another user's link, no permission
     │   └── LogLocked                     a database whose lock another program holds
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
-    ├── LedgerUnusable     (OSError)      a ledger that is damaged, another program's, or newer than this version
+    ├── LedgerUnusable     (OSError)      a ledger that is damaged, of another program, or newer than this version
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
     ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
-    │   └── MissingField   (KeyError)     a field without which it is none
-    ├── AgentError         (RuntimeError) an agent that failed; what was said so far is kept
+    │   └── MissingField   (KeyError)     a required field is missing
+    ├── AgentError         (RuntimeError) an agent that failed; the text received so far is kept
     ├── StaleSession       (RuntimeError) a stored session that another writer has saved meanwhile
-    ├── SessionNotSaved    (OSError)      a store that did not take a session; the session itself has all
-    └── MissingExtra       (ImportError)  an optional package; the message says what to install
+    ├── SessionNotSaved    (OSError)      a store that could not save a session; memory and log are complete
+    └── MissingExtra       (ImportError)  an optional package; the message names what to install
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class AmbiguousSession(SessionLogError, LookupError):
 
 
 class LedgerUnusable(SessionLogError, OSError):
-    """A ledger's file that cannot be worked with; it is left as it is."""
+    """A ledger's file that cannot be used; it is left as it is."""
 
 
 class NotRecorded(SessionLogError, OSError):
@@ -89,7 +89,7 @@ class NotRecorded(SessionLogError, OSError):
 
 
 class InvalidHistory(SessionLogError, ValueError):
-    """A saved session, a message or a log that is no valid conversation; the message says where and why."""
+    """A saved session, a message or a log that is no valid conversation; the text names the place and the reason."""
 
 
 class MissingField(InvalidHistory, KeyError):
@@ -102,8 +102,8 @@ class AgentError(SessionLogError, RuntimeError):
     """An agent that failed, or whose answer cannot be used. The cause is chained.
 
     Attributes:
-        partial: The text that came before it failed; it is kept in the session, marked.
-        attempts: How often the model was asked.
+        partial: The text received before it failed; it is kept in the session, marked as partial.
+        attempts: How often the model was called.
     """
 
     def __init__(self, message: str, *, partial: str = "", attempts: int = 1) -> None:
@@ -113,11 +113,11 @@ class AgentError(SessionLogError, RuntimeError):
 
 
 class StaleSession(SessionLogError, RuntimeError):
-    """A stored session was saved by another writer since it was loaded; saving would lose what they saved."""
+    """A stored session was saved by another writer since it was loaded; saving would overwrite that."""
 
 
 class SessionNotSaved(SessionLogError, OSError):
-    """A store did not take a session. The history in memory, and the log if there is one, have all of it."""
+    """A store could not save a session. The history in memory, and the log if there is one, are complete."""
 
 
 class MissingExtra(SessionLogError, ImportError):
@@ -126,18 +126,18 @@ class MissingExtra(SessionLogError, ImportError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A finding about data. Reports count problems and name the first; they never fail for one.
+    """Something wrong with data. Reports count problems and name the first ones; they never fail because of one.
 
     Attributes:
         path: The file, as the caller named it.
         line: 1-based line, 0 when the finding is about the whole file.
         offset: Byte offset of the damaged piece in the (decompressed) file.
         length: Bytes that could not be read, 0 when nothing was lost.
-        kind: A stable word: torn_tail, torn_json, not_json, not_object, bad_envelope, bad_utf8, bad_number,
+        kind: One of: torn_tail, torn_json, not_json, not_object, bad_envelope, bad_utf8, bad_number,
             bad_payload, nul_bytes, too_long, too_large, too_deep, bad_compression, bad_database, unreadable,
             unknown_format, unknown_version, source_failed, not_archived, unknown_type, unknown_field, seq_gap,
             seq_repeat, clock_back, wide_mode, stopped_repair, secret.
-        detail: One sentence for a person. It may quote the log: escape it for the sink that shows it.
+        detail: One sentence for people. It may quote the log: escape it for the sink that shows it.
         severity: `info` for things worth knowing, `damage` for bytes that were not understood.
     """
 
@@ -155,5 +155,5 @@ class Problem:
 
 
 def problems_dict(count: int, problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return what every report's JSON says of problems: how many there are, and the first ten as sentences."""
+    """Return the `problems` object of a report's JSON: the count, and the first ten as sentences."""
     return {"count": count, "first": [str(problem) for problem in problems[:10]]}

@@ -1,14 +1,14 @@
-"""What users need to test their own plugs: a logger that writes to memory, a clock that steps, events to try things on.
+"""Tools to test code that uses sessionlog: a logger that writes to memory, a stepping clock, generated events.
 
-`MemorySink` is a whole `SessionLogger`, with its numbering, encoding, redaction and totals; only the file is missing.
-So a plug that works with it works with a log, and what it recorded can be looked at as events.
+`MemorySink` is a full `SessionLogger`, with its numbering, encoding, redaction and totals; only the file is missing.
+So code that works with it works with a log, and its events can be inspected.
 
     def test_my_agent_records_its_tools():
         with MemorySink() as log:
             run_my_agent(on_event=log.callback())
         assert [event.data["tool"] for event in log.of_type("tool.call")] == ["search", "bash"]
 
-A source of your own is tried on logs of its agent:
+A source of your own is checked on logs of its agent:
 
     def test_my_source_keeps_its_promises():
         check_source(SOURCE, "tests/logs-of-my-agent")
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FixedClock", "MemorySink", "SessionStoreContract", "check_source", "event_strategy"]
 
-_NOWHERE = os.path.join(os.sep, "memory")  # what paths and messages show; it is never looked at
+_NOWHERE = os.path.join(os.sep, "memory")  # the directory that paths and messages show; it is never accessed
 
 
 class FixedClock:
-    """A clock for `SessionLogger(clock=…)`: each call gives the present instant and moves on by one step.
+    """A clock for `SessionLogger(clock=…)`: each call returns the current instant and advances by one step.
 
     Args:
         start: The first instant, RFC 3339.
-        step_ns: Nanoseconds between two calls; 0 stands still.
+        step_ns: Nanoseconds between two calls; with 0 the clock stands still.
 
     Attributes:
-        now_ns: What the next call gives, in nanoseconds since 1970.
+        now_ns: What the next call returns, in nanoseconds since 1970.
 
     Raises:
         ValueError: `start` is not a time.
@@ -67,7 +67,7 @@ class FixedClock:
         self._step_ns = step_ns
 
     def __call__(self) -> int:
-        """Return the present instant in nanoseconds, and step."""
+        """Return the current instant in nanoseconds, and step."""
         now = self.now_ns
         self.now_ns += self._step_ns
         return now
@@ -83,10 +83,10 @@ class MemorySink(SessionLogger):
     Args:
         session_id: As for `SessionLogger`.
         clock: Stamps the events; a `FixedClock` by default, so that tests can compare them.
-        options: Everything else that `SessionLogger` takes.
+        options: Every other option of `SessionLogger`.
 
     Attributes:
-        notices: What would have been said on stderr.
+        notices: The lines that a logger would have written to stderr.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MemorySink(SessionLogger):
 
     @property
     def failure(self) -> OSError | None:
-        """While set, appending raises it, as a full disk would: does your plug go on?"""
+        """While set, appending raises it, as on a full disk: test that your code continues."""
         return self._memory.failure
 
     @failure.setter
@@ -157,7 +157,7 @@ class _MemoryFile(LogFile):
 def event_strategy(*, types: Sequence[str] | None = None) -> SearchStrategy[Event]:
     """Return a hypothesis strategy for events: known and unknown types, any JSON payload, sometimes unknown keys.
 
-    Every event it gives survives writing and reading unchanged.
+    Every generated event survives writing and reading unchanged.
 
     Args:
         types: The types to choose from; any by default.
@@ -166,7 +166,7 @@ def event_strategy(*, types: Sequence[str] | None = None) -> SearchStrategy[Even
         MissingExtra: hypothesis is not installed.
     """
     try:
-        from hypothesis import strategies as st  # noqa: PLC0415 - only where it is asked for
+        from hypothesis import strategies as st  # noqa: PLC0415 - an optional package
     except ImportError as error:
         raise MissingExtra("generating events needs: pip install hypothesis") from error
     text = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -195,25 +195,26 @@ def event_strategy(*, types: Sequence[str] | None = None) -> SearchStrategy[Even
 
 
 def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 200, damages: int = 100) -> int:
-    """Try a source on the logs in `folder`, and return how many logs that were.
+    """Check a source on the logs in `folder`; return how many logs there are.
 
     Checked on a copy: its logs are listed and recognised; a scan and the events agree on every token; a scan of a log's
-    beginning and of the rest gives what one pass gives, wherever it was cut; neither damage nor a value of a wrong type
-    raises; times lie after 2014 and tool calls have keys, in logs without damage; logs of other agents are not claimed.
+    beginning and then of the rest gives the same as one pass, wherever the log is cut; neither damage nor a value of a
+    wrong type raises; in logs without damage, times lie after 2014 and tool calls have keys; logs of other agents are
+    not claimed.
 
     Args:
         source: The source.
         folder: Logs as the agent leaves them, sub-folders included.
-        cuts: At how many places at most a log is cut, besides around the ends of its lines.
+        cuts: How many cuts of a log are tried at most, besides those around the ends of its lines.
         damages: How many damaged copies of each log are read, and four times as many with one value of a wrong type.
 
     Raises:
-        AssertionError: It breaks a promise; the message names the log and the promise, and for an exception of the
-            source also the row and the line of the source's code.
+        AssertionError: A check failed; the message names the log and the check, and for an exception of the source also
+            the row and the line of the source's code.
         LogNotReadable: A log that is listed cannot be opened.
         MissingExtra: A packed log without a decoder.
     """
-    from sessionlog.source_check import SourceCheck  # noqa: PLC0415 - drags in the reading half
+    from sessionlog.source_check import SourceCheck  # noqa: PLC0415 - imports the reading half
 
     return SourceCheck(source, os.fspath(folder), cuts=cuts, damages=damages).run()
 
@@ -221,6 +222,6 @@ def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 
 def __getattr__(name: str) -> Any:
     if name != "SessionStoreContract":
         raise AttributeError(f"module 'sessionlog.testing' has no attribute {name!r}")
-    from sessionlog.conversation.stores.contract import SessionStoreContract  # noqa: PLC0415 - only where it is used
+    from sessionlog.conversation.stores.contract import SessionStoreContract  # noqa: PLC0415 - imports unittest
 
     return SessionStoreContract

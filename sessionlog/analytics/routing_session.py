@@ -21,7 +21,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import Override, RejectedOverride, SessionEnd, SessionStart
-from sessionlog.reader.payload_flaws import override_flaw
+from sessionlog.reader.payload_problems import override_problem
 
 FIRST_PROBLEMS = 5
 """How many problems are named; all are counted."""
@@ -159,7 +159,7 @@ class _Log:
                 end = _as(SessionEnd, event)
                 self.end = self.end if end is None or end.status == CLOSED else end
             case "override":
-                if flaw := override_flaw(event):
+                if flaw := override_problem(event):
                     self.undecodable += 1
                     return flaw
                 pins = _pins(_as(Override, event) or Override())

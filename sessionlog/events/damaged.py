@@ -28,7 +28,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flaw:
+class LineProblem:
     """Something wrong with one line; the reader turns it into a `Problem` by adding the place.
 
     Attributes:
@@ -55,13 +55,13 @@ class Found(NamedTuple):
     bad_utf8: bool
 
 
-def find_objects(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, bytes]]:
+def find_objects(line: bytes) -> Iterator[LineProblem | tuple[dict[str, Any], int, bytes]]:
     """Walk a damaged line: whole objects, and flaws for what lies between them.
 
     The walk goes over the text, decoded once, and counts the bytes along: a line may hold any number of events.
     """
     if len(line) > LARGE and (detail := too_large(line, copies=3)):
-        yield Flaw(kind="too_large", detail=detail, length=len(line))
+        yield LineProblem(kind="too_large", detail=detail, length=len(line))
         return
     text = line.decode("utf-8", "surrogateescape")
     at = pos = 0  # the same place in the bytes and in the text
@@ -71,8 +71,8 @@ def find_objects(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, byte
         nuls = text.count("\x00", pos, start)
         if nuls:
             first, last = text.index("\x00", pos), text.rindex("\x00", pos, start)
-            place = at + _size(text, pos, first)
-            yield Flaw(kind="nul_bytes", detail=f"{nuls} NUL bytes", start=place, length=_size(text, first, last + 1))
+            begin, length = at + _size(text, pos, first), _size(text, first, last + 1)
+            yield LineProblem(kind="nul_bytes", detail=f"{nuls} NUL bytes", start=begin, length=length)
         at += _size(text, pos, start)
         if start >= len(text):
             return
@@ -80,14 +80,14 @@ def find_objects(line: bytes) -> Iterator[Flaw | tuple[dict[str, Any], int, byte
         if found is None:
             found = _resync(text, start + 1)
             broken = _size(text, start, found.start if found else len(text))
-            yield flaw_for(line[at : at + broken], at)
+            yield problem_in(line[at : at + broken], at)
             if found is None:
                 return
             at += broken
         length = _size(text, found.start, found.end)
         yield found.value, at, line[at : at + length]
         if found.bad_utf8:
-            yield Flaw(kind="bad_utf8", detail="invalid UTF-8 was replaced", start=at, severity="info")
+            yield LineProblem(kind="bad_utf8", detail="invalid UTF-8 was replaced", start=at, severity="info")
         at, pos = at + length, found.end
 
 
@@ -165,13 +165,13 @@ def without_surrogates(value: Any) -> Any:
     return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
-def flaw_for(piece: bytes, start: int) -> Flaw:
+def problem_in(piece: bytes, start: int) -> LineProblem:
     """Name what an undecodable piece most likely is."""
     length = len(piece)
     if piece.count(b"[", 0, 4096) + piece.count(b"{", 0, 4096) > 1000:
-        return Flaw(kind="too_deep", detail="nested too deeply to read", start=start, length=length)
+        return LineProblem(kind="too_deep", detail="nested too deeply to read", start=start, length=length)
     try:
         orjson.loads(piece)
     except ValueError:
-        return Flaw(kind="not_json", detail=f"{length} bytes are not JSON", start=start, length=length)
-    return Flaw(kind="not_object", detail=f"{length} bytes of JSON are not an event", start=start, length=length)
+        return LineProblem(kind="not_json", detail=f"{length} bytes are not JSON", start=start, length=length)
+    return LineProblem(kind="not_object", detail=f"{length} bytes of JSON are not an event", start=start, length=length)

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import Event, keep_raw
 from sessionlog.events.times import parse_time
@@ -23,13 +23,13 @@ _FOLDED = _ENVELOPE | {"timestamp"}
 _BEYOND_64_BITS = 2.0**63
 
 
-def decode_line(line: bytes) -> tuple[list[Event], list[Flaw]]:
+def decode_line(line: bytes) -> tuple[list[Event], list[LineProblem]]:
     """Return the events of one line, in order, and its flaws. Blank lines give neither."""
     line = line.rstrip(b"\r\n")
     if not line:
         return [], []
     if len(line) > LARGE and (detail := too_large(line, copies=2)):
-        return [], [Flaw(kind="too_large", detail=detail, length=len(line))]
+        return [], [LineProblem(kind="too_large", detail=detail, length=len(line))]
     try:
         value = _loads(line)
     except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def decode_line(line: bytes) -> tuple[list[Event], list[Flaw]]:
     if isinstance(value, dict):
         return _single(value, line)
     kind = type(value).__name__
-    return [], [Flaw(kind="not_object", detail=f"a JSON {kind} is not an event", length=len(line))]
+    return [], [LineProblem(kind="not_object", detail=f"a JSON {kind} is not an event", length=len(line))]
 
 
 def _loads(line: bytes) -> Any:
@@ -63,22 +63,22 @@ def _has_huge_number(value: Any) -> bool:
     return False
 
 
-def _single(value: dict[str, Any], line: bytes) -> tuple[list[Event], list[Flaw]]:
+def _single(value: dict[str, Any], line: bytes) -> tuple[list[Event], list[LineProblem]]:
     event, flaw = event_of(value)
     if event is None:
         assert flaw is not None
-        return [], [Flaw(kind=flaw.kind, detail=flaw.detail, length=len(line))]
+        return [], [LineProblem(kind=flaw.kind, detail=flaw.detail, length=len(line))]
     return [keep_raw(event, line)], [flaw] if flaw else []
 
 
-def event_of(value: dict[str, Any]) -> tuple[Event | None, Flaw | None]:
+def event_of(value: dict[str, Any]) -> tuple[Event | None, LineProblem | None]:
     """Make an event of a decoded object; (None, flaw) if it has no type, (event, flaw) if a field was mended."""
     type_ = value.get("type")
     if type_ is None or not (value.keys() >= _ENVELOPE):
         value = _fold_keys(value)
         type_ = value.get("type")
     if not isinstance(type_, str) or not type_:
-        return None, Flaw(kind="bad_envelope", detail="an object without a type is not an event")
+        return None, LineProblem(kind="bad_envelope", detail="an object without a type is not an event")
     issues: list[str] = []
     session_id = value.get("session_id", "")
     if not isinstance(session_id, str):
@@ -99,7 +99,7 @@ def event_of(value: dict[str, Any]) -> tuple[Event | None, Flaw | None]:
     extra = {} if value.keys() == _ENVELOPE else {k: v for k, v in value.items() if k not in _ENVELOPE}
     event = Event(session_id=session_id, seq=seq, type=type_, ts=ts, data=value.get("data"), extra=extra)
     if issues:
-        return event, Flaw(kind="bad_envelope", detail="; ".join(issues), severity="info")
+        return event, LineProblem(kind="bad_envelope", detail="; ".join(issues), severity="info")
     return event, None
 
 
@@ -116,11 +116,11 @@ def _fold_keys(value: dict[str, Any]) -> dict[str, Any]:
     return folded
 
 
-def _decode_damaged(line: bytes) -> tuple[list[Event], list[Flaw]]:
+def _decode_damaged(line: bytes) -> tuple[list[Event], list[LineProblem]]:
     events: list[Event] = []
-    flaws: list[Flaw] = []
+    flaws: list[LineProblem] = []
     for item in find_objects(line):
-        if isinstance(item, Flaw):
+        if isinstance(item, LineProblem):
             flaws.append(item)
             continue
         value, start, piece = item

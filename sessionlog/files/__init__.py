@@ -1,8 +1,8 @@
-"""THE seam to the operating system: only this folder opens, appends, locks, syncs, renames.
+"""The only code that opens, appends to, locks, syncs and renames files.
 
-Faults are injected here in tests (`os` and `fcntl` are replaced in its modules), and everything the promises say about
-files is kept here: regular files only, no symlink followed when writing, 0600 files in 0700 folders, one write(2) per
-line, an unfinished line never glued to the next one.
+Tests inject faults here (they replace `os` and `fcntl` in these modules). What docs/promises.md promises about files is
+kept here: regular files only, no symlink followed when writing, 0600 files in 0700 folders, one write(2) per line, an
+unfinished line never joined to the next one.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ UNLOCKED_SECONDS = 10.0
 _TRY_EXCLUSIVE: int = getattr(fcntl, "LOCK_EX", 0) | getattr(fcntl, "LOCK_NB", 0)
 _UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY")
-_UNSETTLED = -2  # a folder's mtime that nothing equals
+NOT_APPENDED, _UNKNOWN = -2, -1
+"""`AppendFile.clean_end` before the first append, and where another writer may have left an unfinished line."""
+_NO_MTIME = -2  # a folder's mtime that nothing equals
 _TICK_NS, _COARSE_NS = 20_000_000, 2_100_000_000  # clocks of file systems tick every 1-10 ms, on FAT every two seconds
 
 
 class FileGoneError(OSError):
-    """The open log has been deleted, replaced, emptied, or its descriptor taken: open it anew and nothing is lost.
+    """The open log was deleted, replaced or emptied, or its descriptor was closed: open it again and nothing is lost.
 
     Attributes:
-        lines: What was appended to it before that was known: the new file has it, or `append_once` puts it there.
+        lines: What was appended before that was noticed. The new file may have it; `append_once` adds it if not.
     """
 
     lines = b""
@@ -68,16 +70,16 @@ def make_directories(path: str) -> list[str]:
 
 
 class _Folder:
-    """A folder's descriptor, which all logs of it in this process share; the last one that lets go of it closes it.
+    """A folder's descriptor, shared by all logs of the folder in this process and closed with the last of them.
 
-    With one for each log, half as many logs could be open.
+    With one descriptor per log, only half as many logs could be open.
     """
 
     __slots__ = ("__weakref__", "fd", "identity")
 
     def __init__(self, path: str) -> None:
         self.fd = os.open(path, open_flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
-        self.identity: tuple[int, int] | None = None  # from here on it will be closed, whatever happens
+        self.identity: tuple[int, int] | None = None  # from here on `__del__` closes the descriptor
         status = os.fstat(self.fd)
         self.identity = status.st_dev, status.st_ino
 
@@ -85,7 +87,7 @@ class _Folder:
         try:
             if _is_still(self.fd, self.identity):
                 close(self.fd)
-            _folders.pop(self.identity, None)  # if another thread's took its place: that one is not shared
+            _folders.pop(self.identity, None)  # this may remove another thread's entry, which is then not shared
         except Exception:  # noqa: BLE001, S110 - it was not opened; or at exit, where the system closes
             pass
 
@@ -94,7 +96,7 @@ _folders: dict[tuple[int, int] | None, ref[_Folder]] = {}
 
 
 def _open_folder(path: str) -> _Folder:
-    """Return the open folder at a path; without a lock, which a signal handler could wait for in vain."""
+    """Return the open folder at a path. Takes no lock: a signal handler could wait for it for ever."""
     status = os.stat(path)
     known = _folders.get((status.st_dev, status.st_ino))
     shared = None if known is None else known()
@@ -106,19 +108,19 @@ def _open_folder(path: str) -> _Folder:
 
 
 class AppendFile:
-    """A log open at its end. `append` is the promise: whole lines, one write(2), nothing glued, nothing interleaved.
+    """A log open for appending: whole lines in one write(2), never joined to an unfinished line, never interleaved.
 
-    The file is kept with its folder's descriptor: paths are resolved once, and a change of the folder's mtime is the
-    sign that the file may have been deleted. Asking for that by the folder's path takes a microsecond more; asking the
-    file itself (fstat) before each write costs 1.3 times as much, for the kernel must then give every write a time of
-    its own.
+    The folder's descriptor is kept open: paths are resolved once, and a change of the folder's mtime means that the
+    file may have been deleted. A stat of the folder's path takes a microsecond more. An fstat of the file before each
+    write makes the append cost 1.3 times as much, because the kernel must then give every write its own timestamp.
 
     Attributes:
         fd: The file's descriptor.
         size: Its length when it was opened.
-        whole: Its length after our last append, when it ends in a whole line; -1 if nobody knows, -2 before the first.
-        others: Where bytes end that somebody else put between two of our appends; 0 if nobody has.
-        unlocked_until: Monotonic time before which the lock is not waited for again, 0 while it can be had.
+        clean_end: Its length after our last append, if it ends in a whole line; `NOT_APPENDED` before the first append,
+            another negative number if the end is unknown.
+        foreign_end: Offset after the last bytes that another process appended between two of our appends; 0 if none.
+        unlocked_until: Monotonic time before which the lock is not waited for again; 0 while locking works.
     """
 
     __slots__ = (
@@ -127,27 +129,27 @@ class AppendFile:
         "_name",
         "_owned",
         "_shared",
+        "clean_end",
         "fd",
-        "others",
+        "foreign_end",
         "size",
         "unlocked_until",
-        "whole",
     )
 
     def __init__(self, directory: str, name: str) -> None:
         """Open `directory/name`, creating it 0600.
 
         Raises:
-            OSError: It cannot be opened, is not a regular file, or belongs to somebody else.
+            OSError: It cannot be opened, is not a regular file, or belongs to another user.
         """
         flags = open_flags(os.O_RDWR | os.O_CREAT | os.O_APPEND, *_FLAGS, "O_NOFOLLOW")
         self.fd = self._folder = -1
         self._name = name
         self._shared: _Folder | None = None
         self._owned: dict[int, tuple[int, int] | None] = {}  # descriptor -> the file it was opened for
-        self._folder_mtime = _UNSETTLED
-        self.whole = -2
-        self.others, self.unlocked_until = 0, 0.0
+        self._folder_mtime = _NO_MTIME
+        self.clean_end = NOT_APPENDED
+        self.foreign_end, self.unlocked_until = 0, 0.0
         try:
             if os.open in os.supports_dir_fd:
                 self._shared = _open_folder(directory)
@@ -161,7 +163,7 @@ class AppendFile:
             raise
 
     def _own(self, fd: int) -> os.stat_result:
-        self._owned[fd] = None  # from here on it will be closed, whatever happens
+        self._owned[fd] = None  # from here on `close` closes it
         status = os.fstat(fd)
         self._owned[fd] = status.st_dev, status.st_ino
         return status
@@ -174,9 +176,8 @@ class AppendFile:
     def append(self, line: bytes) -> None:
         """Append whole lines in one write.
 
-        A previous writer's unfinished line is ended first (a blank line is legal, and that is the whole repair). A
-        write that fails half-way is rolled back if the file is exactly as long as we made it; else the next append
-        heals it.
+        A newline goes first where a previous writer left an unfinished line (a blank line is legal). A write that fails
+        half-way is rolled back if the file is exactly as long as we made it; else the next append begins a new line.
 
         Raises:
             FileGoneError: Nothing was written, and opening the file anew will help.
@@ -194,23 +195,23 @@ class AppendFile:
             if changed != self._folder_mtime:
                 self._check_exists(changed)
             size = os.lseek(fd, 0, 2)
-            if size != self.whole or not locked:
+            if size != self.clean_end or not locked:
                 line = self._healed(line, size, locked)
-            self.whole = -1
+            self.clean_end = _UNKNOWN
             written = os.write(fd, line)
             if written != len(line):
                 _finish(fd, line, written, size, alone=locked or fcntl is None)
-            self.whole = size + len(line)
+            self.clean_end = size + len(line)
             if locked:
                 self.unlocked_until = 0.0
             elif fcntl is not None and (not os.fstat(fd).st_nlink or (changed >= 0 and self._is_unlinked())):
                 raise _replaced_meanwhile(line)
         finally:
-            if fcntl is not None:  # also when an interrupt came between taking the lock and knowing of it
+            if fcntl is not None:  # even if not `locked`: an interrupt may have come right after the flock
                 try:
                     fcntl.flock(fd, _UNLOCK)
                 except Exception:  # noqa: BLE001 - the lines are in the file: that stays true
-                    self.whole = -1  # others go on without the lock, so their last line may be torn
+                    self.clean_end = _UNKNOWN  # others append without the lock now: the last line may be torn
 
     def append_once(self, lines: bytes) -> None:
         """Append whole lines unless the file has them: the process that replaced the log may have copied them.
@@ -218,16 +219,16 @@ class AppendFile:
         Raises:
             OSError: As in `append`.
         """
-        lock(self.fd)  # until `append` gives it back
+        lock(self.fd)  # `append` releases it
         if not _holds(self.fd, lines):
             self.append(lines)
         elif fcntl is not None:
             unlock(self.fd)
 
     def _lock_late(self, error: Exception) -> bool:
-        """Wait for the lock, but only once in ten seconds: a stopped holder must not slow every event down."""
-        if self.fd < 0 or getattr(error, "errno", None) == errno.EBADF:  # by its host, or by a destructor at exit
-            raise FileGoneError(errno.EBADF, "the log was closed by somebody else") from error
+        """Wait for the lock, but only once in ten seconds: a stopped process that has it must not slow every event."""
+        if self.fd < 0 or getattr(error, "errno", None) == errno.EBADF:  # closed by the host, or by `__del__` at exit
+            raise FileGoneError(errno.EBADF, "the log's descriptor was closed by other code") from error
         if self.unlocked_until and time.monotonic() < self.unlocked_until:
             return False
         if lock(self.fd):
@@ -236,10 +237,10 @@ class AppendFile:
         return False
 
     def _check_exists(self, changed: int) -> None:
-        """The folder has changed: make sure that the file is still ours and has a name.
+        """After a change of the folder: check that the descriptor is still our file and that the file has a name.
 
-        The folder's new mtime is remembered only when it is older than the clock's tick: a deletion within the same
-        tick would leave it as it is. It was read before the file was asked, so a deletion after that shows next time.
+        The folder's new mtime is kept only if it is older than the clock's tick: a deletion within the same tick would
+        not change it. It was read before this check, so a later deletion is noticed by the next append.
         """
         status = os.fstat(self.fd)
         is_ours = (status.st_dev, status.st_ino) == self._owned[self.fd]
@@ -247,13 +248,13 @@ class AppendFile:
             raise FileGoneError(errno.ENOENT, "the log was deleted while it was open")
         if changed >= 0:
             tick = _TICK_NS if changed % 1_000_000 else _COARSE_NS
-            self._folder_mtime = changed if time.time_ns() - changed > tick else _UNSETTLED
+            self._folder_mtime = changed if time.time_ns() - changed > tick else _NO_MTIME
 
     def _is_unlinked(self) -> bool:
         """Whether the name was deleted while the file has another one, a hard link (a repair makes one).
 
-        A file that was renamed looks the same, and goes on: only the kernel knows which name was opened. Where it does
-        not say so, the folder of a repair does.
+        A file that was renamed looks the same but stays in use: only the kernel knows which name was opened. Where it
+        does not report that, the existence of a repair's folder decides.
         """
         try:
             status = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
@@ -274,16 +275,17 @@ class AppendFile:
         return True
 
     def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
-        """Others may have written: begin a new line unless the file ends in a whole one and nobody can interfere."""
-        if size == 0 and (self.size or self.whole > 0):
+        """Other writers may have appended: begin a new line unless we hold the lock and the file ends in a newline."""
+        if size == 0 and (self.size or self.clean_end > 0):
             raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
-        self.others = size if size > (self.size if self.whole == -2 else self.whole) >= 0 else self.others
+        if size > (self.size if self.clean_end == NOT_APPENDED else self.clean_end) >= 0:
+            self.foreign_end = size
         if size and ((not locked and fcntl is not None) or read_tail(self.fd, size, 1) != b"\n"):
             return b"\n" + line
         return line
 
     def close(self) -> None:
-        """Let go of the descriptors, unless the host has closed them and they are another file's by now."""
+        """Close the descriptors, except those that the host closed and the system has reused for another file."""
         for fd, identity in self._owned.items():
             if _is_still(fd, identity):
                 close(fd)
@@ -299,14 +301,14 @@ class AppendFile:
 
 
 def _replaced_meanwhile(line: bytes) -> FileGoneError:
-    """Without the lock it is not known whether a line came in time to be taken over."""
+    """Return the error for a line written without the lock: a repair may have copied it or not."""
     error = FileGoneError(errno.ENOENT, "the log was replaced while it was written to")
     error.lines = line.lstrip(b"\n")
     return error
 
 
 def _holds(fd: int, lines: bytes) -> bool:
-    """Whether a file has these lines, beginning with a line of it."""
+    """Whether a file has these lines, the first of them at the start of a line."""
     before, place = b"\n", 0
     while piece := read_at(fd, place, max(BUFFER, len(lines))):
         before = before[-len(lines) :] + piece
@@ -325,10 +327,10 @@ def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
 
 
 def check_owner(status: os.stat_result, name: str) -> None:
-    """Refuse a file that belongs to another user; root may use all.
+    """Check that a file belongs to this user; root may use all files.
 
     Raises:
-        PermissionError: It does.
+        PermissionError: It belongs to another user.
     """
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     if user not in (0, status.st_uid):
@@ -350,7 +352,7 @@ def check_log(fd: int, name: str, status: os.stat_result) -> int:
 
 
 def lock(fd: int, seconds: float = LOCK_SECONDS) -> bool:
-    """Take the file's exclusive lock before a deadline; False when it cannot be had (a stopped holder, no locks)."""
+    """Acquire a file's exclusive lock within `seconds`; False if another process keeps it or there are no locks."""
     deadline = time.monotonic() + seconds
     while fcntl is not None:
         try:
@@ -372,12 +374,12 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> None:
-    """Write the rest after a short write, or take the piece back if no other writer can have come behind it."""
+    """Write the rest after a short write; if that fails, truncate the piece unless another writer may follow it."""
     try:
         while written < len(line):
             more = os.write(fd, line[written:])
             if not more:
-                raise OSError(errno.ENOSPC, "no more bytes taken")  # noqa: TRY301 - the piece must be taken back
+                raise OSError(errno.ENOSPC, "no more bytes written")  # noqa: TRY301 - the piece must be truncated
             written += more
     except BaseException:
         with suppress(OSError):
@@ -387,12 +389,12 @@ def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> No
 
 
 def unlock(fd: int) -> None:
-    """Give back a lock that was had, at once: a forked child may hold the descriptor for longer."""
+    """Release the lock explicitly: a forked child may keep the descriptor open for longer."""
     fcntl.flock(fd, _UNLOCK)
 
 
 def sync(fd: int) -> None:
-    """Push the file's data to the disk."""
+    """Sync a file's data to the disk."""
     full: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
     if full is None or fcntl is None:
         getattr(os, "fdatasync", os.fsync)(fd)
@@ -401,7 +403,7 @@ def sync(fd: int) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Push a folder's entries to the disk, so that a new file's name survives a power loss."""
+    """Sync a folder's entries to the disk, so that a new file's name survives a power loss."""
     if hasattr(os, "O_DIRECTORY"):
         fd = os.open(path, open_flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
         try:
@@ -431,7 +433,7 @@ def duplicate(fd: int) -> int:
 
 
 def close(fd: int) -> None:
-    """Close a descriptor; an error here has nothing left to lose."""
+    """Close a descriptor and ignore errors."""
     with suppress(Exception):
         os.close(fd)
 
@@ -453,7 +455,7 @@ def end_of_lines(fd: int, size: int) -> int:
 
 
 def read_at(fd: int, start: int, count: int) -> bytes:
-    """Return up to `count` bytes of an open file from a place on."""
+    """Return up to `count` bytes of an open file from the offset `start` on."""
     if hasattr(os, "pread"):
         return os.pread(fd, count, start)
     os.lseek(fd, start, os.SEEK_SET)
@@ -509,14 +511,14 @@ def append_private(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def temporary_directory(prefix: str) -> str:
-    """Make a private folder for a demonstration; the caller removes it."""
+    """Make a private folder; the caller removes it (`remove_directory`)."""
     import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
 
     return tempfile.mkdtemp(prefix=prefix)
 
 
 def open_temporary(folder: str | None = None) -> tuple[BinaryIO, str]:
-    """Return a new private file, and its path: in a folder, or "" of one that has no name and goes when it is closed.
+    """Return a new private file and its path; without a folder the file has no name, the path is "".
 
     Raises:
         OSError: There is no room for it.
@@ -529,19 +531,15 @@ def open_temporary(folder: str | None = None) -> tuple[BinaryIO, str]:
     return os.fdopen(fd, "w+b"), path if folder else ""
 
 
-def take_temporary(path: str) -> BinaryIO:
-    """Open a temporary file, and take its name from it.
-
-    Raises:
-        OSError: It is not there.
-    """
+def reopen_temporary(path: str) -> BinaryIO:
+    """Open a temporary file and unlink it: closing it deletes it."""
     file = open(path, "rb")  # noqa: SIM115 - the caller's to close
     os.unlink(path)
     return file
 
 
 def copy_file(path: str, copy: str) -> None:
-    """Copy a file's bytes into a new file, in a private folder of ours."""
+    """Copy a file's bytes into a new file."""
     import shutil  # noqa: PLC0415 - 5 ms that a logger never needs
 
     shutil.copyfile(path, copy)
@@ -555,7 +553,7 @@ def remove_directory(path: str) -> None:
 
 
 def stat_path(path: str) -> os.stat_result | None:
-    """Return the state of the file a path names, None when there is none."""
+    """Return the status of the file a path names, None when there is none."""
     with suppress(OSError, ValueError):
         return os.stat(path)
     return None
@@ -581,7 +579,7 @@ def list_names(folder: str) -> list[str]:
 
 
 def stat_open(file: BinaryIO) -> os.stat_result:
-    """Return the state of an open file."""
+    """Return the status of an open file."""
     return os.fstat(file.fileno())
 
 
@@ -590,7 +588,7 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
 
     Args:
         path: The file.
-        buffer: Bytes to read at once; 0 reads what is asked for and no more.
+        buffer: Bytes to read at once; 0 for an unbuffered file.
 
     Raises:
         LogNotReadable: Missing, not a regular file, a link to another user's file, or no permission. Reading the file
@@ -613,7 +611,7 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
 
 
 class _LogReader(io.FileIO):
-    """A file whose errors name it: one log that cannot be read must not look like a failure of the whole command."""
+    """A file that raises `LogNotReadable` with its path: one unreadable log must not fail the whole command."""
 
     def readinto(self, buffer: Any, /) -> int:
         with self._named():
@@ -638,7 +636,7 @@ class _LogReader(io.FileIO):
 
 
 def reason_of(error: Exception) -> str:
-    """Say in lower-case words why the operating system refused."""
+    """Return in lower-case words why the operating system refused."""
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 

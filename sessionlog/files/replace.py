@@ -1,15 +1,15 @@
-"""Replacing a log while others write to it: killed at any instant, no line is lost and none is doubled.
+"""Replace a log while others write to it: if this process is killed at any instant, no line is lost or doubled.
 
-What is unfinished lies in a folder beside the log, `.NAME.repair`. The process that holds the lock of this folder is
-the only one at work. The folder has:
+Unfinished work lies in a folder beside the log, `.NAME.repair`. Only the process that holds the lock of this folder
+works in it. The folder has:
 
-- `new`: the copy that will take the log's place.
+- `new`: the copy that will replace the log.
 - `replaced-N`: a second name (a hard link) of the log's old file, whose first N bytes are in the copy. It is made
-  before the rename, and removed when the lines behind N are in the new log, too.
+  before the rename, and removed when the lines after N are in the new log, too.
 
-A writer that has waited for the log's lock in vain writes to the old file without it. What it wrote before the rename
-is copied after the rename; what it wrote later it writes to the new log again (`FileGoneError.lines`). A process that
-is killed before that copy, or finds the disk full, leaves `replaced-N`, and `finish_replacing` makes the copy.
+A writer that waited too long for the log's lock appends to the old file without it. What it wrote before the rename is
+copied after the rename; what it wrote later it writes to the new log again (`FileGoneError.lines`). A process that is
+killed before that copy, or finds the disk full, leaves `replaced-N`, and `finish_replacing` makes the copy.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 LOCKED = "another process holds its lock; try again when the session has ended"
-_AT_WORK = "another repair of it is at work; try again when it has ended"
-_LATE = "the log was replaced, but what was written to it meanwhile is not in it yet; the next repair takes it from"
+_IN_PROGRESS = "another repair of it is in progress; try again when it has ended"
+_LATE = "the log was replaced, but lines written to it meanwhile are not in it yet; the next repair copies them from"
 _NEW = "new"
 _REPLACED = re.compile(r"replaced-(\d{1,18})")
 _ROUNDS = 8
@@ -39,12 +39,12 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 def replace_log(path: str, pieces: Iterable[bytes], old: BinaryIO, end: int) -> None:
     """Replace a log by these pieces and by what `old`, the open log, has from `end` on; others may be writing to it.
 
-    Writers are kept waiting only while the last lines are copied.
+    Writers wait only while the last lines are copied.
 
     Raises:
-        BlockingIOError: A writer does not give the log's lock back, or another process is replacing the log.
-        OSError: The new file cannot be written, or the log is another one by now; it is as it was. Or the log was
-            replaced, but the last lines could not be copied: the error's text says where they are.
+        BlockingIOError: A writer does not release the log's lock, or another process is replacing the log.
+        OSError: The new file cannot be written, or the log was changed meanwhile; then it is as it was. Or the log was
+            replaced, but the last lines could not be copied: the message names the file that has them.
     """
     with _working_on(path) as folder:
         new = _write_new(os.path.join(folder, _NEW), pieces, os.fstat(old.fileno()).st_mode)
@@ -59,17 +59,17 @@ def replace_log(path: str, pieces: Iterable[bytes], old: BinaryIO, end: int) -> 
 def finish_replacing(path: str) -> int | None:
     """Finish what a stopped `replace_log` has left; return how many lines the log lacked, None if nothing was left.
 
-    The lines are appended: they may stand behind later ones of the same writer.
+    The lines are appended: they may come after later ones of the same writer.
 
     Raises:
-        BlockingIOError: A writer does not give the log's lock back, or another process is replacing the log.
-        OSError: The lines cannot be read or written; what is left stays for the next time.
+        BlockingIOError: A writer does not release the log's lock, or another process is replacing the log.
+        OSError: The lines cannot be read or written; the replaced file is kept for the next try.
     """
     if not files.is_directory(files.work_folder(path)):
         return None
     with _working_on(path) as folder:
         left = _replaced_files(folder)
-        return sum(_copy_rest(path, link, place) for link, place in left) if left else None
+        return sum(_copy_rest(path, link, offset) for link, offset in left) if left else None
 
 
 def find_stopped(path: str) -> str | None:
@@ -78,12 +78,12 @@ def find_stopped(path: str) -> str | None:
     with suppress(OSError):
         links = [link for link, _ in _replaced_files(folder)]
         links = [link for link in links if files.identity_of(link) not in {None, files.identity_of(path)}]
-        if links and not _is_at_work(folder):
+        if links and not _in_progress(folder):
             return links[0]
     return None
 
 
-def _is_at_work(folder: str) -> bool:
+def _in_progress(folder: str) -> bool:
     fd = _open_folder(folder)
     try:
         return not files.lock(fd, 0)
@@ -93,7 +93,7 @@ def _is_at_work(folder: str) -> bool:
 
 @contextmanager
 def _working_on(path: str) -> Iterator[str]:
-    """Give the work folder of a log, locked and without what needs no finishing; remove it if nothing is left in it."""
+    """Yield the locked work folder of a log without leftovers that need no finishing; remove it if it ends up empty."""
     folder = files.work_folder(path)
     files.make_directories(folder)
     fd = _open_folder(folder)
@@ -101,7 +101,7 @@ def _working_on(path: str) -> Iterator[str]:
         status = os.fstat(fd)
         files.check_owner(status, folder)
         if not files.lock(fd) or files.identity_of(folder) != (status.st_dev, status.st_ino):
-            raise BlockingIOError(errno.EAGAIN, _AT_WORK)
+            raise BlockingIOError(errno.EAGAIN, _IN_PROGRESS)
         _remove_unneeded(path, folder)
         try:
             yield folder
@@ -153,7 +153,7 @@ def _replace_locked(path: str, folder: str, old: int, new: int, end: int) -> Non
         _check_same(path, old)
         if os.fstat(old).st_size < end:
             raise _changed()
-        for _ in range(_ROUNDS):  # a sync takes so long that a writer may go on without the lock meanwhile
+        for _ in range(_ROUNDS):  # a sync takes so long that a writer may append without the lock meanwhile
             copied = _copy_lines(old, new, end)
             if copied == end:
                 break
@@ -198,30 +198,30 @@ def _link_old(path: str, folder: str, old: int, end: int) -> str | None:
     return link
 
 
-def _copy_lines(old: int, new: int, place: int) -> int:
-    """Append the whole lines that the old file has behind a place; return where they end."""
+def _copy_lines(old: int, new: int, offset: int) -> int:
+    """Append the whole lines that the old file has after an offset; return where they end."""
     end = files.end_of_lines(old, os.fstat(old).st_size)
-    while place < end:
-        piece = files.read_at(old, place, min(files.BUFFER, end - place))
+    while offset < end:
+        piece = files.read_at(old, offset, min(files.BUFFER, end - offset))
         if not piece:
             raise _changed()
         files.write_all(new, piece)
-        place += len(piece)
-    return place
+        offset += len(piece)
+    return offset
 
 
-def _copy_late(old: int, new: int, place: int, size: int) -> None:
-    """Append what the old file has behind a place and the new one not behind `size`, where it ended at the rename."""
+def _copy_late(old: int, new: int, offset: int, size: int) -> None:
+    """Append the old file's lines after `offset` that the new one lacks after `size`, its end at the rename."""
     late = False
-    for lines in _read_lines(old, place):
+    for lines in _read_lines(old, offset):
         late = True
         _append_lines(new, _lacking(new, lines, size))
     if late:
         os.fsync(new)
 
 
-def _copy_rest(path: str, link: str, place: int) -> int:
-    """Append to the log the lines behind a place of its replaced file that it lacks; return how many."""
+def _copy_rest(path: str, link: str, offset: int) -> int:
+    """Append to the log the lines after an offset of its replaced file that it lacks; return how many."""
     count = 0
     old = os.open(link, files.open_flags(os.O_RDONLY, "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
     try:
@@ -229,7 +229,7 @@ def _copy_rest(path: str, link: str, place: int) -> int:
         new = os.open(path, files.open_flags(os.O_RDWR | os.O_APPEND, "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
         try:
             files.check_log(new, path, os.fstat(new))
-            for lines in _read_lines(old, place):
+            for lines in _read_lines(old, offset):
                 count += _append_lacking(path, new, lines)
             os.fsync(new)
         finally:
@@ -256,26 +256,26 @@ def _append_lacking(path: str, new: int, lines: list[bytes]) -> int:
 
 
 def _append_lines(fd: int, lines: list[bytes]) -> None:
-    """Append lines behind a newline: a writer that did not wait for the lock may have been killed in its line."""
+    """Append lines after a newline: a writer without the lock may have been killed in the middle of its line."""
     if lines:
         files.write_all(fd, b"\n" + b"\n".join(lines) + b"\n")
 
 
-def _lacking(fd: int, lines: list[bytes], place: int) -> list[bytes]:
-    """Return those of the lines that a file does not have from a place on."""
+def _lacking(fd: int, lines: list[bytes], offset: int) -> list[bytes]:
+    """Return those of the lines that a file does not have from an offset on."""
     wanted = set(lines)
-    for found in _read_lines(fd, place):
+    for found in _read_lines(fd, offset):
         wanted.difference_update(found)
         if not wanted:
             break
     return [line for line in lines if line in wanted]
 
 
-def _read_lines(fd: int, place: int) -> Iterator[list[bytes]]:
-    """Yield the lines from a place to the file's present end, a piece of it at a time; the last may be unfinished."""
-    rest, end = b"", os.fstat(fd).st_size  # a busy writer must not keep us here
-    while piece := files.read_at(fd, place, min(files.BUFFER, max(end - place, 0))):
-        place += len(piece)
+def _read_lines(fd: int, offset: int) -> Iterator[list[bytes]]:
+    """Yield the lines from an offset to the file's present end, in batches; the last may be unfinished."""
+    rest, end = b"", os.fstat(fd).st_size  # a fixed end: a busy writer would make this endless
+    while piece := files.read_at(fd, offset, min(files.BUFFER, max(end - offset, 0))):
+        offset += len(piece)
         *lines, rest = (rest + piece).split(b"\n")
         if any(lines):
             yield [line for line in lines if line]

@@ -64,7 +64,7 @@ def _reopen(path: str, size: int, more: list[bytes]) -> RowSpool:
     """Take over a file of another process: from now on it has no name."""
     spool = RowSpool.__new__(RowSpool)
     spool._folder, spool._path, spool._size, spool._more = None, "", size, more  # noqa: SLF001 - as a constructor
-    spool._file = files.take_temporary(path)  # noqa: SLF001 - as above
+    spool._file = files.reopen_temporary(path)  # noqa: SLF001 - as above
     return spool
 
 

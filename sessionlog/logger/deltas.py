@@ -1,9 +1,9 @@
-"""Deltas: a secret that a streamed answer spreads over several events.
+"""Deltas: redacts a secret that a streamed answer spreads over several events.
 
 Each `llm.delta` is in the file before `emit` returns, so nothing can be held back until a secret is complete.
-Instead the end of what was streamed is remembered: a piece is searched together with it, and loses what belongs to a
-secret that began before. A word at a piece's end that begins as a token does (`ghp_x1`) is taken out at once, before
-it is long enough to be sure; if it was none, the whole answer in `llm.response` still has it.
+Instead the end of the streamed text is kept: each piece is searched together with it, and what belongs to a secret that
+began before is redacted. A word at a piece's end that begins as a token does (`ghp_x1`) is redacted at once, before it
+is long enough to be certain; if it was no secret, the whole answer in `llm.response` still has it.
 
 What stays readable: the letters of a token that were written before its prefix was whole (`gh` of `ghp_…`), the first
 lines' frame of a key, and those letters of a value known only by its name (`password=`) that came before it was long
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _STREAMED = frozenset({"content", "reasoning_content", "tool_call_args"})
 _SHORT_TAIL, _TAIL, _LONGEST_TAIL = 96, 256, 16_384
-"""Bytes that are remembered: of what is no secret yet, of what may be a URL, of a secret that goes on."""
+"""Bytes that are kept: of text without a secret, of what may be a URL, of a secret that may continue."""
 _OF_WORDS = frozenset(byte for byte in range(128) if chr(byte).isalnum() or byte in b"_-.")
 _MOST_STREAMS = 100
 
 
 class Deltas:
-    """The ends of the answers that are being streamed."""
+    """The last bytes of each answer that is being streamed."""
 
     __slots__ = ("_begin_of_token", "_tails")
 
@@ -41,13 +41,13 @@ class Deltas:
         return bool(self._tails)
 
     def forget(self) -> None:
-        """An answer is whole, or a new one begins."""
+        """Drop the streams: an answer is complete, or a new one begins."""
         self._tails.clear()
 
     def redact(self, data: Any) -> tuple[Any, bool]:
-        """Return the data of an `llm.delta` without what belongs to a secret that other deltas began.
+        """Return an `llm.delta`'s data without the parts of secrets that span deltas.
 
-        And whether all of it has been searched: then its line need not be.
+        And whether all of the data was searched: then its line need not be.
         """
         is_whole = type(data) is dict
         if not is_whole and not isinstance(data, Mapping):
@@ -65,14 +65,13 @@ class Deltas:
         return ({**data, **changed}, False) if changed else (data, is_whole)
 
     def _loaded(self) -> Callable[[bytes], int]:
-        """The search behind the first look: 5 ms, for answers that are streamed."""
-        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - see above
+        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - 5 ms, only for streamed answers
 
         self._begin_of_token = begin_of_token
         return begin_of_token
 
     def _clean(self, stream: tuple[str, str], piece: bytes) -> bytes | None:
-        """The piece without secrets; None if there is nothing to take out."""
+        """Return the piece without secrets; None if it has none."""
         tail = self._tails.get(stream, b"")
         text = tail + piece
         found = find_spans(text)
@@ -88,7 +87,7 @@ class Deltas:
         if token >= 0 and not (spans and spans[-1][1] > token):
             spans.append((token, len(text)))
         kept = max(0, len(text) - _TAIL)
-        if spans[-1][1] == len(text):  # it may go on
+        if spans[-1][1] == len(text):  # it may continue in the next piece
             kept = max(min(kept, spans[-1][0]), len(text) - _LONGEST_TAIL)
         self._tails[stream] = text[kept:]
         pieces: list[bytes] = []

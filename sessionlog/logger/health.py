@@ -1,4 +1,4 @@
-"""Health: what a logger knows about itself, as a value. Nothing is lost in silence."""
+"""Health: a logger's counts and state, as a value."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Health:
         path: The log file.
         emitted: Events handed to the logger.
         written: Events acknowledged.
-        dropped: Events that were not acknowledged: they did not reach the file, or (after a failed sync, or when an
-            exception such as KeyboardInterrupt broke off the emit) nobody knows.
-        deferred: Events not decided yet: the one being written, and those that interrupted it and wait for it.
+        dropped: Events that were not acknowledged: they did not reach the file, or may not have (after a failed sync,
+            or when an exception such as KeyboardInterrupt interrupted the emit).
+        deferred: Events in progress: the one being written, and those that interrupted it and wait for it.
         dropped_by: Cause (`ENOSPC`, `closed`, `encode`, `interrupted`, …) → events.
-        last_error: The newest cause in words, None while all is well.
-        unlocked: Appending without the file's lock, because its holder does not answer.
-        warnings: What was written and no report will understand (`usage`, `field`) → events.
+        last_error: The newest cause in words; None without an error.
+        unlocked: Appending without the file's lock, because another process does not release it.
+        warnings: What was written but no report understands (`usage`, `field`) → events.
     """
 
     path: str

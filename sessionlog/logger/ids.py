@@ -1,4 +1,4 @@
-"""Session ids: the one constructor that keeps a name inside its folder on every file system."""
+"""Session ids: checked, so that an id as a file name stays inside its folder on every file system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_session_id(session_id: object) -> str:
         InvalidSessionId: Not `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`, contains `..`, ends in a dot or a log suffix, or is
             the name of a Windows device.
     """
-    reason = _objection(session_id)
+    reason = _why_invalid(session_id)
     if reason:
         from sessionlog.errors import InvalidSessionId  # noqa: PLC0415 - 1 ms that good ids never need
 
@@ -31,7 +31,7 @@ def check_session_id(session_id: object) -> str:
     return session_id
 
 
-def _objection(session_id: object) -> str | None:
+def _why_invalid(session_id: object) -> str | None:
     if not isinstance(session_id, str):
         return "not a string"
     if not re.match(_SHAPE, session_id, re.ASCII):

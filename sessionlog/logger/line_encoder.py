@@ -1,7 +1,7 @@
-"""LineEncoder: an event becomes one line. Stamps, numbers, encodes, shortens, redacts; the numbers follow file order.
+"""LineEncoder: event → one line. Stamps, numbers, encodes, shortens, redacts.
 
-One encoder serves one writer, under the writer's lock: outside it was measured 2–3 times slower (the interpreter hands
-over between encoding and writing), and `seq` would no longer be file order.
+One encoder serves one writer, under the writer's lock: encoding outside the lock was measured 2-3 times slower (threads
+switch between encoding and writing), and `seq` would no longer follow file order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_HEADS = 1000
 _ANSWERS = frozenset({"llm.request", "llm.response"})
-_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999: what RFC 3339 can spell
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999: the range of RFC 3339
 
 
 class LineEncoder:
@@ -42,11 +42,11 @@ class LineEncoder:
         self._redacts = redacts
         self._deltas = Deltas()
         self._heads: dict[str, int] = {}
-        self._second = -(1 << 62)  # microseconds since 1970 of the second that `_second_text` spells
+        self._second = -(1 << 62)  # `_second_text` in microseconds since 1970
         self._second_text = ""
 
     def encode(self, type_: str, data: Any, event: Event | None = None) -> bytes:
-        """Return the line of an event stamped now, or of an `event` made elsewhere with our number."""
+        """Return the line of an event stamped now, or of an `event` made elsewhere, with our next `seq`."""
         seq = self.seq
         self.seq = seq + 1
         micros = self._clock() // 1000 - self._second
@@ -79,7 +79,7 @@ class LineEncoder:
         return line
 
     def _head_of(self, type_: str) -> int:
-        """Where the payload begins at the earliest: nothing before it holds a secret, so redaction starts there."""
+        """Return the least offset of the payload in a line: no secret is before it, so redaction starts there."""
         head = len(f'{{"session_id":"{self._session_id}","seq":1,"type":')
         if not may_hold_secret(type_.encode("utf-8", "replace")):
             head += len(type_) + len('"","ts":"2026-11-21T10:00:00.000000Z"')
@@ -89,7 +89,7 @@ class LineEncoder:
 
 
 def _with_keys_apart(line: bytes, redacted: bytes) -> bytes:
-    """Return a redacted line in which secrets that were keys of one object stay several keys."""
+    """Return a redacted line in which several keys of one object that were secrets stay several keys."""
     if redacted.count(MARK) < 2:
         return redacted
     from sessionlog.events.redacted_keys import with_distinct_keys  # noqa: PLC0415 - only where several secrets were
@@ -98,6 +98,6 @@ def _with_keys_apart(line: bytes, redacted: bytes) -> bytes:
 
 
 def _text_of(seconds: int) -> str:
-    """The time down to the second; a clock that is beside itself costs no event."""
+    """Return the time down to the second; one outside the years 1 to 9999 is clamped, so that no event is lost."""
     year, month, day, hour, minute, second = gmtime(min(max(seconds, _FIRST), _LAST))[:6]
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}."

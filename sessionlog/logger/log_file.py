@@ -1,7 +1,7 @@
-"""LogFile: the open end of one session's log, from first open to last sync.
+"""LogFile: one session's log, open for appending, from first open to last sync.
 
-It knows where the file is, whether it must be opened again (deleted, forked, failed), which `seq` comes next, and what
-`durability` asks for. It knows nothing of events beyond the `seq` of the last line.
+It knows the file's path, whether it must be opened again (deleted, forked, failed), which `seq` comes next, and what
+`durability` requires. It knows nothing of events beyond the `seq` of the last line.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ Append = Callable[[bytes], None]
 
 _TAIL = 64 * 1024
 _LARGEST_TAIL = 64 << 20
-_UNTOUCHED = -2  # the `whole` of a file that we have only opened
 _SEQ = rb'\{[^{}]{0,300}?"seq"\s*:\s*(\d{1,18})\b'  # compiled when a session is continued
 
 
 class NotSyncedError(OSError):
-    """The lines are in the file, but nobody knows whether they are on the disk."""
+    """The lines are in the file, but they may not be on the disk."""
 
 
 class LogFile:
-    """One log file, opened late and opened again whenever that is needed.
+    """One log file, opened by the first append and opened again when needed.
 
     Attributes:
         path: Where it is.
@@ -46,7 +45,7 @@ class LogFile:
         self._next_seq: int | None = None
         self._alone = False
         self._end: int | None = 0  # the length after our last append; None after one that failed
-        self._others = 0
+        self._foreign_end = 0
         self._identity: tuple[int, int] | None = None
 
     @property
@@ -56,44 +55,44 @@ class LogFile:
 
     @property
     def unlocked(self) -> bool:
-        """The lock's holder did not answer, so lines go in without it for a while."""
+        """Another process does not release the lock, so lines are appended without it for a while."""
         return self._open is not None and self._open.unlocked_until > 0
 
     def is_empty(self) -> bool:
-        """Whether the session has no event yet, from us or anybody else."""
+        """Whether the session has no event yet, from this or another writer."""
         status = files.stat_path(self.path)
         return status is None or status.st_size == 0
 
-    def end_of_others(self) -> int:
-        """Where the last bytes end that are somebody else's, as far as is known; 0 without any. It costs one stat.
+    def foreign_end(self) -> int:
+        """Return the offset after the last bytes of another writer, as far as known; 0 if there are none. One stat.
 
-        A file that was deleted, or that another one has replaced, has none: it is begun anew.
+        A file that was deleted or replaced has none: it is written from the beginning.
         """
         if self._open is not None:
             self._note(self._open)
         status = files.stat_path(self.path)
         if status is None or self._end is None or self._identity not in {None, (status.st_dev, status.st_ino)}:
-            return self._others
-        return status.st_size if status.st_size > self._end else self._others
+            return self._foreign_end
+        return status.st_size if status.st_size > self._end else self._foreign_end
 
-    def _know(self, identity: tuple[int, int] | None, size: int) -> None:
-        """The file that was opened: what stood in it is others', unless we have written it and let go of it since."""
+    def _note_opened(self, identity: tuple[int, int] | None, size: int) -> None:
+        """Update `_foreign_end` for a file just opened: its bytes are another writer's, unless we wrote them before."""
         before, self._identity = self._identity, identity
         if before in {None, self._identity} and self._end is not None and size > self._end:
-            self._others = size
+            self._foreign_end = size
 
     def _note(self, file: files.AppendFile) -> None:
-        if file.whole != _UNTOUCHED:
-            self._end = file.whole if file.whole >= 0 else None
-        self._others = max(self._others, file.others)
+        if file.clean_end != files.NOT_APPENDED:
+            self._end = file.clean_end if file.clean_end >= 0 else None
+        self._foreign_end = max(self._foreign_end, file.foreign_end)
 
     def open(self) -> tuple[bool, int]:
         """Open the file; return (no line of it is whole yet, the seq after its last line).
 
-        The seq is read once: opening again after an error goes on with the writer's own.
+        The seq is read once: after an error the writer continues its own numbers.
 
         Raises:
-            OSError: The folder or the file cannot be had.
+            OSError: The folder or the file cannot be made or opened.
         """
         changed = [self._directory]
         if not files.is_directory(self._directory):
@@ -102,7 +101,7 @@ class LogFile:
             twin = _case_twin(self._directory, self._name)
             if twin is not None:
                 raise FileExistsError(f"{self._name} differs from {twin} in case only")
-            self._alone = True  # a folder of a hundred thousand logs is not listed for every event that fails
+            self._alone = True  # checked once: a folder may hold a hundred thousand logs
         file = files.AppendFile(self._directory, self._name)
         try:
             if self._durability != "os":
@@ -110,13 +109,13 @@ class LogFile:
                     files.sync_directory(folder)
             new, seq = file.size == 0, self._next_seq or 0
             if self._next_seq is None:
-                new, seq = _look_at_tail(file.fd, file.size)
+                new, seq = _next_seq(file.fd, file.size)
         except BaseException:
             file.close()
             raise
         self._next_seq = seq
         self._open = file
-        self._know(file.identity, file.size)
+        self._note_opened(file.identity, file.size)
         return new, seq
 
     def append(self, lines: bytes) -> None:
@@ -134,10 +133,10 @@ class LogFile:
         self._open.append_once(lines)
 
     def make_durable(self) -> None:
-        """Do what durability asks for before an event is acknowledged.
+        """Sync as `durability` requires before an event is acknowledged.
 
         Raises:
-            NotSyncedError: It could not be done; `release` the file.
+            NotSyncedError: The sync failed; `release` the file.
         """
         if self._durability == "os" or self._open is None:
             return
@@ -146,7 +145,7 @@ class LogFile:
                 files.sync(self._open.fd)
             else:
                 if self._syncer is None:
-                    from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only here is a thread asked for
+                    from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only this durability needs a thread
 
                     self._syncer = Syncer(self._open.fd)
                 self._syncer.mark_dirty()
@@ -154,7 +153,7 @@ class LogFile:
             raise NotSyncedError(getattr(error, "errno", None) or errno.EIO, f"not synced: {error}") from error
 
     def shortest_append(self) -> Append:
-        """Return what does `append` and `make_durable` with the fewest calls, until the file is released."""
+        """Return a function for `append` and `make_durable` with the fewest calls, valid until the file is released."""
         if self._open is not None and self._durability == "os":
             return self._open.append
         return self._append_durably
@@ -164,12 +163,12 @@ class LogFile:
         self.make_durable()
 
     def sync(self) -> None:
-        """Push everything that was written to the disk."""
+        """Sync everything that was written to the disk."""
         if self._open is not None:
             files.sync(self._open.fd)
 
     def release(self) -> None:
-        """Let go of the descriptor; the next use opens the file again."""
+        """Close the descriptor; the next use opens the file again."""
         file, self._open = self._open, None
         syncer, self._syncer = self._syncer, None
         if syncer is not None:
@@ -179,7 +178,7 @@ class LogFile:
             file.close()
 
     def forget(self) -> None:
-        """Let go of everything, as after a fork: the lock is shared with the parent, its thread did not come along."""
+        """Drop all state, as after a fork: the lock is shared with the parent, the sync thread was not copied."""
         syncer, self._syncer = self._syncer, None
         if syncer is not None:
             syncer.abandon()
@@ -194,7 +193,7 @@ class LogFile:
             pass
 
 
-def _look_at_tail(fd: int, size: int) -> tuple[bool, int]:
+def _next_seq(fd: int, size: int) -> tuple[bool, int]:
     """Return (no line is whole, the seq after the last line's): a writer may have been killed in its first line."""
     count = _TAIL
     while size:

@@ -1,4 +1,4 @@
-"""Notices: what a logger says aloud when events are lost, without ever saying it too often or breaking its host."""
+"""Notices: what a logger writes to stderr when events are lost, rate-limited and without ever breaking its host."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _MAX_ONCE = 100
 
 
 class Notices:
-    """One line per cause per minute, or once and for all, to stderr unless the caller gives another place."""
+    """One line per cause per minute, or per cause once, to stderr unless the caller gives a function."""
 
-    __slots__ = ("_notify", "_said", "_said_once")
+    __slots__ = ("_notify", "_reported_at", "_reported_once")
 
     def __init__(self, notify: Notify | None = None) -> None:
         self._notify = notify or _to_stderr
-        self._said: dict[str, float] = {}
-        self._said_once: set[str] = set()
+        self._reported_at: dict[str, float] = {}
+        self._reported_once: set[str] = set()
 
-    def say(self, cause: str, text: str) -> None:
-        """Pass `text` on unless the same cause was named in the last minute; never raises."""
+    def report(self, cause: str, text: str) -> None:
+        """Pass `text` on unless the same cause was reported in the last minute; never raises."""
         now = monotonic()
-        if now - self._said.get(cause, -_EVERY_SECONDS) < _EVERY_SECONDS:
+        if now - self._reported_at.get(cause, -_EVERY_SECONDS) < _EVERY_SECONDS:
             return
-        self._said[cause] = now
+        self._reported_at[cause] = now
         self._pass_on(text)
 
-    def say_once(self, cause: str, text: str) -> None:
-        """Pass `text` on unless the same cause was named before; never raises."""
-        if cause in self._said_once or len(self._said_once) == _MAX_ONCE:
+    def report_once(self, cause: str, text: str) -> None:
+        """Pass `text` on unless the same cause was reported before; never raises."""
+        if cause in self._reported_once or len(self._reported_once) == _MAX_ONCE:
             return
-        self._said_once.add(cause)
+        self._reported_once.add(cause)
         self._pass_on(text)
 
     def _pass_on(self, text: str) -> None:

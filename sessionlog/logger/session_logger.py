@@ -1,4 +1,4 @@
-"""SessionLogger: what an agent holds. Helpers that make the right thing easy, on top of `EventWriter`.
+"""SessionLogger: what an agent records with; methods for the common events on top of `EventWriter`.
 
     with SessionLogger(provider="anthropic", model="claude-opus-4-5", prompt=task) as log:
         log.llm_request(messages, tools=tools)
@@ -44,20 +44,20 @@ class SessionLogger(EventWriter):
         directory: Folder of the logs; `$SESSIONLOG_DIR`, else `$XDG_STATE_HOME/sessionlog/sessions`.
         session_id: The session's id and file name; a new one by default. An existing session is continued.
         durability: `os` survives kill -9; `interval` syncs at most 500 ms later (one thread); `fsync` syncs each event.
-        redact: True removes well-known key shapes; a function gets every string as well; False writes as is.
+        redact: True removes well-known secrets; a function is also applied to every string; False writes as is.
         on_error: `count` never raises; `raise` raises `NotRecorded` for an event that was not written.
         provider: Who serves the model, for session.start.
         model: The model asked for.
-        prompt: What the session is about, the user's first words.
+        prompt: The user's first prompt.
         work_dir: The project's folder; the current one by default.
         metadata: Values to group and filter reports by (`--by meta.KEY`).
         catch_sigterm: Inside `with`, turn SIGTERM into SystemExit(143), so that the session ends as `cancelled`.
-        max_event: Largest line in bytes; a larger event has its strings cut and says so.
+        max_event: Largest line in bytes; a larger event has its strings cut and is marked `truncated`.
         clock: Nanoseconds since 1970, for tests.
-        notify: Gets one line per cause and minute when events are dropped; stderr by default.
+        notify: Called with one line per cause and minute when events are dropped; stderr by default.
 
     Attributes:
-        holder: Whoever tells a session's history in this log; two would contradict each other.
+        owner: Identifies who writes the session's history to this log: two writers would corrupt it. None if no one.
 
     Raises:
         InvalidSessionId: The id could leave the folder or is no file name somewhere.
@@ -93,13 +93,13 @@ class SessionLogger(EventWriter):
             "durability": durability, "redact": redact, "on_error": on_error, "max_event": max_event, "clock": clock,
             "notify": notify,
         }  # fmt: skip
-        super().__init__(directory, session_id, start=_given(start), **options)
+        super().__init__(directory, session_id, start=_without_none(start), **options)
         self._options = options | {"provider": provider, "model": model, "work_dir": work_dir, "metadata": metadata}
         self._started = monotonic_ns()
         self._written_before = 0
         self._catch_sigterm = catch_sigterm
         self._previous_handler: Any = None
-        self.holder: object = None
+        self.owner: object = None
 
     def sibling(self, session_id: str | None = None) -> SessionLogger:
         """Make a logger for another session in the same folder, with the same options but its own prompt.
@@ -110,14 +110,14 @@ class SessionLogger(EventWriter):
         return SessionLogger(os.path.dirname(self.path), session_id, **self._options)
 
     def begin_run(self, totals: Totals | None = None) -> None:
-        """Let the session go on after its end: the next `end` is written, and tells what is used from now on.
+        """Continue the session after its end: the next `end` is written with the totals from now on.
 
         Args:
-            totals: What was used already since the last end, by a process that is gone.
+            totals: The usage since the last end by a process that is gone.
         """
         self._ended = False
         self._totals = totals
-        self._written_before = self._account.written
+        self._written_before = self._counters.written
         self._started = monotonic_ns()
 
     def callback(self) -> Callback:
@@ -132,7 +132,7 @@ class SessionLogger(EventWriter):
                 if isinstance(event, Event):
                     made = event
                 elif isinstance(event, Mapping) and isinstance(event.get("type"), str):
-                    made = _event_of(event)
+                    made = _to_event(event)
             return self.emit("unknown", event) if made is None else self.write(made)
 
         return record
@@ -151,7 +151,8 @@ class SessionLogger(EventWriter):
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        return self.emit("llm.request", _given({"model": model, "messages": _listed(messages), "tools": tools, **more}))
+        fields = {"model": model, "messages": _as_list(messages), "tools": tools, **more}
+        return self.emit("llm.request", _without_none(fields))
 
     def llm_response(
         self,
@@ -165,11 +166,11 @@ class SessionLogger(EventWriter):
         error: str | BaseException | None = None,
         **more: Any,
     ) -> bool:
-        """Record an answer, or with `error` a failed call. `cost_usd` None is unknown, 0 is free.
+        """Record a response, or with `error` a failed call. `cost_usd` None is unknown, 0 is free.
 
         `usage` has our names, or is the usage object of an SDK: OpenAI's, Anthropic's, Google's, pydantic-ai's.
         """
-        from sessionlog.events.usage import loggable_usage  # noqa: PLC0415 - 2 ms that the first response pays
+        from sessionlog.events.usage import loggable_usage  # noqa: PLC0415 - 2 ms, at the first response
 
         if more:
             self._check_names("llm.response", more)
@@ -183,7 +184,7 @@ class SessionLogger(EventWriter):
             "error": describe(error) if isinstance(error, BaseException) else error,
             **more,
         }
-        return self.emit("llm.response", _given(fields))
+        return self.emit("llm.response", _without_none(fields))
 
     def tool_call(
         self,
@@ -198,7 +199,7 @@ class SessionLogger(EventWriter):
         """Record a tool's run: at once if its result is given, else as context manager or decorator (see ToolTimer)."""
         if more:
             self._check_names("tool.call", more)
-        timer = ToolTimer(self._record_tool, {"tool": tool, **_given({"input": input, **more})})
+        timer = ToolTimer(self._record_tool, {"tool": tool, **_without_none({"input": input, **more})})
         if output is not None or duration_ms is not None or error is not None:
             timer.output = output
             timer.error = describe(error) if isinstance(error, BaseException) else error
@@ -224,14 +225,14 @@ class SessionLogger(EventWriter):
             "error": error,
             **more,
         }
-        return self.emit("session.end", _given(fields))
+        return self.emit("session.end", _without_none(fields))
 
     def close(self) -> None:
-        """Let go of the file, with all that waits written to it. Idempotent.
+        """Write what is pending and close the file. Idempotent.
 
-        A session that has no end gets a session.end with the status `closed`: it counts as unfinished.
+        A session without an end gets a session.end with the status `closed`: it counts as unfinished.
         """
-        if not (self._ended or self._closed) and self._account.written > self._written_before:
+        if not (self._ended or self._closed) and self._counters.written > self._written_before:
             self._ended = True
             duration_ms = (monotonic_ns() - self._started) // 1_000_000
             with suppress(Exception):  # closing must not break the agent
@@ -240,13 +241,13 @@ class SessionLogger(EventWriter):
 
     def _check_names(self, type_: str, names: Mapping[str, Any]) -> None:
         with suppress(Exception):
-            from sessionlog.events.near_names import misspelt  # noqa: PLC0415 - 10 ms, only for a field of one's own
+            from sessionlog.events.near_names import misspelt  # noqa: PLC0415 - 10 ms, only for a caller's own field
 
-            self._account.warn("field", misspelt(type_, names))
+            self._counters.warn("field", misspelt(type_, names))
 
     def __enter__(self) -> Self:
         if self._catch_sigterm and threading.current_thread() is threading.main_thread():
-            import signal  # noqa: PLC0415 - 2 ms, only where asked for
+            import signal  # noqa: PLC0415 - 2 ms, only with `catch_sigterm`
 
             self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
         if self.is_new():
@@ -270,7 +271,7 @@ class SessionLogger(EventWriter):
 
 
 def _status(error: BaseException | None) -> str:
-    """Name how a session ended; a cancelled asyncio task is known by name, so that asyncio need not be imported."""
+    """Return the status of a session that ended so; CancelledError is recognised by name, without importing asyncio."""
     if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
         return "success"
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
@@ -284,12 +285,12 @@ def _exit_on_sigterm(signum: int, _frame: object) -> None:
     raise SystemExit(128 + signum)
 
 
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
+def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _listed(messages: Any) -> list[Any] | None:
-    """Copy messages into a list: one message is a list of one, what ends with an exception says so."""
+def _as_list(messages: Any) -> list[Any] | None:
+    """Copy messages into a list; a single message becomes a list of one, an exception of the iterator its last item."""
     if messages is None:
         return None
     if type(messages) in (list, tuple):
@@ -310,8 +311,8 @@ def _listed(messages: Any) -> list[Any] | None:
     return listed
 
 
-def _event_of(value: Mapping[str, Any]) -> Event:
-    """Make an event of a mapping; without `data`, what is not of the envelope is its payload."""
+def _to_event(value: Mapping[str, Any]) -> Event:
+    """Make an event of a mapping; without `data`, the keys that are not the envelope's are its payload."""
     from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
     from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - as above
 

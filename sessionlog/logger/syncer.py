@@ -1,6 +1,6 @@
-"""Syncer: the thread that `durability="interval"` asks for. What was written is on the disk half a second later.
+"""Syncer: the thread behind `durability="interval"`. What was written is on the disk half a second later.
 
-It holds a descriptor of its own, so that the writer may let go of the file at any time without losing a sync.
+It has a descriptor of its own, so that the writer may close the file at any time without losing a sync.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Syncer:
     """Syncs one file at most `SYNC_SECONDS` after it was marked dirty, and once more when it is stopped."""
 
     def __init__(self, fd: int) -> None:
-        """Start the thread; where none can be had, `mark_dirty` syncs at once.
+        """Start the thread; where none can be started, `mark_dirty` syncs at once.
 
         Raises:
-            OSError: No second descriptor can be had.
+            OSError: The descriptor cannot be duplicated.
         """
         self._fd = files.duplicate(fd)
         self._dirty = Signal()
@@ -37,10 +37,10 @@ class Syncer:
             self._threaded = False
 
     def mark_dirty(self) -> None:
-        """Ask for a sync of what was written.
+        """Request a sync of what was written.
 
         Raises:
-            OSError: The last sync failed; this file descriptor cannot be trusted any more.
+            OSError: The last sync failed; the file must be opened again.
         """
         if self._failed is not None:
             raise self._failed
@@ -50,7 +50,7 @@ class Syncer:
             self._dirty.set()
 
     def stop(self) -> None:
-        """Sync what is dirty, in the background, and end."""
+        """Sync in the background what is dirty, then end the thread."""
         atexit.unregister(self._at_exit)
         if not self._threaded or sys.is_finalizing():
             self.abandon()
@@ -59,7 +59,7 @@ class Syncer:
         self._dirty.set()
 
     def abandon(self) -> None:
-        """Let go of the descriptor: after a fork there is no thread that would."""
+        """Close the descriptor: after a fork there is no thread that would."""
         atexit.unregister(self._at_exit)
         fd, self._fd = self._fd, -1
         if fd >= 0:

@@ -29,7 +29,7 @@ class ToolTimer:
 
     Attributes:
         output: The tool's result; set it inside the `with` block.
-        error: What went wrong; an exception that leaves the block sets it and goes on.
+        error: What went wrong; an exception that leaves the block sets it and propagates.
         recorded: Whether the event is in the log.
     """
 
@@ -60,7 +60,7 @@ class ToolTimer:
         self.finish((monotonic_ns() - self._started) / 1e6)
 
     def finish(self, duration_ms: float | None) -> None:
-        """Record the call as it stands; a second time does nothing."""
+        """Record the call with what is known now; a second call does nothing."""
         self._used = True
         record, self._record = self._record, _done
         fields = dict(self._fields)
@@ -68,7 +68,7 @@ class ToolTimer:
             fields["output"] = self.output
         if duration_ms is not None:
             fields["duration_ms"] = duration_ms
-            with suppress(Exception):  # what is no number stays what it is
+            with suppress(Exception):  # a value that is no number is logged as it is
                 fields["duration_ms"] = round(duration_ms, 3)
         if self.error is not None:
             fields["error"] = self.error
@@ -114,7 +114,7 @@ class ToolTimer:
 
     def __del__(self) -> None:
         if not self._used:
-            with suppress(Exception):  # a destructor has nobody to raise to
+            with suppress(Exception):  # an exception in a destructor cannot be caught
                 self.finish(None)
 
 
@@ -123,7 +123,7 @@ def _any_arguments(*args: Any, **kwargs: Any) -> None:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """A function's signature; any arguments where it has none that Python knows (some are built in)."""
+    """Return a function's signature; `(*args, **kwargs)` where Python knows none, as for some built-in functions."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from sessionlog.events.money import read_usd, usd
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 
-_BROKEN_OFF = ("cancelled", "interrupted")
+_INTERRUPTED = ("cancelled", "interrupted")
 
 
 class Totals:
@@ -17,8 +17,8 @@ class Totals:
 
     Attributes:
         responses: How many there were.
-        counted: Of these, how many told what they used.
-        usage: What those used.
+        counted: How many of these had a usage.
+        usage: The sum of their usage.
     """
 
     __slots__ = ("_cost_nano", "_costs_known", "counted", "responses", "usage")
@@ -30,7 +30,7 @@ class Totals:
         self._costs_known = True
 
     def add(self, data: Any) -> tuple[str, ...]:
-        """Add one llm.response payload, and return what in its numbers could not be read."""
+        """Add one llm.response payload; return what is wrong with its numbers."""
         if not isinstance(data, Mapping):
             return ()
         self.responses += 1
@@ -52,5 +52,5 @@ class Totals:
 
 
 def _was_answered(data: Mapping[str, Any]) -> bool:
-    """Whether a model has worked: a failed call without a word of an answer is free, one that was broken off is not."""
-    return not data.get("error") or bool(data.get("content")) or data.get("partial") in _BROKEN_OFF
+    """Whether a response may have cost something: a failed call without content is free, an interrupted one is not."""
+    return not data.get("error") or bool(data.get("content")) or data.get("partial") in _INTERRUPTED

@@ -17,7 +17,7 @@ from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.times import parse_time
 from sessionlog.files.replace import find_stopped
-from sessionlog.reader.payload_flaws import field_flaws, number_flaws, override_flaw
+from sessionlog.reader.payload_problems import field_problems, number_problems, override_problem
 from sessionlog.reader.repair import is_repairable
 from sessionlog.reader.stream import MAX_LINE, read_events
 from sessionlog.reader.walk import walk_logs
@@ -122,11 +122,11 @@ class _Audit:
         self._last_seq[event.session_id] = event.seq
         if len(self._last_seq) > _MAX_WRITERS:
             del self._last_seq[next(iter(self._last_seq))]  # the one that has been silent for longest
-        for detail in number_flaws(event):
+        for detail in number_problems(event):
             yield self._note("bad_number", detail, "damage")
-        for detail in field_flaws(event):
+        for detail in field_problems(event):
             yield self._note("unknown_field", detail)
-        if event.type in ("override", "rejected_override") and (flaw := override_flaw(event)):
+        if event.type in ("override", "rejected_override") and (flaw := override_problem(event)):
             yield self._note("bad_payload", flaw, "damage")
         now = parse_time(event.ts)
         if now is not None:

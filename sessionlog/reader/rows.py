@@ -15,7 +15,7 @@ from typing import Any, Self
 import orjson
 
 from sessionlog.errors import Problem, Severity
-from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.reader.stream import is_young
 from sessionlog.reader.unpack import open_unpacked
@@ -76,7 +76,7 @@ class Rows:
         return self._tail
 
     @property
-    def place(self) -> str:
+    def line_key(self) -> str:
         """A name for the line last given that no other line has: for records whose log gives them none."""
         return f"{self._name}@{self.start}"
 
@@ -174,7 +174,7 @@ class Rows:
 
     def _decode_damaged(self, line: bytes) -> Iterator[Row | Problem]:
         for item in find_objects(line):
-            if not isinstance(item, Flaw):
+            if not isinstance(item, LineProblem):
                 yield item[0]
             elif item.kind != "nul_bytes" or item.start + item.length < len(line):  # a padded end loses nothing
                 yield self._problem(item.kind, item.detail, item.length, item.start, severity=item.severity)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import Problem, Severity
-from sessionlog.events.damaged import Flaw
+from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
@@ -91,7 +91,7 @@ class EventStream:
         return self._line if self._pretty is None else self._pretty.line - 1
 
     @property
-    def between(self) -> bool:
+    def at_line_start(self) -> bool:
         """Nothing is unfinished: the next byte begins a line of its own."""
         return self._pretty is None and not self._tail and not self._skipping
 
@@ -107,9 +107,9 @@ class EventStream:
             piece = file.readline(limit + 1)
             if not piece:
                 return
-            yield from self.take(piece)
+            yield from self.feed_bytes(piece)
 
-    def take(self, piece: bytes) -> Iterator[Event | Problem]:
+    def feed_bytes(self, piece: bytes) -> Iterator[Event | Problem]:
         """Read the next bytes of the file: a line, or a piece of one that waits for its end."""
         if self._tail:
             piece, self._tail = self._tail + piece, b""
@@ -120,8 +120,8 @@ class EventStream:
         else:
             self._tail = piece
 
-    def pass_by(self, lines: int, size: int) -> None:
-        """Go on behind whole lines that the caller has decoded; only where the stream is `between` lines."""
+    def skip_decoded(self, lines: int, size: int) -> None:
+        """Advance past whole lines that the caller has decoded; the stream must be `at_line_start`."""
         self._line += lines
         self._offset += size
 
@@ -160,9 +160,9 @@ class EventStream:
             named = replace(flaw, kind="torn_tail", detail=detail, severity=severity) if torn else flaw
             yield self._problem(named, self._line + 1, self._offset)
 
-    def _too_long(self, length: int) -> Flaw:
-        limit = self._max_line
-        return Flaw(kind="too_long", detail=f"a line of {length} bytes is over the limit of {limit}", length=length)
+    def _too_long(self, length: int) -> LineProblem:
+        detail = f"a line of {length} bytes is over the limit of {self._max_line}"
+        return LineProblem(kind="too_long", detail=detail, length=length)
 
     def _decode(self, piece: bytes, line: int, start: int) -> Iterator[Event | Problem]:
         if self._pretty is not None and (yield from self._continue_pretty(self._pretty, piece)):
@@ -203,7 +203,7 @@ class EventStream:
         self._pretty = None
         lines = len(pretty.pieces)
         where = f" (lines {pretty.line} to {pretty.line + lines - 1})" if lines > 1 else ""
-        flaw = Flaw(kind="not_json", detail=f"{pretty.size} bytes are not JSON{where}", length=pretty.size)
+        flaw = LineProblem(kind="not_json", detail=f"{pretty.size} bytes are not JSON{where}", length=pretty.size)
         if torn is not None:
             detail = f"unfinished object, {pretty.size} bytes{where}"
             flaw = replace(flaw, kind="torn_tail", detail=detail, severity=torn)
@@ -216,7 +216,7 @@ class EventStream:
         for item in flaws if events else [flaw]:
             yield self._problem(item, pretty.line, pretty.offset)
 
-    def _problem(self, flaw: Flaw, line: int, start: int) -> Problem:
+    def _problem(self, flaw: LineProblem, line: int, start: int) -> Problem:
         return Problem(
             path=self._path,
             line=line,

@@ -48,7 +48,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from sessionlog.errors import LogNotReadable, MissingExtra
-from sessionlog.events.damaged import Flaw, find_objects, without_surrogates
+from sessionlog.events.damaged import LineProblem, find_objects, without_surrogates
 from sessionlog.reader.rows import Rows
 from sessionlog.sources.google_parts import results_of
 from sessionlog.sources.kit import (
@@ -195,7 +195,7 @@ def _document(path: str) -> Iterator[Any]:
 
 def _mend(data: bytes) -> tuple[Any, str]:
     """Return what is whole in damaged JSON: an object, or the header and the first messages of a torn chat."""
-    whole = next((item[0] for item in find_objects(data) if not isinstance(item, Flaw)), None)
+    whole = next((item[0] for item in find_objects(data) if not isinstance(item, LineProblem)), None)
     torn = _MESSAGES.search(data)
     if whole is not None or torn is None:
         return whole, "the JSON is damaged"

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.damaged import Flaw, find_objects
+from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
@@ -221,7 +221,7 @@ def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
     flaw = "no JSON object"
     for item in find_objects(data):
-        if not isinstance(item, Flaw):
+        if not isinstance(item, LineProblem):
             return typed.fit(item[0]), ""
         flaw = item.detail
     return None, flaw
@@ -295,7 +295,7 @@ class _LineReading(Generic[R]):
 
     def place(self) -> tuple[str, int, int]:
         """Where the row that is read stands: (a name of its own, line, byte offset)."""
-        return self.lines.place, self.lines.line, self.lines.start
+        return self.lines.line_key, self.lines.line, self.lines.start
 
     def close(self) -> None:
         self.lines.__exit__(None, None, None)
@@ -504,7 +504,7 @@ def head_rows(head: bytes) -> Iterator[Json]:
     """Yield the objects in the first lines of a log, whatever else is in them."""
     for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         for item in find_objects(line):
-            if not isinstance(item, Flaw):
+            if not isinstance(item, LineProblem):
                 yield item[0]
 
 

@@ -146,9 +146,9 @@ class _Reading:
     def rows(self) -> Iterator[Row | Problem]:
         """Yield the events of the whole lines."""
         stream, readline, decode = self._stream, self._file.readline, _ROW.decode
-        is_between = True
+        is_line_start = True
         while piece := readline(MAX_SCAN_LINE + 1):
-            if is_between and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
+            if is_line_start and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
                 try:
                     row = decode(piece)
                 except MISFITS:
@@ -160,21 +160,21 @@ class _Reading:
                         self.offset += len(piece)
                         yield row
                         continue
-            stream.pass_by(self.line - stream.line, self.offset - stream.offset)
+            stream.skip_decoded(self.line - stream.line, self.offset - stream.offset)
             self._start = self.offset
-            for item in self._rows_of(stream.take(piece)):
+            for item in self._rows_of(stream.feed_bytes(piece)):
                 self.line, self.offset = stream.line, stream.offset
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
-            is_between = stream.between
+            is_line_start = stream.at_line_start
             piece = b""  # a long one must not be held while the next one is read
 
     def last(self) -> Iterator[Row | Problem]:
         """Yield what the file ends with."""
         stream, rows = self._stream, 0
-        stream.pass_by(self.line - stream.line, self.offset - stream.offset)
+        stream.skip_decoded(self.line - stream.line, self.offset - stream.offset)
         self._start = self.offset
-        for row in self._rows_of(stream.finish(young=not stream.between and is_young(self._path))):
+        for row in self._rows_of(stream.finish(young=not stream.at_line_start and is_young(self._path))):
             rows += isinstance(row, Row)
             yield row
         if rows:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import Problem
-from sessionlog.events.damaged import Flaw
+from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.encode import encode_event
 from sessionlog.events.envelope import Event
@@ -117,7 +117,7 @@ def test_a_mended_envelope_is_named(piece, detail):
     """The event is read all the same, and the flaw is only information."""
     events, flaws = decode_line(piece)
     assert len(events) == 1
-    assert flaws == [Flaw(kind="bad_envelope", detail=detail, severity="info")]
+    assert flaws == [LineProblem(kind="bad_envelope", detail=detail, severity="info")]
 
 
 @pytest.mark.parametrize("piece", [b"{}", b'{"type":7}', b'{"type":""}', b'{"type":null,"data":{}}', b'{"a":1}'])

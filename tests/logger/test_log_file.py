@@ -38,33 +38,33 @@ def test_a_file_without_bytes_is_a_new_session(tmp_path, log):
 def test_our_own_lines_are_nobody_elses(log):
     """Whether the file is open, was released, or was opened again."""
     log.open()
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
     log.append(LINE)
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
     log.release()
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
     log.open()
     log.append(LINE)
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
 
 
 def test_lines_of_others_are_known_by_their_end(log):
     """Before the first open, between two appends, after the last one, and while the file is not open."""
     end = write_elsewhere(log)
     log.open()
-    assert log.end_of_others() == end
+    assert log.foreign_end() == end
     log.append(LINE)
-    assert log.end_of_others() == end
+    assert log.foreign_end() == end
     later = write_elsewhere(log)
-    assert log.end_of_others() == later
+    assert log.foreign_end() == later
     log.append(LINE)
-    assert log.end_of_others() == later
+    assert log.foreign_end() == later
     log.release()
-    assert log.end_of_others() == later
+    assert log.foreign_end() == later
     last = write_elsewhere(log)
-    assert log.end_of_others() == last
+    assert log.foreign_end() == last
     log.open()
-    assert log.end_of_others() == last
+    assert log.foreign_end() == last
 
 
 def test_a_file_that_was_opened_and_not_written_to(log):
@@ -74,19 +74,19 @@ def test_a_file_that_was_opened_and_not_written_to(log):
     log.release()
     log.open()
     log.release()
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
     end = write_elsewhere(log)
-    assert log.end_of_others() == end
+    assert log.foreign_end() == end
 
 
 def test_the_logger_knows_it_too(tmp_path):
     """A conversation asks its logger whether others have written."""
     log = SessionLogger(tmp_path, "s", work_dir="/w")
     assert log.emit("progress", {})
-    assert log.end_of_others() == 0
-    assert log.end_of_others() is not None
+    assert log.foreign_end() == 0
+    assert log.foreign_end() is not None
     end = write_elsewhere(log)
-    assert log.end_of_others() == end
+    assert log.foreign_end() == end
 
 
 def test_a_log_that_was_deleted_while_it_was_released_begins_anew(tmp_path, monkeypatch):
@@ -111,9 +111,9 @@ def test_a_file_that_took_its_place_has_no_lines_of_others(log):
     log.open()
     log.append(LINE)
     os.unlink(log.path)
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
     write_elsewhere(log, LINE * 3)
-    assert log.end_of_others() == 0
+    assert log.foreign_end() == 0
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not list a process's descriptors")
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_used_is_closed(log, monkeypatch):
 
     write_elsewhere(log)
     before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(log_file, "_look_at_tail", fail)
+    monkeypatch.setattr(log_file, "_next_seq", fail)
     kept = []
     for _ in range(3):
         with pytest.raises(OSError, match="Input/output") as raised:

@@ -113,10 +113,10 @@ def test_places_name_lines(tmp_path):
     """No two lines of a log have one name, and a name is the same when the log is read again."""
     path = write(tmp_path, b'{"a":1}\n{"b":2}\n{"c":3}')
     with Rows(path) as rows:
-        places = [rows.place for _ in rows.all()]
+        places = [rows.line_key for _ in rows.all()]
     assert places == ["rows.jsonl@0", "rows.jsonl@8", "rows.jsonl@16"]
     with Rows(path, offset=8, line=1) as rows:
-        assert [rows.place for _ in rows.all()] == places[1:]
+        assert [rows.line_key for _ in rows.all()] == places[1:]
 
 
 # --- long lines

@@ -262,7 +262,7 @@ def test_the_longest_line_in_two_pieces(length, read):
     content = line(1)[:-1]
     content = content.replace(b"null", b'"' + b"x" * (length - len(content) + 2) + b'"') + b"\n"
     stream = EventStream("log.jsonl", max_line=200)
-    items = [*stream.take(content[:50]), *stream.take(content[50:])]
+    items = [*stream.feed_bytes(content[:50]), *stream.feed_bytes(content[50:])]
     assert len(events_of(items)) == read
     assert [problem.kind for problem in problems_of(items)] == ["too_long"] * (1 - read)
 
@@ -270,17 +270,17 @@ def test_the_longest_line_in_two_pieces(length, read):
 def test_whether_the_stream_is_between_lines():
     """Only there may a caller decode lines itself: not behind a torn one, nor inside a spread-out object."""
     stream = EventStream("log.jsonl", max_line=100)
-    assert stream.between
-    for piece, is_between in ((b"{\n", False), (b'"type": "x"\n', False), (b"}\n", True), (b'{"a"', False), (b":1}\n", True),
+    assert stream.at_line_start
+    for piece, is_line_start in ((b"{\n", False), (b'"type": "x"\n', False), (b"}\n", True), (b'{"a"', False), (b":1}\n", True),
                               (b"x" * 101, False), (b"\n", True)):  # fmt: skip
-        list(stream.take(piece))
-        assert stream.between == is_between, piece
+        list(stream.feed_bytes(piece))
+        assert stream.at_line_start == is_line_start, piece
 
 
 def test_lines_that_the_caller_has_decoded_are_counted():
     """Problems behind them have their place."""
     stream = EventStream("log.jsonl")
-    stream.pass_by(2, len(line(1) + line(2)))
+    stream.skip_decoded(2, len(line(1) + line(2)))
     [problem] = problems_of([*stream.feed(io.BytesIO(b"x\n"))])
     assert (problem.line, problem.offset) == (3, len(line(1) + line(2)))
 

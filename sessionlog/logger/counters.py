@@ -1,7 +1,7 @@
-"""Account: what one logger was given, what it wrote, what it lost. Nothing is lost in silence.
+"""Counters: what one logger was given, what it wrote, what it lost.
 
-The sum is kept true by construction: whatever has been emitted and is neither written, nor dropped, nor waiting was
-broken off by an exception that is not ours to catch (KeyboardInterrupt), and counts as dropped.
+An event that was emitted and is neither written, nor dropped, nor waiting was interrupted by an exception that we do
+not catch (KeyboardInterrupt), and counts as dropped. So the sum is always true.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _HINTS = {
     "EMFILE": "this process has too many files open: raise its limit (`ulimit -n`), or close loggers that have ended",
     "ENFILE": "this machine has too many files open: raise its limit (`sysctl fs.file-max`)",
 }
-"""What to do, where a person can do something."""
+"""What to do, for causes that the user can remove."""
 
 
-class Account:
-    """Counts, and the hole that the log does not tell of yet.
+class Counters:
+    """Counts of one logger's events, and the gap that is not in the log yet.
 
     Attributes:
         emitted: Events handed to the logger.
         written: Events acknowledged.
-        gap: (events, first seq, last seq, newest cause) of what was lost since the last line, None without a loss.
+        gap: (events, first seq, last seq, newest cause) of the events lost since the last line; None without a loss.
         last_error: The newest cause in words.
-        without_stack: Events that met the end of the stack before they could be counted as emitted. Counted without a
-            lock: an increment without a call in it is not interrupted.
+        without_stack: Events that hit the recursion limit before they were counted as emitted. Counted without a lock:
+            an increment without a call is not interrupted.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Account:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: a forked child answers for its own events only."""
+        """Set all counts to zero: a forked child counts its own events only."""
         self.emitted = self.written = self.without_stack = self._dropped = 0
         self._dropped_by: dict[str, int] = {}
         self._warnings: dict[str, int] = {}
@@ -70,41 +70,41 @@ class Account:
         self.note(cause, error)
 
     def widen_gap(self, seq: int, cause: str) -> None:
-        """Remember that one more event is missing, and its number."""
+        """Add a lost event and its number to the gap."""
         events, first = self.gap[:2] if self.gap else (0, seq)
         self.gap = (events + 1, first, seq, cause)
 
     def gap_data(self) -> dict[str, Any] | None:
-        """The payload of a `log.gap`, None where nothing is missing."""
+        """Return the payload of a `log.gap`; None if no event is missing."""
         return dict(zip(("events", "from_seq", "to_seq", "reason"), self.gap, strict=True)) if self.gap else None
 
-    def forget_gap(self, told: tuple[int, int, int, str] | None) -> None:
-        """The log tells of this gap now; what a signal handler lost meanwhile stays."""
-        if self.gap is told:
+    def forget_gap(self, logged: tuple[int, int, int, str] | None) -> None:
+        """Drop a gap that is in the log now; events that a signal handler lost meanwhile stay."""
+        if self.gap is logged:
             self.gap = None
-        elif told is not None and self.gap is not None:
-            self.gap = (self.gap[0] - told[0], told[2] + 1, *self.gap[2:])
+        elif logged is not None and self.gap is not None:
+            self.gap = (self.gap[0] - logged[0], logged[2] + 1, *self.gap[2:])
 
     def note(self, cause: str, error: Exception | None) -> None:
-        """Keep what went wrong and say it aloud."""
+        """Keep an error as `last_error` and report it."""
         self.last_error = redact_text(f"{cause}: {error}") if error else cause  # it may quote the payload
-        self._notices.say(
+        self._notices.report(
             cause,
             f"sessionlog: {self._path}: event not recorded ({self.last_error}); {_HINTS.get(cause, _HINT)}",
         )
 
     def warn(self, kind: str, issues: tuple[str, ...]) -> None:
-        """Count an event that says something which no report will understand, and name it once."""
+        """Count an event with fields that no report understands; report each issue once."""
         if not issues:
             return
         self._warnings[kind] = self._warnings.get(kind, 0) + 1
         for issue in issues:
             text = f"sessionlog: {self._path}: {kind} not understood ({issue}); 'sessionlog check' names the events"
-            self._notices.say_once(f"{kind} {issue.partition(':')[0]}", text)
+            self._notices.report_once(f"{kind} {issue.partition(':')[0]}", text)
 
     def health(self, *, waiting: int, unlocked: bool) -> Health:
-        """Return the sums, with `waiting` events not decided yet."""
-        from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms, only where somebody asks
+        """Return the sums; `waiting` events are neither written nor dropped yet."""
+        from sessionlog.logger.health import Health  # noqa: PLC0415 - 1 ms that recording never needs
 
         left = self.emitted - self.written - self._dropped
         waiting = min(left, waiting)
@@ -125,7 +125,7 @@ class Account:
 
 
 def cause_of(error: Exception) -> str:
-    """Name why an event was lost: the system's word, else `encode`."""
+    """Name why an event was lost: the errno's name, `MemoryError`, else `encode`."""
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, type(error).__name__)
     return type(error).__name__ if isinstance(error, MemoryError) else "encode"

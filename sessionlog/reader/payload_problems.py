@@ -16,7 +16,7 @@ from sessionlog.events.usage import read_usage
 _USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "tokens"}
 
 
-def number_flaws(event: Event) -> tuple[str, ...]:
+def number_problems(event: Event) -> tuple[str, ...]:
     """Name the token counts and costs of an llm.response or session.end that are no such numbers."""
     key = _USAGE_KEYS.get(event.type)
     if key is None or not isinstance(event.data, Mapping):
@@ -26,23 +26,23 @@ def number_flaws(event: Event) -> tuple[str, ...]:
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in (*issues, *([issue] if issue else [])))
 
 
-def field_flaws(event: Event) -> tuple[str, ...]:
+def field_problems(event: Event) -> tuple[str, ...]:
     """Name the fields that were probably meant to be others, which nothing reads."""
     if not isinstance(event.data, Mapping):
         return ()
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in misspelt(event.type, event.data))
 
 
-def override_flaw(event: Event) -> str | None:
+def override_problem(event: Event) -> str | None:
     """Say why an override or rejected_override cannot be read; None when it can.
 
     What is merely missing reads as empty, a wrong detail as unknown.
     """
-    flaw = _pin_flaw(event.data)
+    flaw = _pin_problem(event.data)
     return None if flaw is None else f"{event.type} (seq {event.seq}) cannot be read: {flaw}"
 
 
-def _pin_flaw(data: Any) -> str | None:
+def _pin_problem(data: Any) -> str | None:
     if not isinstance(data, Mapping):
         return "its data is not an object"
     axes = data.get("axes_overridden")
