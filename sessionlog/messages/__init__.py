@@ -1,1 +1,1 @@
-"""Messages: one value for a message of any provider, its JSON, and the readers of providers' shapes."""
+"""Messages: one type for messages of all providers, its JSON form, and a reader for the formats of providers."""

@@ -1,6 +1,6 @@
-"""What contents say as text, in whatever shape: strings, parts of any provider, JSON. Nothing here raises.
+"""The text of message contents in any format: strings, parts of any provider, JSON. Nothing here raises.
 
-A picture, a page or a recording has no words: it is named. Neither its base64 nor its bytes are ever text.
+Pictures, documents and recordings become their name in brackets (`[image]`); their bytes or base64 are never text.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _TEXTS = ("text", "content", "thinking", "reasoning", "input_text", "output_text
 
 
 def is_content(value: Json) -> bool:
-    """Whether a value is a list of texts and parts, in any provider's shape, and no other JSON."""
-    return isinstance(value, list | tuple) and bool(value) and all(map(_speaks, value))
+    """Whether a value is a list of texts and parts, in any provider's format, and no other JSON."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(_is_part, value))
 
 
 def split_media(value: Json) -> tuple[Json, list[str]]:
-    """Return a JSON value with each picture or other file in it replaced by its name, and the types of these."""
+    """Replace each picture or other file in a JSON value by its name; return the value and the types of the files."""
     found: list[str] = []
     try:
-        return _named(value, found), found
+        return _replace_media(value, found), found
     except RecursionError:
         return value, []
 
 
 def text_of(content: Json) -> str:
-    """Return what a content says: a text, or parts of which the texts are joined and the rest is named."""
+    """Return the text of a content: its texts joined by line ends, with other parts as their name in brackets."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -43,7 +43,7 @@ def text_of(content: Json) -> str:
 
 
 def item_text(item: Json) -> str:
-    """Return what one part of a content says; a part without words is named."""
+    """Return the text of one part of a content; without a text, its name in brackets."""
     if isinstance(item, str):
         return item
     for key in _TEXTS:
@@ -57,24 +57,24 @@ def item_text(item: Json) -> str:
 
 
 def get(value: object, name: str) -> Any:
-    """Return what a mapping or an object holds under a name; None where it holds nothing."""
+    """Return an item of a mapping or an attribute of an object; None where there is none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def _named(value: Json, found: list[str]) -> Json:
+def _replace_media(value: Json, found: list[str]) -> Json:
     if value is None or isinstance(value, str | int | float | bytes):
         return value
     if isinstance(value, list | tuple):
-        return [_named(item, found) for item in value]
-    name = _picture(value)
+        return [_replace_media(item, found) for item in value]
+    name = _media_name(value)
     if name:
         found.append(name)
         return f"[{name}]"
-    return {key: _named(item, found) for key, item in value.items()} if isinstance(value, Mapping) else value
+    return {key: _replace_media(item, found) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def _picture(value: object) -> str:
-    """What a part without words is called; empty for all else."""
+def _media_name(value: object) -> str:
+    """Return the name of a picture or another file; "" for anything else."""
     word = get(value, "type") or get(value, "kind")
     if isinstance(word, str) and word in MEDIA and any(get(value, key) is not None for key in FILE_FIELDS):
         return word
@@ -84,8 +84,8 @@ def _picture(value: object) -> str:
     return "image" if has_type and isinstance(get(value, "data"), str | bytes) else ""
 
 
-def _speaks(item: Json) -> bool:
-    """Whether an element of a content is a text or a part with a type, in anybody's spelling."""
+def _is_part(item: Json) -> bool:
+    """Whether an element of a content is a text or a typed part, in any provider's format."""
     if isinstance(item, str) or isinstance(get(item, "type") or get(item, "kind") or get(item, "text"), str):
         return True
     return isinstance(item, Mapping) and any(isinstance(item.get(key), Mapping) for key in _GOOGLE)

@@ -1,7 +1,7 @@
 """Entry: one element of a message history as its writer stored it, read into messages.
 
-Providers put several things into one element: Anthropic and Google the results of all tools of a turn, pydantic-ai the
-system prompt beside the user's. Histories are counted and cut by elements, so an element stays together.
+Providers put several messages into one element: Anthropic and Google the results of all tools of a turn, pydantic-ai
+the system prompt and the user's. Histories are counted and truncated by elements, so an entry keeps them together.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Kind = Literal["system", "user", "assistant", "thinking", "tool_call", "tool_ret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One thing in a message, as reports count and show it.
+    """One part of a message, as reports count and show it.
 
     Attributes:
-        kind: What it is.
-        text: Its text; of a tool call its arguments. Pictures and the like are named in it, as `[image]`.
+        kind: Its kind.
+        text: Its text; of a tool call its arguments. Files are in it by name, as `[image]`.
         name: The tool that is called, or whose result it is.
         call_id: The id that joins a call and its result.
         arguments: The arguments of a call as a JSON value.
-        failed: The result of a tool is an error, or asks to try again.
+        failed: Whether a tool's result is an error or a request to retry.
         media: How many pictures, documents or recordings it holds.
     """
 
@@ -45,16 +45,16 @@ class Entry:
     """One element of a history.
 
     Attributes:
-        messages: What it holds; results of tools come first.
+        messages: Its messages, tool results first.
         is_response: It comes from the model.
-        is_marked: Its writer marks what is a user's prompt. Where it does not, a user's text beside the results of
-            tools is a reminder that the agent has added, and no prompt.
+        is_marked: Its writer marks user prompts. Otherwise a user's text beside tool results is a reminder that the
+            agent has added, not a prompt.
         timestamp: RFC 3339; None where there is none.
-        usage: What the response used, as given.
-        instructions: What is sent as system prompt beside the history.
+        usage: The usage of the response, as given.
+        instructions: A system prompt that is sent beside the history.
         run: The id of the run that it belongs to.
         unrun: Ids of calls that no tool runs for: a structured answer, or calls that came too late.
-        problems: What could not be read as a message and became text.
+        problems: What could not be read as a message and was kept as text.
     """
 
     messages: tuple[Message, ...]
@@ -69,24 +69,24 @@ class Entry:
 
     @property
     def has_results(self) -> bool:
-        """Whether it brings results of tools."""
+        """Whether it holds tool results."""
         return any(message.role == "tool" for message in self.messages)
 
     @property
     def is_prompt(self) -> bool:
-        """Whether a user asks something in it."""
+        """Whether it holds a user's prompt."""
         is_user = any(message.role == "user" for message in self.messages)
         return is_user and (self.is_marked or not self.has_results)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The tools that it calls, a name for each call that a tool runs for."""
+        """The tools that it calls: one name for each call for which a tool runs."""
         calls = (call for message in self.messages for call in message.tool_calls if call.id not in self.unrun)
         return tuple(call.name or "unknown" for call in calls)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What it holds, piece by piece."""
+        """The pieces of all its messages."""
         return tuple(piece for message in self.messages for piece in pieces_of(message))
 
 
@@ -100,9 +100,9 @@ def pieces_of(message: Message) -> Iterator[Piece]:
         )  # fmt: skip
         return
     if message.role == "assistant":
-        beside = message.extra.get("reasoning_content") or message.extra.get("reasoning")
-        if isinstance(beside, str):
-            yield Piece(kind="thinking", text=beside)
+        reasoning = message.extra.get("reasoning_content") or message.extra.get("reasoning")
+        if isinstance(reasoning, str):
+            yield Piece(kind="thinking", text=reasoning)
     if isinstance(message.content, str):
         if message.content or message.role == "user":
             yield Piece(kind=message.role, text=message.content)
@@ -129,7 +129,7 @@ def arguments_text(call: ToolRequest) -> str:
 
 
 def content_text(message: Message) -> tuple[str, int]:
-    """Return the text of a message's content with its media named (`[image]`), and how many media there are."""
+    """Return the text of a message's content, with media by name (`[image]`), and how many media there are."""
     if isinstance(message.content, str):
         return message.content, 0
     texts = (part_text(part) for part in message.content if not part.is_reasoning)
@@ -137,7 +137,7 @@ def content_text(message: Message) -> tuple[str, int]:
 
 
 def part_text(part: ContentPart) -> str:
-    """Return the text of a part; one without text is named by its type."""
+    """Return the text of a part; without a text, its type in brackets."""
     if part.text is not None:
         return part.text
     if part.is_media:

@@ -1,8 +1,7 @@
-"""JSON values out of whatever a program or a provider hands over: copied, cleaned, or refused by their place.
+"""JSON values from anything that a program or a provider passes: `json_value` converts, `strict_json` refuses.
 
-Numbers that JSON or a log lacks (NaN, the infinities, integers of more than 64 bits) become their names as text,
-half of a surrogate pair becomes U+FFFD, tuples become lists, and objects become what `events.sanitise` makes of them.
-Nothing that is JSON changes.
+`json_value` turns numbers that JSON or a log lacks (NaN, infinities, integers of more than 64 bits) into text, unpaired
+surrogates into U+FFFD, tuples into lists, and other objects into what `events.sanitise` returns. JSON stays as it is.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any
 from sessionlog.errors import InvalidHistory
 
 MAX_DEPTH = 180
-"""Levels of nesting; JSON writers stop at about 200, and a message is some levels deep itself."""
+"""Levels of nesting: JSON writers allow about 200, and the message around a value takes some."""
 
 _INT64 = range(-(2**63), 2**64)
-_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _Path = tuple[str | int, ...]
 
 
@@ -28,42 +27,42 @@ def json_value(value: Any) -> Any:
     Raises:
         InvalidHistory: It is nested too deep, or contains itself.
     """
-    return _named(value, MAX_DEPTH)
+    return _to_json(value, MAX_DEPTH)
 
 
 def strict_json(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """Return a copy of a JSON value; integers of any size and unpaired surrogates, which JSON text can hold, stay.
+    """Return a copy of a JSON value; integers of any size and unpaired surrogates stay, for JSON text can hold them.
 
     Args:
         value: The value.
         depth: How many levels of nesting are allowed.
 
     Raises:
-        InvalidHistory: It is nested deeper, contains itself, or something in it is no JSON; the error names the place,
+        InvalidHistory: It is nested deeper, contains itself, or a value in it is not JSON; the error names the path,
             as `['messages'][3]['extra']`.
     """
     return _checked(value, depth, ())
 
 
 def json_text(value: Any, *, compact: bool = False) -> str:
-    """Return a value as JSON text, what JSON lacks as `str()` gives it and bytes as their number. Never raises.
+    """Return any value as JSON text: other objects by `str()`, bytes by their number. Never raises.
 
     Args:
         value: Anything.
-        compact: Without blanks after commas and colons, as providers are sent it.
+        compact: Without blanks after commas and colons, as it is sent to providers.
     """
     separators = (",", ":") if compact else None
     try:
-        return json.dumps(value, ensure_ascii=False, default=_described, separators=separators)
-    except Exception:  # noqa: BLE001 - a circle, a key that is no text, a `__str__` that raises
+        return json.dumps(value, ensure_ascii=False, default=_default_text, separators=separators)
+    except Exception:  # noqa: BLE001 - a cycle, a key that is not a text, a `__str__` that raises
         try:
             return str(value)
-        except Exception:  # noqa: BLE001 - a `__str__` may do anything
+        except Exception:  # noqa: BLE001 - `__str__` may raise anything
             return object.__repr__(value)
 
 
 def valid_text(text: str) -> str:
-    """Return a text that UTF-8 can hold: surrogate pairs are joined, unpaired surrogates become U+FFFD."""
+    """Return a text that UTF-8 can encode: join surrogate pairs, replace unpaired surrogates by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -74,7 +73,7 @@ def valid_text(text: str) -> str:
 
 
 def decode_json(value: Any, *, parse_float: Callable[[str], object] | None = None) -> Any:
-    """Return the object or list of a JSON text; anything else as it is."""
+    """Return the object or list in a JSON text; anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
@@ -84,7 +83,7 @@ def decode_json(value: Any, *, parse_float: Callable[[str], object] | None = Non
 
 
 def decode_object(text: str) -> Any:
-    """Return the object of a JSON text; a text that is none as it is."""
+    """Return the object in a JSON text; any other text unchanged."""
     try:
         found = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -92,7 +91,7 @@ def decode_object(text: str) -> Any:
     return found if isinstance(found, dict) else text
 
 
-def _named(value: Any, depth: int) -> Any:
+def _to_json(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind is str:
         return valid_text(value)
@@ -101,15 +100,15 @@ def _named(value: Any, depth: int) -> Any:
     if kind is int:
         return value if value in _INT64 else _sanitised(value)
     if kind is float:
-        return value if math.isfinite(value) else _NAMES[str(value)]
+        return value if math.isfinite(value) else _FLOAT_NAMES[str(value)]
     if not depth:
         raise InvalidHistory("a value in it is nested too deep")
     if isinstance(value, Mapping):
-        return {key if type(key) is str and key.isascii() else _key(key): _named(item, depth - 1)
+        return {key if type(key) is str and key.isascii() else _key(key): _to_json(item, depth - 1)
                 for key, item in value.items()}  # fmt: skip
     if isinstance(value, list | tuple):
-        return [_named(item, depth - 1) for item in value]
-    return _named(_sanitised(value), depth - 1)
+        return [_to_json(item, depth - 1) for item in value]
+    return _to_json(_sanitised(value), depth - 1)
 
 
 def _checked(value: Any, depth: int, path: _Path) -> Any:
@@ -117,14 +116,14 @@ def _checked(value: Any, depth: int, path: _Path) -> Any:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidHistory(f"{_place(path)}: {value} is no JSON number")
+            raise InvalidHistory(f"{_place(path)}: {value} is not a JSON number")
         return value
     if not depth:
-        raise InvalidHistory(f"{_place(path[:8])}: nested more than {len(path)} levels deep, or in itself")
+        raise InvalidHistory(f"{_place(path[:8])}: nested more than {len(path)} levels deep, or contains itself")
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise InvalidHistory(f"{_place(path)}: the key {key!r} is {type(key).__name__}, no text")
+                raise InvalidHistory(f"{_place(path)}: the key {key!r} is {type(key).__name__}, not a text")
         return {key: _checked(item, depth - 1, (*path, key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_checked(item, depth - 1, (*path, n)) for n, item in enumerate(value)]
@@ -137,17 +136,17 @@ def _key(key: object) -> str:
 
 
 def _sanitised(value: object) -> Any:
-    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary messages never need
+    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary messages do not need
 
     return sanitise(value)
 
 
-def _described(value: object) -> str:
+def _default_text(value: object) -> str:
     return f"[{len(value)} bytes]" if isinstance(value, bytes | bytearray) else str(value)
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _place(path: _Path) -> str:

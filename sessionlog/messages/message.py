@@ -1,7 +1,7 @@
 """Message: one message of a conversation as a frozen value that can be saved and loaded, pictures included.
 
-A history is a list of messages. Fields that this version does not know are kept in `extra` and written back. Every
-value in a message is JSON (see `json_value`) and a copy: changing what was passed in does not change the message.
+A history is a list of messages. Unknown fields are kept in `extra` and written back. Every value in a message is JSON
+(see `json_value`) and a copy: later changes to the arguments do not change the message.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MEDIA = frozenset({
     "audio", "audio-url", "binary", "document", "document-url", "file", "image", "image-url", "image_url",
     "input_audio", "input_file", "input_image", "media", "uploaded-file", "video", "video-url",
 })  # fmt: skip
-"""Types of parts that are files, in the words of OpenAI, Anthropic, Google and pydantic-ai."""
+"""Types of parts that are files, as OpenAI, Anthropic, Google and pydantic-ai name them."""
 FILE_FIELDS = ("data", "file", "file_data", "file_id", "file_url", "image_url", "input_audio", "source", "url")
-"""A part that is sent has one of these; what a tool lists as a file or an image has none."""
+"""A file that is sent has one of these; an entry in a tool's listing of files has none."""
 INLINE = ("inlineData", "inline_data", "fileData")
-"""Where Google has a file, in an object."""
+"""Keys under which Google has a file, as an object."""
 _REASONING = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
@@ -32,12 +32,12 @@ class ContentPart:
     """A part of a message's content.
 
     Attributes:
-        type: `text`, `image_url` (a picture by its address), `image` (its bytes), or a provider's own word.
+        type: `text`, `image_url` (a picture by its address), `image` (its bytes), or a provider's own type.
         text: The text of a `text` part.
         image_url: The address of a picture.
         data: The bytes of a picture.
         media_type: The type of `data`, as `image/png`.
-        extra: Other fields, as they were given.
+        extra: Other fields, unchanged.
 
     Raises:
         InvalidHistory: A field has the wrong type, `data` has no `media_type`, or `extra` has the name of a field.
@@ -53,20 +53,20 @@ class ContentPart:
     def __post_init__(self) -> None:
         _check_texts(self, ("type", "text", "image_url", "media_type"))
         if not self.type:
-            raise InvalidHistory("a piece of content without a type; `text` and `image` are some")
+            raise InvalidHistory("a piece of content without a type, as `text` or `image`")
         taken = {"type", "text", "image_url", "media_type"}
         if self.media_type is not None:
             taken.add("data")
         if self.data is not None:
             if not isinstance(self.data, bytes):
-                raise InvalidHistory(f"data is {type(self.data).__name__}; it is bytes")
+                raise InvalidHistory(f"data is {type(self.data).__name__}; it must be bytes")
             if self.media_type is None:
                 raise InvalidHistory("data without its media_type, as 'image/png'")
         object.__setattr__(self, "extra", _checked_extra(self.extra, taken))
 
     @property
     def is_reasoning(self) -> bool:
-        """Whether it is a model's reasoning, and no part of its answer."""
+        """Whether it is the model's reasoning, not part of its answer."""
         return self.type in _REASONING
 
     @property
@@ -96,18 +96,18 @@ class ContentPart:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call that a model requests; the call that ran is the log's `tool.call`.
+    """A tool call that a model requests; the executed call is the log's `tool.call`.
 
     Attributes:
         id: Joins the call with its result.
         name: The tool.
         arguments: Values by name; the text itself where the model wrote no JSON object.
-        extra: Other fields of the provider, as they were given.
-        text: The arguments as the model wrote them, where they came as JSON text. Sent back unchanged, they do not
-            miss a provider's prompt cache. It is not saved, and does not count for equality.
+        extra: Other fields of the provider, unchanged.
+        text: The arguments as the model wrote them, where they came as JSON text. Sending exactly this text back keeps
+            the provider's prompt cache valid. It is not saved, and not compared.
 
     Raises:
-        InvalidHistory: The id or the name is no text, or `extra` has the name of a field.
+        InvalidHistory: The id or the name is not a text, or `extra` has the name of a field.
     """
 
     id: str
@@ -119,14 +119,14 @@ class ToolRequest:
     def __post_init__(self) -> None:
         for key in ("id", "name"):
             if not isinstance(getattr(self, key), str):
-                raise InvalidHistory(f"{key} of a tool call is {type(getattr(self, key)).__name__}; it is a text")
+                raise InvalidHistory(f"{key} of a tool call is {type(getattr(self, key)).__name__}; it must be a text")
         _check_texts(self, ("id", "name", "text"))
         object.__setattr__(self, "arguments", json_value(self.arguments))
         object.__setattr__(self, "extra", _checked_extra(self.extra, {"id", "name", "arguments"}))
 
     @classmethod
     def of_model(cls, id: str, name: str, arguments: Any, *, extra: Mapping[str, Any] | None = None) -> ToolRequest:  # noqa: A002 - the field
-        """Make a request of what a model gave: arguments by name, or the JSON text that it wrote."""
+        """Make a request from a model's output: arguments by name, or as JSON text."""
         if not isinstance(arguments, str):
             return cls(id, name, {} if arguments is None else arguments, extra=extra or {})
         return cls(id, name, decode_object(arguments or "{}"), extra=extra or {}, text=arguments or None)
@@ -142,13 +142,13 @@ class Message:
     """One message of a history.
 
     Attributes:
-        role: Who the message is from.
+        role: The author.
         content: A text, or parts; a list of texts and parts is accepted, too. None is an empty text.
         tool_calls: The tool calls that an assistant requests.
         tool_call_id: The id of the call whose result a `tool` message is.
         name: The tool, or the name of a user.
         partial: Why the answer is incomplete (`cancelled`, `failed`, `interrupted`); None where it is complete.
-        extra: Fields that this version does not know, as they were given.
+        extra: Unknown fields, unchanged.
 
     Raises:
         InvalidHistory: The role is none of the four, the content is neither text nor parts, another field has the wrong
@@ -197,7 +197,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The texts of its content, joined; pictures are left out."""
+        """The texts of its content, joined; without pictures."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text or "" for part in self.content if part.type == "text")
@@ -209,7 +209,7 @@ class Message:
 
     @property
     def failed(self) -> bool:
-        """Whether it is the result of a tool that failed (`is_error`, as Anthropic's API has it)."""
+        """Whether it is the result of a failed tool (`is_error`, as in Anthropic's API)."""
         return bool(self.extra.get("is_error"))
 
     @property
@@ -224,7 +224,7 @@ def _content(value: object) -> Content:
     if isinstance(value, ContentPart):
         return (value,)
     if not isinstance(value, list | tuple):
-        raise InvalidHistory(f"content is {type(value).__name__}; it is a text or a list of texts and ContentPart")
+        raise InvalidHistory(f"content is {type(value).__name__}; it must be a text or a list of texts and ContentPart")
     return tuple(_part(item) for item in value)
 
 
@@ -233,15 +233,15 @@ def _part(item: object) -> ContentPart:
         return item
     if isinstance(item, str):
         return ContentPart.of_text(item)
-    raise InvalidHistory(f"a piece of content is {type(item).__name__}; it is a text or a ContentPart")
+    raise InvalidHistory(f"a piece of content is {type(item).__name__}; it must be a text or a ContentPart")
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
     if not isinstance(value, list | tuple):
-        raise InvalidHistory(f"tool_calls is {type(value).__name__}; it is a list of ToolRequest")
+        raise InvalidHistory(f"tool_calls is {type(value).__name__}; it must be a list of ToolRequest")
     for call in value:
         if not isinstance(call, ToolRequest):
-            raise InvalidHistory(f"a tool call is {type(call).__name__}; it is a ToolRequest")
+            raise InvalidHistory(f"a tool call is {type(call).__name__}; it must be a ToolRequest")
     return tuple(value)
 
 
@@ -251,27 +251,27 @@ def _check_texts(value: object, names: Iterable[str]) -> None:
         if found is None:
             continue
         if not isinstance(found, str):
-            raise InvalidHistory(f"{name} is {type(found).__name__}; it is a text")
+            raise InvalidHistory(f"{name} is {type(found).__name__}; it must be a text")
         if not found.isascii():
             object.__setattr__(value, name, valid_text(found))
 
 
 def _checked_extra(extra: object, taken: Collection[str]) -> dict[str, Any]:
-    """A JSON copy; a key that is also a field would be read back as the field."""
+    """Return a JSON copy; refuse names of fields, because they would be read back as the field."""
     if not extra and type(extra) is dict:
         return {}
     if not isinstance(extra, Mapping):
-        raise InvalidHistory(f"extra is {type(extra).__name__}; it is a mapping")
+        raise InvalidHistory(f"extra is {type(extra).__name__}; it must be a mapping")
     for key in extra:
         if not isinstance(key, str):
-            raise InvalidHistory(f"a key of extra is {type(key).__name__}; it is a text")
+            raise InvalidHistory(f"a key of extra is {type(key).__name__}; it must be a text")
         if key in taken:
-            raise InvalidHistory(f"extra has {key!r}, which is a field of its own")
+            raise InvalidHistory(f"extra has {key!r}, which is the name of a field")
     return {valid_text(key): json_value(item) for key, item in extra.items()}
 
 
 def content_of(parts: Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:
-    """Return parts as the content of a message: a text where all of them are plain text."""
+    """Return parts as the content of a message; plain texts are joined into one text."""
     if all(part.type == "text" and not part.extra for part in parts):
         return "".join(part.text or "" for part in parts)
     return tuple(parts)

@@ -1,7 +1,7 @@
-"""Saved messages: a message to JSON and back without loss, pictures and unknown fields included.
+"""Saved messages: convert messages to JSON and back without loss, pictures and unknown fields included.
 
-An error names its place (`messages[3].content[0]: …`). The shapes of OpenAI's chat completions are accepted, too. A
-message and its JSON share no values: changing one never changes the other.
+Errors name the path (`messages[3].content[0]: …`). The format of OpenAI's chat completions is accepted, too. A message
+and its JSON share no values: changing one does not change the other.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def message_to_dict(message: Message, *, nulls: bool = False) -> dict[str, Json]
 
     Args:
         message: The message.
-        nulls: Write `name`, `tool_call_id` and `tool_calls`, and a part's `text` and `image_url`, also where they are
-            None. Without it they are left out then.
+        nulls: Write `name`, `tool_call_id`, `tool_calls`, and a part's `text` and `image_url` even if they are None;
+            else they are left out.
     """
     value: dict[str, Json] = {"role": message.role, "content": _content_to_json(message.content, nulls=nulls)}
     for key in ("name", "tool_call_id"):
@@ -49,24 +49,24 @@ def message_from_dict(value: Json, place: str = "message") -> Message:
     """Return the message of a JSON value.
 
     Args:
-        value: As `message_to_dict` writes it, or in the shape of OpenAI's chat completions.
-        place: Where the value stands, for the error message.
+        value: As `message_to_dict` writes it, or in the format of OpenAI's chat completions.
+        place: The path of the value, for the error message.
 
     Raises:
         MissingField: There is no role, or neither content nor tool calls.
-        InvalidHistory: The value is no message for another reason.
+        InvalidHistory: The value is not a message for another reason.
     """
     _check_mapping(value, place, "a message")
     if "role" not in value:
-        raise MissingField(f"{place}: no 'role'; a message has one")
+        raise MissingField(f"{place}: no 'role'; a message must have one")
     calls = _list(value.get("tool_calls"), f"{place}.tool_calls", "tool calls")
     if "content" not in value and not calls:
-        raise MissingField(f"{place}: no 'content'; a message has one unless it asks for tools")
+        raise MissingField(f"{place}: no 'content'; a message without tool calls must have it")
     content = content_from_json(value.get("content"), f"{place}.content")
     requests = [request_from_dict(call, f"{place}.tool_calls[{n}]") for n, call in enumerate(calls)]
     texts = {key: value.get(key) for key in ("tool_call_id", "name", "partial")}
     try:
-        return Message(value["role"], content, tool_calls=tuple(requests), extra=_rest(value, FIELDS), **texts)
+        return Message(value["role"], content, tool_calls=tuple(requests), extra=_without(value, FIELDS), **texts)
     except InvalidHistory as error:
         raise _at(place, error) from None
 
@@ -74,7 +74,7 @@ def message_from_dict(value: Json, place: str = "message") -> Message:
 def messages_from(value: Json) -> tuple[Message, ...]:
     """Return the messages of a list; raises what `message_from_dict` raises."""
     if not isinstance(value, list | tuple):
-        raise InvalidHistory(f"messages: {_kind(value)}; it is a list of messages")
+        raise InvalidHistory(f"messages: {_kind(value)}; it must be a list of messages")
     return tuple(message_from_dict(item, f"messages[{n}]") for n, item in enumerate(value))
 
 
@@ -90,18 +90,18 @@ def request_from_dict(value: Json, place: str = "tool call") -> ToolRequest:
 
     Raises:
         MissingField: There is no id or no name.
-        InvalidHistory: The value is no tool request for another reason.
+        InvalidHistory: The value is not a tool request for another reason.
     """
     _check_mapping(value, place, "a tool call")
     found: Mapping[str, Json] = value
     make: Callable[..., ToolRequest] = ToolRequest
-    if isinstance(value.get("function"), Mapping):  # as OpenAI has it, with the model's JSON text
-        found, make = _rest(value, {"function", "type"}) | dict(value["function"]), ToolRequest.of_model
+    if isinstance(value.get("function"), Mapping):  # OpenAI's format, with the model's JSON text
+        found, make = _without(value, {"function", "type"}) | dict(value["function"]), ToolRequest.of_model
     for key in ("id", "name"):
         if key not in found:
-            raise MissingField(f"{place}: no {key!r}; a tool call has one")
+            raise MissingField(f"{place}: no {key!r}; a tool call must have one")
     try:
-        return make(found["id"], found["name"], found.get("arguments", {}), extra=_rest(found, _CALL))
+        return make(found["id"], found["name"], found.get("arguments", {}), extra=_without(found, _CALL))
     except InvalidHistory as error:
         raise _at(place, error) from None
 
@@ -149,22 +149,22 @@ def _piece(value: Json, place: str) -> ContentPart:
         return ContentPart.of_text(value)
     _check_mapping(value, place, "a piece of content")
     if "type" not in value:
-        raise MissingField(f"{place}: no 'type'; a piece of content has one, as 'text'")
-    found = _spelled(dict(value), place)
+        raise MissingField(f"{place}: no 'type'; a piece of content must have one, as 'text'")
+    found = _flatten_image_url(dict(value), place)
     known = {"type", "text", "image_url", "media_type"}
     data = None
     if found.get("media_type") is not None:
-        known.add("data")  # without a media type, data is a word of the provider's own
+        known.add("data")  # without a media type, `data` is a field of the provider
         data = _bytes(found.get("data"), place)
     texts = {key: found.get(key) for key in ("text", "image_url", "media_type")}
     try:
-        return ContentPart(type=found["type"], data=data, extra=_rest(found, known), **texts)
+        return ContentPart(type=found["type"], data=data, extra=_without(found, known), **texts)
     except InvalidHistory as error:
         raise _at(place, error) from None
 
 
-def _spelled(value: dict[str, Json], place: str) -> dict[str, Json]:
-    """Bring a picture's address to the top level; OpenAI has it in an object, beside other fields."""
+def _flatten_image_url(value: dict[str, Json], place: str) -> dict[str, Json]:
+    """Move a picture's address to the top level; OpenAI has it in an object, with other fields."""
     url = value.get("image_url")
     if not isinstance(url, Mapping):
         return value
@@ -182,7 +182,7 @@ def _bytes(value: Json, place: str) -> bytes | None:
         raise InvalidHistory(f"{place}: data is not base64") from None
 
 
-def _rest(value: Mapping[str, Json], known: Container[str]) -> dict[str, Json]:
+def _without(value: Mapping[str, Json], known: Container[str]) -> dict[str, Json]:
     return {key: item for key, item in value.items() if key not in known}
 
 
@@ -190,13 +190,13 @@ def _list(value: Json, place: str, what: str) -> list[Json] | tuple[Json, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
-        raise InvalidHistory(f"{place}: {_kind(value)}; it is a list of {what}")
+        raise InvalidHistory(f"{place}: {_kind(value)}; it must be a list of {what}")
     return value
 
 
 def _check_mapping(value: Json, place: str, what: str) -> None:
     if not isinstance(value, Mapping):
-        raise InvalidHistory(f"{place}: {_kind(value)}; {what} is an object")
+        raise InvalidHistory(f"{place}: {_kind(value)}; {what} must be an object")
 
 
 def _kind(value: Json) -> str:

@@ -1,16 +1,16 @@
-"""One reader for the messages of every provider: whatever their shape, they become `Message` values.
+"""Read messages in the format of any provider into `Message` values.
 
-Shapes that are read, also mixed in one history:
+The formats may be mixed in one history:
 
 - OpenAI's chat completions, and our own saved messages: `role`, `content`, `tool_calls`, `tool_call_id`.
 - OpenAI's Responses items: `type` (`message`, `function_call`, `function_call_output`, `reasoning`).
 - Anthropic: content blocks `text`, `thinking`, `image`, `tool_use`, `tool_result`.
 - Google: `role`, `parts` with `text`, `thought`, `functionCall`, `functionResponse`, `inlineData`.
-- pydantic-ai: objects or stored JSON with `kind`, `parts`, `part_kind`. They are known by their attributes; pydantic-ai
-  is not imported.
+- pydantic-ai: objects or stored JSON with `kind`, `parts`, `part_kind`, recognised by their attributes; pydantic-ai is
+  not imported.
 - A plain text is a user's message.
 
-Nothing raises: what has no known shape becomes text, and is named in `Entry.problems`.
+Nothing raises: a value in an unknown format becomes text, and `Entry.problems` describes it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PYDANTIC: Mapping[str, str] = {
     "tool-call": "call",
     "builtin-tool-call": "call",
 }
-_NEVER_RAN = (  # what pydantic-ai answers to calls that end a run, or that its end has made needless
+_NOT_RUN = (  # results that pydantic-ai gives to calls that end a run, or come after its end
     "Final result processed.",
     "Output tool not used - a final result was already processed.",
     "Tool not executed - a final result was already processed.",
@@ -63,15 +63,15 @@ _NEVER_RAN = (  # what pydantic-ai answers to calls that end a run, or that its 
 
 
 def read_entries(history: Iterable[object]) -> tuple[Entry, ...]:
-    """Read a whole history; the answers to its calls show for which of them no tool ran (`Entry.unrun`)."""
+    """Read a whole history; the results of calls show for which of them no tool ran (`Entry.unrun`)."""
     entries: list[Entry] = []
-    unrun: set[str] = set()  # ids of calls until the response that holds them: other responses reuse ids
+    unrun: set[str] = set()  # ids of calls in the nearest earlier response: others may reuse them
     for entry in reversed([read_entry(value) for value in history]):
         if entry.is_response:
             entries.append(replace(entry, unrun=frozenset(unrun)) if unrun else entry)
             unrun = set()
         else:
-            unrun.update(m.tool_call_id or "" for m in entry.messages if m.role == "tool" and m.content in _NEVER_RAN)
+            unrun.update(m.tool_call_id or "" for m in entry.messages if m.role == "tool" and m.content in _NOT_RUN)
             entries.append(entry)
     return tuple(reversed(entries))
 
@@ -99,7 +99,7 @@ def _entry(value: object) -> Entry:
 
 
 def read_result(output: Json, *, call_id: str | None, name: str | None = None, failed: bool = False) -> Entry:
-    """Return the output of a tool, any JSON value, as the entry that brings it."""
+    """Return the entry for a tool's output, which may be any JSON value."""
     builder = _Builder()
     builder.result(call_id, output, name=name, failed=failed)
     return Entry(messages=builder.messages())
@@ -142,7 +142,7 @@ def _mapping_entry(value: Mapping[str, Json]) -> Entry:
     given = value.get("role")
     role = ROLES.get(given) if isinstance(given, str) else None
     builder = _Builder()
-    saved = _saved(value, role)
+    saved = _read_saved(value, role)
     if saved is not None:
         messages: tuple[Message, ...] = (saved,)
     elif role is None:
@@ -169,8 +169,8 @@ def _mapping_entry(value: Mapping[str, Json]) -> Entry:
     )
 
 
-def _saved(value: Mapping[str, Json], role: Role | None) -> Message | None:
-    """The message of our own saved shape, which OpenAI's chat completions share; None for any other shape."""
+def _read_saved(value: Mapping[str, Json], role: Role | None) -> Message | None:
+    """Read our own saved format, which includes OpenAI's chat completions; None for any other format."""
     content = value.get("content")
     if role is None or (isinstance(content, list | tuple) and any(map(_is_foreign, content))):
         return None
@@ -181,7 +181,7 @@ def _saved(value: Mapping[str, Json], role: Role | None) -> Message | None:
 
 
 def _is_foreign(part: Json) -> bool:
-    """Whether a part of a content means something that our saved shape says in another way."""
+    """Whether a part of a content has a provider's format that our saved messages represent in another way."""
     if not isinstance(part, Mapping):
         return False
     kind, source = part.get("type"), part.get("source")
@@ -202,12 +202,12 @@ def _result(value: Mapping[str, Json]) -> Message:
 
 
 def _with_fields(value: Mapping[str, Json], role: Role, builder: _Builder) -> tuple[Message, ...]:
-    """The messages, the last of them with the fields that stand beside the content."""
+    """Return the messages; the last one gets the fields beside `content`."""
     given = value.get("tool_calls")
-    listed = given if isinstance(given, list | tuple) else ()  # the oldest logs have their count
+    listed = given if isinstance(given, list | tuple) else ()  # the oldest logs have only their number
     calls = tuple(_call(item) for item in listed if isinstance(item, Mapping))
     if len(calls) < len(listed):
-        builder.problems.append("a tool call that is no object")
+        builder.problems.append("a tool call that is not an object")
     *before, last = builder.messages() or (Message(role),)
     if last.role == "tool":
         if not calls:
@@ -241,7 +241,7 @@ def _add_content(builder: _Builder, content: Json, role: Role) -> None:
 
 
 def _add_item(builder: _Builder, item: Json, role: Role) -> None:
-    """Add an item of a content, or an item of the Responses API that stands for itself."""
+    """Add an item of a content, or a whole item of the Responses API."""
     kind = _text(item.get("type")) if isinstance(item, Mapping) else None
     if not isinstance(item, Mapping):
         builder.part(role, _part(item))
@@ -308,7 +308,7 @@ def _add_pydantic(builder: _Builder, part: object, *, is_response: bool) -> None
 
 
 def _part(value: Json) -> ContentPart:
-    """One part of a content; what no provider has becomes text."""
+    """Read one part of a content; a value that no provider sends becomes text."""
     if isinstance(value, ContentPart):
         return value
     if value is None or isinstance(value, str):
@@ -334,7 +334,7 @@ def _part(value: Json) -> ContentPart:
 
 
 def _media(value: Json) -> ContentPart | None:
-    """A picture or another file in any provider's shape, with its bytes or its address where they are in it."""
+    """Read a picture or another file in any provider's format; None for anything else."""
     kind = get(value, "type") or get(value, "kind")
     word = kind if isinstance(kind, str) and kind else "image"
     for key in (*INLINE, "source"):
@@ -354,7 +354,7 @@ def _media(value: Json) -> ContentPart | None:
 
 
 def _file(kind: str, value: Json) -> ContentPart | None:
-    """The bytes beside their media type."""
+    """Read a file from bytes and their media type, or from an address."""
     media_type = next((found for key in MIME if (found := get(value, key))), None)
     data = get(value, "data")
     if isinstance(data, str) and isinstance(media_type, str):
@@ -378,7 +378,7 @@ def _result_content(content: Json) -> Content:
 
 
 def _json_parts(content: Json) -> list[ContentPart]:
-    """A JSON value as text, in which media are named; they follow without a text, for they are named already."""
+    """Return a JSON value as text with media by name, then a part without text for each of the media."""
     media = _media(content)
     if media is not None:
         return [media]

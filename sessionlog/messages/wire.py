@@ -1,7 +1,7 @@
-"""Messages as OpenAI's chat completions and Anthropic's messages API take them.
+"""Messages in the request formats of OpenAI's chat completions and Anthropic's messages API.
 
-Role, content and tool calls are sent; marks such as `partial` are not. What a provider has no place for goes to the
-nearest one: a picture that a tool returned follows OpenAI's tool messages as the user's.
+Role, content and tool calls are sent; fields such as `partial` are not. OpenAI's tool messages cannot hold pictures, so
+pictures that tools return follow in a message of the user.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ Json = dict[str, Any]
 def openai_messages(messages: Iterable[Message], system: str | None = None) -> list[Json]:
     """Return a history as the messages of OpenAI's chat completions, the system text first."""
     written: list[Json] = [{"role": "system", "content": system}] if system else []
-    shown: list[Json] = []
+    pending: list[Json] = []  # pictures that tools returned
     for message in messages:
         if message.role == "tool":
             pictures = [_openai_part(part) for part in message.parts if part.type != "text"]
             text = message.text or ("The result follows." if pictures else "")
             written.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": text})
-            shown += pictures
+            pending += pictures
             continue
-        written += [{"role": "user", "content": shown}] if shown else []
-        shown = []
+        written += [{"role": "user", "content": pending}] if pending else []
+        pending = []
         written += _openai_message(message)
-    return written + ([{"role": "user", "content": shown}] if shown else [])
+    return written + ([{"role": "user", "content": pending}] if pending else [])
 
 
 def anthropic_messages(messages: Iterable[Message]) -> list[Json]:
-    """Return a history as Anthropic's messages: neighbours of one role become one; system texts are left out."""
+    """Return a history as Anthropic's messages: adjacent messages of one role are merged, system messages left out."""
     written: list[Json] = []
     for message in messages:
         role, blocks = _anthropic_blocks(message)
@@ -83,7 +83,7 @@ def _anthropic_blocks(message: Message) -> tuple[str, list[Json]]:
 
 
 def _anthropic_block(part: ContentPart) -> Json | None:
-    if part.type == "text":  # an empty one is refused
+    if part.type == "text":  # Anthropic refuses an empty one
         return {"type": "text", "text": part.text} if (part.text or "").strip() else None
     if part.data is not None:
         source = {"type": "base64", "media_type": part.media_type, "data": _base64(part)}

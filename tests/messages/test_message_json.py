@@ -101,9 +101,9 @@ USER = {"role": "user", "content": "x"}
 @pytest.mark.parametrize(
     ("value", "error", "says"),
     [
-        ({}, InvalidHistory, "messages: an object; it is a list of messages"),
+        ({}, InvalidHistory, "messages: an object; it must be a list of messages"),
         (None, InvalidHistory, "messages: null"),
-        ([USER, "x"], InvalidHistory, "messages[1]: a text; a message is an object"),
+        ([USER, "x"], InvalidHistory, "messages[1]: a text; a message must be an object"),
         ([{"content": "x"}], MissingField, "messages[0]: no 'role'"),
         ([{"role": "user"}], MissingField, "messages[0]: no 'content'"),
         ([USER, {"role": "robot", "content": ""}], InvalidHistory, "messages[1]: unknown role 'robot'"),
@@ -123,8 +123,16 @@ USER = {"role": "user", "content": "x"}
             "messages[0].content[0]: image_url without its 'url'",
         ),
         ([USER | {"name": 5}], InvalidHistory, "messages[0]: name is int"),
-        ([USER | {"tool_calls": 5}], InvalidHistory, "messages[0].tool_calls: a number; it is a list of tool calls"),
-        ([USER | {"tool_calls": [5]}], InvalidHistory, "messages[0].tool_calls[0]: a number; a tool call is an object"),
+        (
+            [USER | {"tool_calls": 5}],
+            InvalidHistory,
+            "messages[0].tool_calls: a number; it must be a list of tool calls",
+        ),
+        (
+            [USER | {"tool_calls": [5]}],
+            InvalidHistory,
+            "messages[0].tool_calls[0]: a number; a tool call must be an object",
+        ),
         ([USER | {"tool_calls": [{"id": "c"}]}], MissingField, "messages[0].tool_calls[0]: no 'name'"),
         ([USER | {"tool_calls": [{"id": 5, "name": "f"}]}], InvalidHistory, "messages[0].tool_calls[0]: id of a tool"),
         (

@@ -40,10 +40,10 @@ def test_what_goes_in_comes_out(data):
     ("data", "where"),
     [
         ({"a": {"b": [1, b"x"]}}, r"session 's': \['a'\]\['b'\]\[1\]: bytes is not JSON; nothing was saved"),
-        ({"a": math.nan}, r"\['a'\]: nan is no JSON number"),
-        ({"a": [-math.inf]}, r"\['a'\]\[0\]: -inf is no JSON number"),
-        ({"a": {1: 2}}, r"\['a'\]: the key 1 is int, no text"),
-        ({None: 2}, "the value: the key None is NoneType, no text"),
+        ({"a": math.nan}, r"\['a'\]: nan is not a JSON number"),
+        ({"a": [-math.inf]}, r"\['a'\]\[0\]: -inf is not a JSON number"),
+        ({"a": {1: 2}}, r"\['a'\]: the key 1 is int, not a text"),
+        ({None: 2}, "the value: the key None is NoneType, not a text"),
         ({"a": object()}, r"\['a'\]: object is not JSON"),
         ({"a": 10**5000}, "session 's': .*nothing was saved"),
         (nested(MAX_DEPTH), f"nested more than {MAX_DEPTH} levels"),
@@ -61,7 +61,7 @@ def test_a_session_in_itself_is_refused():
     """It has no end."""
     data = {}
     data["me"] = data
-    with pytest.raises(InvalidHistory, match="or in itself"):
+    with pytest.raises(InvalidHistory, match="or contains itself"):
         to_json("s", data)
 
 
