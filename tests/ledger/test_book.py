@@ -6,7 +6,9 @@ import pytest
 
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import MAX_COUNT
+from sessionlog.ledger import writer
 from sessionlog.ledger.book import Book
+from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems, ToolUse
 from tests.ledger.entries import NOON, book_of, record, scan_of, session
@@ -75,6 +77,19 @@ def test_the_served_name_is_tried_where_the_asked_one_has_no_price():
 def test_the_served_name_goes_before_the_asked_one():
     """What answered is what is billed; what was asked for is the next best guess."""
     assert entered(record(response_model="gift")) == [(None, 0)]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 100])
+def test_prices_that_change_reach_every_response(monkeypatch, batch):
+    """However many are in memory at once: of several logs, and those that are no copy of their own."""
+    monkeypatch.setattr(writer, "_BATCH", batch)
+    book = book_of(session("a", *(record(input=n) for n in range(5))), session("b", record(input=7), record(input=9)))
+    book.reconcile()
+    book.set_meta("prices", "others")
+    book.reprice(PriceBook.load({"acme/m": {"input": 1000, "output": 0}}))
+    costs = [nano for (nano,) in book.query("SELECT estimate_nano FROM records ORDER BY 1", {})]
+    assert costs == [n * 10**6 for n in (0, 1, 2, 3, 4, 7, 9)]
+    assert book.query("SELECT SUM(estimate_nano) FROM quarter_hours", {}) == [(sum(costs),)]
 
 
 def test_an_estimate_beyond_all_sense_is_unknown():
