@@ -84,7 +84,7 @@ def open_saved(
         ValueError: The logger has a history already.
     """
     state = _new(agent, saved_id(data), store, logger, settings)
-    state.slot.seen(data)
+    state.slot.set_version(data)
     restore(state, data, settings)
     if logger is not None and not logger.is_new():
         raise ValueError(f"{logger.path} has a history already: Session.resume goes on with it")
@@ -156,7 +156,7 @@ def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
     fork = _new(parent.agent, chosen, store, None, parent.conversation.settings, system=parent.system)
     fork.conversation.replace_messages(history)
     fork.recorder, fork.turn, fork.unanswered = recorder, state_of(history), parent.unanswered
-    return _begun(fork, parent.recorder.parent())
+    return _begun(fork, parent.recorder.as_parent())
 
 
 def _begun(fork: SessionState, parent: Mapping[str, Any] | None) -> SessionState:
@@ -215,7 +215,7 @@ def _go_on(state: SessionState, logged: LoggedSession) -> None:
     state.turn, state.is_begun, state.is_resumed = logged.state, True, True
     state.unanswered = logged.messages[-1] if logged.is_unanswered else None
     state.use_system_of_agent()  # it is logged, if the log has none
-    state.recorder.go_on(logged, system=state.system)
+    state.recorder.continue_log(logged, system=state.system)
     state.opened_at = state.recorder.last_seq
     catch_up(state, logged)
 

@@ -76,7 +76,7 @@ class SessionState:
             StaleSession: Somebody else has written to the log since; nothing is written.
         """
         if self.is_begun:
-            self.recorder.check_alone()
+            self.recorder.check_sole_writer()
         self.begin()
         self.record()
 

@@ -119,7 +119,7 @@ def test_what_could_not_be_loaded_again_is_not_saved():
     session = Session(Scripted("1"), "s1", store=store)
     session.run("a")
     session.conversation.add_message(Message.tool("42", "x"))
-    with pytest.raises(SessionNotSaved, match=r"nothing could load it again: messages\[2\]: .* undo\(\) takes"):
+    with pytest.raises(SessionNotSaved, match=r"nothing could load it again: messages\[2\]: .* undo\(\) removes"):
         session.save()
     assert len(store.load("s1")["messages"]) == 2
     session.undo()

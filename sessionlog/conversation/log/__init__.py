@@ -1,1 +1,1 @@
-"""A session's events: written while it runs, and folded back into its history."""
+"""A session's events: the recorder writes them, the fold reads them back as the history."""

@@ -1,11 +1,11 @@
-"""Messages to events of a log and back: answers and tool results have events of their own.
+"""Messages to log events and back: answers and tool results have their own event types.
 
-An answer is written in the fields that every reader knows (`content`, `tool_calls`, `partial`); where reading these
-does not give the same message again, it is written beside them as `message`. Logs written without a session hold
-messages in their provider's shape.
+An answer is written in the fields that every reader knows (`content`, `tool_calls`, `partial`); where these do not give
+the same message back, the event has a `message` as well. Logs written without a session hold messages in their
+provider's shape.
 
-A truncation is written as the messages that go, by index, and those that come, by place: what `cut_of(before, after)`
-gives, applied to `before` as `transcript.fold` does, is `after`.
+A truncation is written as the indexes of dropped messages and the added messages with their indexes:
+`diff_histories(before, after)`, applied to `before` as `transcript.fold` does, gives `after`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from sessionlog.messages.read import read_entry, read_result
 Json = Any
 
 
-def spell_answer(message: Message) -> dict[str, Json]:
-    """Return the fields of `llm.response` that say what an answer says."""
+def answer_fields(message: Message) -> dict[str, Json]:
+    """Return the fields of `llm.response` that hold an answer."""
     return {
         "content": message.text,
         "tool_calls": [request_to_dict(call) for call in message.tool_calls] or None,
@@ -42,39 +42,39 @@ def spell_answer(message: Message) -> dict[str, Json]:
     }
 
 
-def answer_of(data: Mapping[str, Json], streamed: str = "", place: str = "llm.response") -> Message | None:
-    """Return the answer in an `llm.response`; None where there is none.
+def read_answer(data: Mapping[str, Json], streamed: str = "", place: str = "llm.response") -> Message | None:
+    """Return the answer in an `llm.response`; None if there is none.
 
     Args:
         data: The payload.
-        streamed: The pieces before it, which stand for an answer without a text.
-        place: Where it was found, for the error's words.
+        streamed: The text of the `llm.delta` events before it, used where the payload has no text.
+        place: The event's position, for error messages.
 
     Raises:
-        InvalidHistory: What it says is no message.
+        InvalidHistory: The payload holds no valid message.
     """
     if isinstance(data.get("message"), Mapping):
         return message_from_dict(data["message"], f"{place}: message")
     calls = read_calls(data.get("tool_calls"), place)
-    content, word = data.get("content"), data.get("partial")
-    partial = word if isinstance(word, str) else "failed" if data.get("error") else None
+    content, reason = data.get("content"), data.get("partial")
+    partial = reason if isinstance(reason, str) else "failed" if data.get("error") else None
     if content is None and not calls and not streamed:
         return None
-    said = content_from_json(streamed if content is None else content, f"{place}: content")
-    return Message("assistant", said, tool_calls=calls, partial=partial)
+    parts = content_from_json(streamed if content is None else content, f"{place}: content")
+    return Message("assistant", parts, tool_calls=calls, partial=partial)
 
 
-def spell_result(request: ToolRequest, message: Message) -> dict[str, Json]:
-    """Return the fields of `tool.call` that say what was called and what it said."""
+def result_fields(request: ToolRequest, message: Message) -> dict[str, Json]:
+    """Return the fields of `tool.call` that hold a call and its result."""
     output = message_to_dict(message)["content"]
     return {"tool": request.name, "id": request.id, "input": request.arguments, "output": output}
 
 
-def result_of(data: Mapping[str, Json], call_id: str, tool: str, place: str = "tool.call") -> Message:
-    """Return the result that a `tool.call` has of a call.
+def read_tool_result(data: Mapping[str, Json], call_id: str, tool: str, place: str = "tool.call") -> Message:
+    """Return the result in a `tool.call` as a message.
 
     Raises:
-        InvalidHistory: What it says is no message.
+        InvalidHistory: The payload holds no valid message.
     """
     if isinstance(data.get("message"), Mapping):
         return message_from_dict(data["message"], f"{place}: message")
@@ -85,22 +85,22 @@ def result_of(data: Mapping[str, Json], call_id: str, tool: str, place: str = "t
 
 
 def read_message(value: Json, place: str, *, is_transcript: bool = False) -> tuple[Message, ...]:
-    """Return the messages that one logged message holds: mostly one; several where results of tools are in it.
+    """Return the messages in one logged message: usually one; several where it contains tool results.
 
     Args:
         value: The message, in any provider's shape.
-        place: Where it stands, for the error message.
-        is_transcript: It was made from another agent's log: what is no message there becomes text.
+        place: Its position, for error messages.
+        is_transcript: It was converted from another agent's log: what is not a message there becomes text.
 
     Raises:
-        InvalidHistory: It is no message; the error names the place.
+        InvalidHistory: It is no valid message.
     """
     if is_transcript and isinstance(value, Mapping):
         value = {key: item for key, item in value.items() if key != "inherited"}
         value.setdefault("content", None)
     entry = read_entry(value)
     if entry.problems and not is_transcript:
-        message_from_dict(value, place)  # its error names the place within the message
+        message_from_dict(value, place)  # raises an error with the place within the message
         raise InvalidHistory(f"{place}: {entry.problems[0]}")
     return tuple(map(_with_call_ids, entry.messages))
 
@@ -113,44 +113,44 @@ def _with_call_ids(message: Message) -> Message:
 
 
 def read_calls(value: Json, place: str) -> tuple[ToolRequest, ...]:
-    """Return the calls of a `tool_calls` list; what is no list, as the count of the oldest logs, gives none.
+    """Return the calls of a `tool_calls` list; none for other values: the oldest logs store only a count.
 
-    A call without an id is given one, by its place in the list.
+    A call without an id gets one from its index.
 
     Raises:
-        InvalidHistory: One of them is no call.
+        InvalidHistory: An element is no valid call.
     """
     if not isinstance(value, list | tuple):
         return ()
     calls = []
     for n, item in enumerate(value):
         if isinstance(item, Mapping) and not item.get("id"):
-            item = {**item, "id": f"call-{n}"}  # noqa: PLW2901 - the same call, named
+            item = {**item, "id": f"call-{n}"}  # noqa: PLW2901 - the same call, with an id
         calls.append(request_from_dict(item, f"{place}: tool_calls[{n}]"))
     return tuple(calls)
 
 
-def spell_tool(tool: Any) -> Json:
-    """Return what a request says of a tool: a JSON value as it is, of an object its name, description, parameters."""
+def tool_to_json(tool: Any) -> Json:
+    """Return the JSON of a tool in a request: a mapping unchanged, else name, description and parameters."""
     if isinstance(tool, Mapping):
         return dict(tool)
     return {key: getattr(tool, key, None) for key in ("name", "description", "parameters")}
 
 
-def pieces_of(messages: Sequence[Message], size: int) -> Iterator[Sequence[Message]]:
-    """Cut messages into pieces of about so many characters, each of at least one message."""
-    start = held = 0
+def chunk_messages(messages: Sequence[Message], size: int) -> Iterator[Sequence[Message]]:
+    """Split messages into chunks of about `size` characters and at least one message."""
+    start = total = 0
     for n, message in enumerate(messages):
-        held += size_of(message)
-        if held > size and n > start:
+        total += size_of(message)
+        if total > size and n > start:
             yield messages[start:n]
-            start, held = n, size_of(message)
+            start, total = n, size_of(message)
     if start < len(messages):
         yield messages[start:]
 
 
 def json_options(options: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options that are JSON; other objects belong to the caller's program and may hold secrets."""
+    """Return the options that are JSON; other objects are the caller's own and may hold secrets."""
     return {name: value for name, value in options.items() if _is_json(value)}
 
 
@@ -165,10 +165,10 @@ def _is_json(value: object) -> bool:
 Span = tuple[int, int]
 
 
-def cut_of(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Span], list[tuple[int, Message]]]:
-    """Return the half-open spans of indexes that are dropped, and what is added: (index in `after`, message).
+def diff_histories(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Span], list[tuple[int, Message]]]:
+    """Return the half-open spans of dropped indexes, and the added messages as (index in `after`, message).
 
-    Messages are known again as the very objects, in their order; anything else is dropped and added.
+    Messages are matched by identity and order; any other message counts as dropped or added.
     """
     places: dict[int, list[int]] = defaultdict(list)
     for n in range(len(before) - 1, -1, -1):
@@ -186,9 +186,9 @@ def cut_of(before: Sequence[Message], after: Sequence[Message]) -> tuple[list[Sp
     return list(_gaps(kept, len(before))), added
 
 
-def spell_cut(before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> dict[str, Any]:
-    """Return the payload of the `compaction.end` of a truncation; fields that are None are left out."""
-    dropped, added = cut_of(before, after)
+def truncation_fields(before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> dict[str, Any]:
+    """Return the payload of a truncation's `compaction.end`; the caller drops fields that are None."""
+    dropped, added = diff_histories(before, after)
     return {
         "success": True,
         "strategy": truncation.strategy,

@@ -1,10 +1,10 @@
-"""Fold: a session's events → its history, its tokens and its state, as they were after the last of them.
+"""Fold: a session's events → its history, token usage and state after the last of them.
 
-The history is the conversation as `transcript` folds it, with this strictness: what is no message, what a request goes
-on from and the log does not hold, and a change that does not fit are refused by their place.
+The history is the conversation as `transcript` folds it, but stricter: an invalid message, a missing message that a
+request refers to, and a change that does not fit raise InvalidHistory with their place.
 
-Invariants: memory is bounded by the history and one answer's pieces; folding a beginning of a log gives what the
-session was then.
+Invariants: memory is bounded by the history and the deltas of one answer; folding the first events of a log gives the
+session at that point.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from sessionlog.conversation.log.event_codec import answer_of, read_message, result_of
+from sessionlog.conversation.log.event_codec import read_answer, read_message, read_tool_result
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED
@@ -33,7 +33,7 @@ _NEEDED = frozenset(
 
 
 class _Unit(NamedTuple):
-    """The messages of an element of the conversation, and whether a fork has them from its parent."""
+    """The messages of one element of the conversation, and whether a fork inherited them."""
 
     messages: tuple[Message, ...]
     is_inherited: bool
@@ -43,27 +43,27 @@ class _Unit(NamedTuple):
 
 
 class Fold:
-    """What is known half-way through a log.
+    """The state of a session after the events so far.
 
     Attributes:
-        parent: Of a fork, where it left its parent.
+        parent: The fork point in the parent; None without a parent.
         usage: Tokens of all answers.
-        requests: Answers without an error.
-        state: `new`, or how the newest turn stands.
+        requests: The number of answers without an error.
+        state: `new`, or the state of the newest turn.
         is_unanswered: The newest request got no answer, and the history has not changed since.
-        run: What was used since the last session.end.
-        last_seq: The number of the last event; None while there was none.
+        run: Totals since the last session.end.
+        last_seq: The number of the last event; None before the first.
         start_ns: The first event's time.
-        is_ours: The log says that it counts tokens as we do.
-        has_changes: A session has logged what it did to its history, so that each message in it is meant.
+        is_ours: The log has a format version, so its token classes are disjoint.
+        has_changes: The log has history.* events: a session wrote it, so that every message in it is intended.
     """
 
     def __init__(self, *, own: bool = True) -> None:
-        """Begin. `own` requests hold whole prompts unless they say otherwise; others continue the one before."""
+        """Start empty. `own`: requests of our logs are whole unless they state otherwise; others are incremental."""
         self._own = own
         self._conversation = ConversationFold(own=own)
         self._units: list[_Unit] = []  # one for each element of the conversation
-        self._answer: Message | None = None  # that the event at hand has brought
+        self._answer: Message | None = None  # in the current event
         self._started = False
         self.parent: Mapping[str, Json] | None = None
         self.usage = TokenUsage()
@@ -75,57 +75,53 @@ class Fold:
         self.start_ns: int | None = None
         self.is_ours = self.has_changes = False
 
-    def take(self, event: Event, place: str) -> None:
-        """Take the next event.
-
-        Args:
-            event: The event.
-            place: Where it stands, for the error's words.
+    def apply(self, event: Event, place: str) -> None:
+        """Apply the next event; `place` is its position, for error messages.
 
         Raises:
-            InvalidHistory: What it says of the history cannot be used.
+            InvalidHistory: The event does not fit the history, or holds no valid message.
         """
         self.last_seq = event.seq
         if self.start_ns is None:
             self.start_ns = event.time_ns
         data = event.data
-        if isinstance(data, Mapping) and "agent" in data:  # a sub-agent's: beside the conversation
+        if isinstance(data, Mapping) and "agent" in data:  # a sub-agent's event is not part of the conversation
             return
         data = data if isinstance(data, Mapping) else {}
         if data.get("truncated") is True and event.type in _NEEDED:
             raise InvalidHistory(
-                f"{place}: this {event.type} was cut when it was written, for it was longer than an event may be; "
-                f"fork_from(…, at=SEQ) goes on from an event before it"
+                f"{place}: this {event.type} was too long and was cut when it was written; "
+                f"fork_from(…, at=SEQ) continues from an event before it"
             )
         if event.type.startswith("history."):
             self.has_changes = True
         streamed, self._answer = self._conversation.streamed, None
         for splice in self._conversation.apply(event):
-            self._apply(splice, data, streamed, place)
+            self._apply_splice(splice, data, streamed, place)
         self._count(event.type, data)
 
     @property
     def system(self) -> str | None:
-        """The system's text."""
+        """The system text; None without one."""
         return self._conversation.system or None
 
     @property
     def turns(self) -> int:
-        """How often an agent was asked to answer a user."""
+        """The number of user prompts sent to the agent."""
         return self._conversation.turns
 
     @property
     def earlier(self) -> int:
-        """How many messages the next request need not repeat; 0 where it had better be whole."""
+        """The number of messages that the next request need not repeat; 0 if it has to hold the whole history."""
         return self._conversation.sent if all(len(unit.messages) == 1 for unit in self._units) else 0
 
     @property
     def inherited(self) -> list[Message]:
-        """Of a fork, the messages of its history that are its parent's."""
+        """The messages that a fork inherited from its parent."""
         return [message for unit in self._units if unit.is_inherited for message in unit.messages]
 
     def messages(self) -> list[Message]:
-        """The history now; what came of an unfinished answer is its last message, marked."""
+        """Return the history; the text of an unfinished answer is its last message, marked as partial."""
         messages = [message for unit in self._units for message in unit.messages]
         if not messages and self._conversation.prompt and not self.is_ours:
             messages = [Message.user(self._conversation.prompt)]
@@ -133,16 +129,16 @@ class Fold:
             messages.append(Message.assistant(self._conversation.streamed, partial="interrupted"))
         return messages
 
-    def _apply(self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> None:
-        """Change the history as the conversation has changed."""
+    def _apply_splice(self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str) -> None:
+        """Apply one change of the conversation to the history."""
         if splice.problem:
             raise InvalidHistory(f"{place}: {splice.problem}")
         if splice.missing:
             earlier = data["earlier_messages"]
             raise InvalidHistory(
-                f"{place}: this request goes on from {earlier} earlier messages, and the log holds "
-                f"{earlier - splice.missing} of them: something between is lost; fork_from(…, at=SEQ) goes on from an "
-                f"event before it"
+                f"{place}: this request continues {earlier} earlier messages, but the log holds only "
+                f"{earlier - splice.missing} of them: events are missing; fork_from(…, at=SEQ) continues from an event "
+                f"before it"
             )
         if splice.cause not in ("request", "inherited"):
             self.is_unanswered = False
@@ -154,24 +150,26 @@ class Fold:
     def _messages(
         self, splice: Splice, data: Mapping[str, Json], streamed: str, place: str
     ) -> Iterable[Iterable[Message]]:
-        """The messages of each element that comes."""
+        """The messages of each added element."""
         if splice.cause == "answer":
-            self._answer = answer_of(data, streamed, place)
+            self._answer = read_answer(data, streamed, place)
             return [[self._answer] if self._answer else []]
         if splice.cause == "result":
             call = self._conversation.answered
-            return [[result_of(data, *call, place)] if call else []]  # the oldest logs do not name their calls
+            return [[read_tool_result(data, *call, place)] if call else []]  # the oldest logs do not name their calls
         if splice.cause in ("partial", "prompt"):
             return [one.entry.messages for one in splice.added]
         given = data.get("messages")
         listed = given if isinstance(given, list | tuple) else ()
-        places = {id(value): f"{place}: messages[{n}]" for n, value in enumerate(listed)}  # they live as long as data
+        places = {
+            id(value): f"{place}: messages[{n}]" for n, value in enumerate(listed)
+        }  # by id: the values live as long as data
         return [
             read_message(one.raw, places.get(id(one.raw), place), is_transcript=not self._own) for one in splice.added
         ]
 
     def _count(self, type_: str, data: Mapping[str, Json]) -> None:
-        """Follow the state, and what was used."""
+        """Update the state and the usage."""
         match type_:
             case "session.start" if not self._started:  # the first one counts
                 self._started, self.is_ours = True, data.get("v") is not None
@@ -187,17 +185,19 @@ class Fold:
                 self.state = read_state(data.get("state"), self.state)
             case "history.pop" | "history.clear":
                 self.state = state_of(self.messages())
-            case "session.end" if data.get("status") != CLOSED:  # else no run ends: the next end has what it used
+            case "session.end" if (
+                data.get("status") != CLOSED
+            ):  # CLOSED ends no run: its usage is in the next session.end
                 self._end(data)
 
     def _response(self, data: Mapping[str, Json]) -> None:
         self.usage += read_usage(data.get("usage"))[0]
         self.run.add(data)
         failed, message = bool(data.get("error")), self._answer
-        word = message.partial if message is not None and message.partial else data.get("partial")
-        self.requests += not failed and not word
+        partial = message.partial if message is not None and message.partial else data.get("partial")
+        self.requests += not failed and not partial
         whole: TurnState = "interrupted" if message is not None and message.tool_calls else "complete"
-        self.state = read_state(word, "failed" if failed else whole)
+        self.state = read_state(partial, "failed" if failed else whole)
 
     def _end(self, data: Mapping[str, Json]) -> None:
         if self.state == "interrupted":
@@ -210,7 +210,7 @@ class Fold:
 
 
 def state_of(messages: Sequence[Message]) -> TurnState:
-    """Return the state that a history's last message shows, for want of anything that says it."""
+    """Derive the state from the last message, where no event states it."""
     if not messages:
         return "new"
     last = messages[-1]
@@ -218,6 +218,6 @@ def state_of(messages: Sequence[Message]) -> TurnState:
     return read_state(last.partial, "complete" if is_answered else "interrupted")
 
 
-def read_state(word: Json, otherwise: TurnState) -> TurnState:
-    """Return the state that a word of a log or a store names."""
-    return _STATES.get(word, otherwise) if isinstance(word, str) else otherwise
+def read_state(value: Json, otherwise: TurnState) -> TurnState:
+    """Return the state that a value of a log or a store names, else `otherwise`."""
+    return _STATES.get(value, otherwise) if isinstance(value, str) else otherwise

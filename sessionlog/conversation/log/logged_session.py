@@ -1,8 +1,7 @@
-"""A session read back from its log alone, after whatever happened to its process.
+"""LoggedSession: a session read from its log alone.
 
-Nothing is written to the log that is read. Texts are as the log has them: what was redacted when it was written stays
-redacted. A last line that a killed writer left unfinished is no damage, also where a later writer went on behind it;
-any other damage is refused by name, because its content is unknown.
+The log is only read. Redacted texts stay redacted. A line that a killed writer left unfinished is no damage, even if a
+later writer appended after it; any other damage raises InvalidHistory, because the lost content is unknown.
 """
 
 from __future__ import annotations
@@ -35,44 +34,43 @@ from sessionlog.transcript.inherited import NOT_LOGGED, read_session
 
 _HEAD = b'{"session_id":'
 _OPEN_END = re.compile(r"(?:\\u[0-9a-fA-F]{0,4}|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|\d\.|\d[eE][+-]?)\Z")
-"""What may be cut inside a value and is not taken for a text that has no end."""
-
+"""An unfinished JSON value at the end of a line, other than an unterminated string."""
 
 Json = Any
 MAX_LINE = 64 << 20
-"""Bytes of a line that are decoded: an event may have half as many, and redaction may make it longer."""
+"""The longest line to decode, in bytes: twice the largest event, because redaction may lengthen it."""
 _HIDES_NOTHING = frozenset({"bad_number"})
-"""Damage that takes nothing away from the messages, such as a count of tokens that is no number."""
+"""Damage that loses no message, such as an invalid token count."""
 
 _PACKED = re.compile(r"\.jsonl\.(gz|zst)\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedSession:
-    """A session as its log has it.
+    """A session as read from its log.
 
     Attributes:
         path: The log.
         source: The id of the agent that wrote it; `native` is ours.
         session_id: The session.
         messages: The history; a partial answer is marked.
-        system: The system's text.
-        usage: Tokens of all its answers.
-        requests: Answers without an error.
-        turns: How often an agent was asked to answer a user; what a fork inherits is not counted.
-        state: `new` (no turn yet), `complete`, `failed`, `cancelled`, or `interrupted` (a request without a whole
-            answer, or calls without a result, at the end).
-        is_unanswered: The last message is a question that got no answer: its request failed or was broken off.
-        parent: Of a fork `{"session", "path", "seq"}`.
-        start_ns: When it began, in nanoseconds since 1970; None where the log has no times.
+        system: The system text.
+        usage: Tokens of all answers.
+        requests: The number of answers without an error.
+        turns: The number of user prompts sent to the agent, without inherited ones.
+        state: `new` (no turn yet), `complete`, `failed`, `cancelled`, or `interrupted` (the log ends with a request
+            without a whole answer, or with calls without a result).
+        is_unanswered: The last message is a prompt without an answer: its request failed or was interrupted.
+        parent: The fork point `{"session", "path", "seq"}`; None without a parent.
+        start_ns: The start in nanoseconds since 1970; None where the log has no times.
         last_seq: The number of the last event that was read.
-        problems: Damage that was passed over, and what else is worth knowing.
-        logged: The history in the log's own words and places, before anything was left out of it.
-        inherited: Of a fork, the messages that are its parent's, the very objects; no turns of its own.
-        earlier: How many messages of these the next request need not repeat.
-        size: The log's length in bytes as it was read.
-        run: What was used since the last session.end; None if nothing was.
-        closed: Why it cannot be gone on with; empty if it can.
+        problems: Damage that was skipped, and notes.
+        logged: The history exactly as the log counts it, before `messages` was repaired.
+        inherited: The message objects that a fork inherited; they are no turns of its own.
+        earlier: The number of messages in `logged` that the next request need not repeat.
+        size: The log's length in bytes when it was read.
+        run: Totals since the last session.end; None if there were no answers.
+        closed: Why the log cannot be appended to; empty if it can.
     """
 
     path: str
@@ -97,7 +95,7 @@ class LoggedSession:
     closed: str = ""
 
     def as_parent(self) -> dict[str, Json]:
-        """Return what a fork from here says of its parent."""
+        """Return the `parent` field for the log of a fork."""
         return {"session": self.session_id, "path": self.path, "seq": self.last_seq}
 
 
@@ -109,19 +107,19 @@ def find_logged_session(
     at: int | None = None,
     skip_damage: bool = False,
 ) -> LoggedSession:
-    """Read a session back from its log, packed and archived ones and those of other agents included.
+    """Read a session from its log; packed and archived logs and those of other agents are read as well.
 
     Args:
-        target: A path, or a session id, its beginning or its end.
-        directory: The folder of our own sessions, instead of the usual one.
-        env: The environment, which says where logs are.
+        target: A path, or a session id, its first or its last characters.
+        directory: The folder of our own sessions, instead of the default.
+        env: Environment variables that locate the logs; None uses `os.environ`.
         at: The number (`seq`) of the last event to read; None reads all.
-        skip_damage: Pass over what cannot be read, at the risk of a history with a hole.
+        skip_damage: Skip what cannot be read; the history may lack messages.
 
     Raises:
-        LogNotReadable: Nothing matches, or what does cannot be read.
+        LogNotReadable: No log matches, or it cannot be read.
         AmbiguousSession: Several sessions match.
-        InvalidHistory: The log is damaged, holds what is no message, or lacks what it leans on.
+        InvalidHistory: The log is damaged, holds an invalid message, or lacks messages that it refers to.
         LookupError: No event, or several, have the number `at`.
     """
     known: Env = os.environ if env is None else env
@@ -133,7 +131,7 @@ def find_logged_session(
 
 
 def read_logged_session(path: str, *, skip_damage: bool = False) -> LoggedSession:
-    """Read one of our own logs back; see `find_logged_session`."""
+    """Read one of our own logs; see `find_logged_session`."""
     return _fold(Log(source=SOURCE, path=path), path, None, None, skip_damage=skip_damage)
 
 
@@ -154,24 +152,24 @@ def open_log(logged: LoggedSession, **options: Any) -> SessionLogger:
 
 
 def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_damage: bool) -> LoggedSession:
-    """Fold a log; `shown` is what its path is called where it was unpacked for the moment."""
+    """Fold a log; `shown` is the path for messages, where `log.path` is a temporary unpacked copy."""
     is_native, status = log.source.id == SOURCE.id, stat_path(log.path)
     fold, problems = Fold(own=is_native), list[Problem]()
-    found: list[str] = []  # where events with the number `at` are
-    numbers: tuple[int, ...] = ()  # the lowest and the highest of all
+    found: list[str] = []  # places of events with the number `at`
+    numbers: tuple[int, ...] = ()  # the lowest and the highest number
     for item, place, cut in _read_native(log.path, shown) if is_native else _read_foreign(log, shown, session_id):
         if at is not None and isinstance(item, Event) and item.seq != NOT_LOGGED:
             numbers = min((item.seq, *numbers)), max((item.seq, *numbers))
             found += [place] if item.seq == at else []
         if found and found != [place]:
-            continue  # only to learn whether the number is one event's alone
+            continue  # read on only to find a second event of this number
         if isinstance(item, Event):
-            fold.take(item, place)
+            fold.apply(item, place)
             problems += [_gap(item, shown, place)] if item.type == "log.gap" else []
         elif item.severity == "damage" and not (cut or skip_damage) and item.kind not in _HIDES_NOTHING:
             raise InvalidHistory(
-                f"{item}; what stood there is lost: `sessionlog check --repair` sets it aside, skip_damage=True passes "
-                "over it, fork_from(…, at=SEQ) goes on from an event before it"
+                f"{item}; its content is lost: `sessionlog check --repair` moves it aside, skip_damage=True skips it, "
+                "fork_from(…, at=SEQ) continues from an event before it"
             )
         else:
             problems.append(item)
@@ -179,9 +177,9 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
         raise LookupError(_not_one(shown, at, found, numbers))
     logged = messages = fold.messages()
     if messages and messages[0].role == "system" and messages[0].text == fold.system and not fold.has_changes:
-        messages = messages[1:]  # it is the session's own system text
+        messages = messages[1:]  # the session's own system text
     if not is_valid(messages):
-        detail = "tool calls and results that do not belong together were left out"
+        detail = "tool calls and results that do not match were left out"
         problems.append(Problem(path=shown, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
         messages = repaired(messages)
     return LoggedSession(
@@ -202,17 +200,17 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
         logged=tuple(logged),
         inherited=tuple(fold.inherited),
         earlier=fold.earlier,
-        size=0 if status is None else status.st_size,  # before it was read: what came meanwhile is not known
+        size=0 if status is None else status.st_size,  # from before reading: later bytes were not read
         run=fold.run if fold.run.responses else None,
         closed=_why_closed(log, fold),
     )
 
 
 def _read_native(path: str, shown: str) -> Iterator[tuple[Event | Problem, str, bool]]:
-    """The events and problems of a log of ours, where they stand, and whether a problem is an unfinished line."""
+    """Yield (event or problem, its place, whether it is an unfinished line) of one of our logs."""
     file, unpacked = open_unpacked(path)
     stream = EventStream(shown, max_line=MAX_LINE)
-    start, before = 0, b""  # a line that may have begun an object over several lines is given up with the next
+    start, before = 0, b""  # the reader may report an object over several lines only at the next line
     with file:
         while piece := file.readline(MAX_LINE + 1):
             for item in stream.feed_bytes(piece):
@@ -235,7 +233,7 @@ def _read_foreign(log: Log, shown: str, session_id: str | None) -> Iterator[tupl
 
 
 def _gap(event: Event, path: str, place: str) -> Problem:
-    """What a `log.gap` says: events that were never written. It matters only where a request leans on them."""
+    """A `log.gap` as a problem: events that were never written. Requests that need them fail on their own."""
     data = event.data if isinstance(event.data, Mapping) else {}
     line = place.rpartition(":")[2]
     detail = f"{data.get('events', 'some')} events were not recorded: {data.get('reason', 'unknown')}"
@@ -244,20 +242,20 @@ def _gap(event: Event, path: str, place: str) -> Problem:
 
 
 def _why_closed(log: Log, fold: Fold) -> str:
-    """Why a log cannot be appended to by a session; empty if it can."""
+    """Why a session cannot append to a log; empty if it can."""
     path = log.path
     if log.source.id != SOURCE.id:
         return f"{path} is {log.source.id}'s own log"
     if _PACKED.search(path):
         return f"{path} is packed and closed"
     if not fold.is_ours and fold.last_seq is not None:
-        return f"{path} was written by another program, which counts tokens in another way"
+        return f"{path} was written by another program, which counts tokens differently"
     real = os.path.realpath(path)
     try:
         check_session_id(_stem(real))
     except InvalidSessionId as error:
-        return f"{path}: its name is no session's: {error}"
-    return "" if real.endswith(".jsonl") else f"{path}: the name of a log ends in .jsonl"
+        return f"{path}: its name is no session id: {error}"
+    return "" if real.endswith(".jsonl") else f"{path}: a log's name has to end in .jsonl"
 
 
 def _not_one(path: str, at: int, found: list[str], numbers: tuple[int, ...]) -> str:
@@ -273,24 +271,23 @@ def _stem(path: str) -> str:
 
 
 def is_unfinished(problem: Problem, line: bytes, start: int) -> bool:
-    """Whether the problem is that an event in the line that begins at `start` breaks off; whole lines may follow.
+    """Whether the problem is an event cut short at the end of its line, which begins at offset `start`.
 
-    A killed writer leaves such a line, and no event in it was acknowledged. A line that was damaged later breaks off
-    before its end, except where the damage is in its last letters or takes the end of its last text away: that cannot
-    be distinguished from a torn line.
+    A killed writer leaves such a line, and no event in it was acknowledged. A line damaged later is invalid before its
+    end; only damage to its last characters, or to the end of its last string, looks like a torn line.
     """
     if problem.kind != "not_json":
         return False
     text = line[problem.offset - start :][: problem.length].rstrip(b"\r\n")
     if not (text.startswith(_HEAD) or _HEAD.startswith(text)):
         return False
-    spelled = text.decode("utf-8", "replace")
+    decoded = text.decode("utf-8", "replace")
     try:
-        json.loads(spelled)
+        json.loads(decoded)
     except json.JSONDecodeError as error:
-        if error.msg.startswith("Unterminated string") or error.pos >= len(spelled):
+        if error.msg.startswith("Unterminated string") or error.pos >= len(decoded):
             return True
-        found = _OPEN_END.search(spelled)
+        found = _OPEN_END.search(decoded)
         return found is not None and error.pos >= found.start()
     except RecursionError:
         return False

@@ -1,12 +1,12 @@
 """Recorder: writes a session into its log, so that the session can be read back from the log alone.
 
-The rule is one of position: after an `llm.request` the history is the first `earlier_messages` messages of the one
-before (none where it does not say) and then its `messages`. A request holds all that is new since the last one, answers
-and tool results included; what happens between requests has events of its own. Where the history does not continue the
-logged one (it was cut, cleared, or taken back), the next request is whole.
+Messages are counted by position: after an `llm.request`, the history is the first `earlier_messages` messages of the
+previous one (0 if absent), then the request's `messages`. A request holds everything new since the last one, with
+answers and tool results; changes between requests have their own events. Where the history does not continue the
+logged one (after a truncation, `clear` or `undo`), the next request holds all of it.
 
-Invariant: the recorder counts only what is in the file. An event that was not written changes nothing here, so the next
-request makes good for it.
+Invariant: the recorder counts only what is in the file. An event that could not be written changes nothing here, so the
+next request includes its messages.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.history.weight import cap_message, cap_text, size_of, size_of_json
 from sessionlog.conversation.log.event_codec import (
-    answer_of,
+    answer_fields,
+    chunk_messages,
     json_options,
-    pieces_of,
-    result_of,
-    spell_answer,
-    spell_cut,
-    spell_result,
-    spell_tool,
+    read_answer,
+    read_tool_result,
+    result_fields,
+    tool_to_json,
+    truncation_fields,
 )
 from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import StaleSession
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
 
 Json = Any
 LONG = 4 << 20
-"""Characters of messages in one event; more are written in several, because readers decode lines of 8 MiB."""
+"""Characters of messages in one event; more take several events, because readers decode lines up to 8 MiB."""
 
 
 class Recorder:
     """Writes one session's events. Every method does nothing without a logger.
 
-    None of them raises, except for a logger that was asked to (`on_error="raise"`).
+    Failures to write are raised only if the logger has `on_error="raise"`.
     """
 
     def __init__(self, logger: SessionLogger | None) -> None:
         self._logger = logger
-        self._logged: list[Message] = []  # what the log gives, read back now
-        self._earlier = 0  # of these, how many the next request need not repeat
-        self._starts_over = True  # the log has an event after which the next request holds everything
-        self._pieces: list[str] = []  # of an answer that is not whole yet
+        self._logged: list[Message] = []  # the history that reading the log would give
+        self._earlier = 0  # the number of these that the next request need not repeat
+        self._starts_over = True  # the log has an event that requires a whole next request
+        self._pieces: list[str] = []  # of the unfinished answer
         self._logged_system: str | None = None
         self._system: str | None = None
-        self._inherited: dict[int, Message] = {}  # from a parent, and so no turns of this session
+        self._inherited: dict[int, Message] = {}  # from a parent: no turns of this session
         self._has_ended = False
         self._last_seq: int | None = None
         self._key = object()
@@ -89,21 +89,21 @@ class Recorder:
         inherited: Sequence[Message] = (),
         usage: TokenUsage | None = None,
     ) -> None:
-        """Write session.start, and what a session begins with.
+        """Write session.start and the history that the session starts with.
 
         Args:
-            system: The system's text.
-            parent: Of a fork `{"session", "path", "seq"}`: where it leaves its parent.
-            inherited: The history that it begins with.
-            usage: What that history has used, where it counts as this session's own.
+            system: The system text.
+            parent: The fork point `{"session", "path", "seq"}` of a fork.
+            inherited: The history that the session starts with.
+            usage: The usage of that history, if it counts as this session's.
         """
         self._system = system
         if self._logger is None:
             return
         if self._logger.owner is None:
             self._logger.owner = self._key
-        if not self._is_alone():
-            return  # what is there is another session's: `check_alone` raises
+        if not self._is_sole_writer():
+            return  # another session writes this log: `check_sole_writer` raises
         start = _given({"system_prompt": system or None, "parent": parent})
         if self._logger.is_new() and self._emit("session.start", start):
             self._logged_system = system
@@ -113,8 +113,8 @@ class Recorder:
             self._inherited = {id(message): message for message in inherited} if parent else {}
             self._add(inherited, reason, is_earlier=True, **more)
 
-    def go_on(self, session: LoggedSession, *, system: str | None = None) -> None:
-        """Continue the log of a session; nothing is written yet."""
+    def continue_log(self, session: LoggedSession, *, system: str | None = None) -> None:
+        """Continue the log of a session; this writes nothing."""
         self._logged, self._earlier, self._starts_over = list(session.logged), session.earlier, False
         self._inherited = {id(message): message for message in session.inherited}
         self._logged_system, self._last_seq = session.system, session.last_seq
@@ -123,24 +123,24 @@ class Recorder:
             self._others, self._logger.owner = session.size, self._key
             self._logger.begin_run(copy(session.run))
 
-    def check_alone(self) -> None:
+    def check_sole_writer(self) -> None:
         """Check that no other writer has appended to the log: two writers would corrupt the history.
 
         It costs one stat. A log that was deleted or replaced meanwhile is written anew.
 
         Raises:
-            StaleSession: Another writer has appended to the log since this recorder has, or since it was read; or
-                another session goes on with the same logger.
+            StaleSession: Another writer has appended to the log since this recorder wrote or read it, or another
+                session uses the same logger.
         """
-        if self._is_alone():
+        if self._is_sole_writer():
             return
         raise StaleSession(
             f"{self.path}: another writer has appended to the log of session {self.session_id!r} meanwhile; "
-            f"Session.resume({self.path!r}, …) goes on from what they wrote, fork() from what is here, "
-            "in a log of its own"
+            f"Session.resume({self.path!r}, …) continues with their events, fork() continues from this history "
+            "in a new log"
         )
 
-    def _is_alone(self) -> bool:
+    def _is_sole_writer(self) -> bool:
         logger = self._logger
         if logger is None:
             return True
@@ -156,23 +156,23 @@ class Recorder:
         attempt: int = 1,
         options: Mapping[str, Json] | None = None,
     ) -> None:
-        """Write that an agent is asked: what of the history is new, the tools, and the options that are JSON."""
+        """Write a request: the new messages of the history, the tools, and the options that are JSON."""
         if self._logger is None:
             return
         if self._has_ended:
             self._logger.begin_run()
             self._has_ended = False
         self._pieces = []
-        earlier = self._log_ahead(history)
+        earlier = self._write_ahead(history)
         fields = {
             "model": model,
             "provider": provider,
             **json_options(options or {}),
             "system": (self._system or "") if self._system != self._logged_system else None,
-            "tools": [spell_tool(tool) for tool in tools] or None,
+            "tools": [tool_to_json(tool) for tool in tools] or None,
             "attempt_index": attempt if attempt > 1 else None,
             "messages": [message_to_dict(message) for message in history[earlier:]],
-            "earlier_messages": earlier or None,  # the last: scans look for it at a line's end
+            "earlier_messages": earlier or None,  # last, because scans look for it at the end of the line
         }
         if self._emit("llm.request", _given(fields)):
             self._logged = list(history)
@@ -180,7 +180,7 @@ class Recorder:
             self._logged_system = self._system
 
     def delta(self, text: str) -> None:
-        """Write a piece of the answer, before anybody is shown it."""
+        """Write a piece of the answer's text; the caller shows it afterwards."""
         for start in range(0, len(text), LONG):
             piece = text[start : start + LONG]
             if self._emit("llm.delta", {"content": piece}):
@@ -196,17 +196,17 @@ class Recorder:
         partial: str | None = None,
         attempt: int = 1,
     ) -> None:
-        """Write the answer, whole or `partial`; or that there was none, and why.
+        """Write the answer, whole or `partial`; or the error where there was none.
 
-        Without a message, the pieces of text that were written stand for it, if there are any. A `reply` says what else
-        is known of a whole answer: its tokens, its model, what it cost.
+        Without a message, the deltas written so far are the answer, if there are any. A `reply` adds usage, model and
+        cost of a whole answer.
         """
         given = reply or Reply(message=Message.assistant())
         if message is not None and partial is not None:
             message = replace(message, partial=partial)
         message = None if message is None else cap_message(message)
         known = {
-            **({"partial": partial} if message is None else spell_answer(message)),
+            **({"partial": partial} if message is None else answer_fields(message)),
             "usage": None if given.usage is None else given.usage.to_dict(),
             "cost_usd": given.cost_usd,
             "latency_ms": latency_ms,
@@ -217,60 +217,60 @@ class Recorder:
             "error": describe(error) if isinstance(error, BaseException) else error,
         }
         fields, streamed = _given(known), "".join(self._pieces)
-        if message is not None and answer_of(fields, streamed) != message:
+        if message is not None and read_answer(fields, streamed) != message:
             _write_whole(fields, message, "content")
         if self._emit("llm.response", fields):
-            said = message or answer_of(fields, streamed)
-            self._logged += [said] if said else []
+            answer = message or read_answer(fields, streamed)
+            self._logged += [answer] if answer else []
             self._pieces = []
 
     def tool(self, returned: ToolReturned) -> None:
         """Write a tool's run and its result."""
         request, message = returned.request, cap_message(returned.message)
         duration = None if returned.duration_ms is None else round(returned.duration_ms, 3)
-        fields = _given({**spell_result(request, message), "duration_ms": duration, "error": returned.error})
+        fields = _given({**result_fields(request, message), "duration_ms": duration, "error": returned.error})
         if size_of_json(request.arguments) > LONG:
-            fields["input"] = cap_text(str(request.arguments))  # the answer that asks for it has them all
-        if result_of(fields, request.id, request.name) != message:
+            fields["input"] = cap_text(str(request.arguments))  # the answer with this call has them all
+        if read_tool_result(fields, request.id, request.name) != message:
             _write_whole(fields, message, "output")
         if self._emit("tool.call", fields):
             self._logged.append(message)
 
     def popped(self, count: int) -> None:
-        """Write that the last `count` messages were taken back."""
+        """Write that the last `count` messages were removed."""
         self._end_partial()
         if count > 0 and self._emit("history.pop", {"count": count}):
             self._start_over(self._logged[:-count])
 
     def cleared(self) -> None:
-        """Write that the history begins anew."""
+        """Write that the history was cleared."""
         self._end_partial()
         if self._emit("history.clear", {}):
             self._start_over([])
 
     def truncated(self, before: Sequence[Message], after: Sequence[Message], truncation: Truncation) -> None:
-        """Write what was dropped of the history, and what stands in its place."""
+        """Write which messages a truncation dropped and added."""
         self._end_partial()
         if not truncation.is_over_budget and list(before) == list(after):
             return
         self.sync(before)
-        fields = spell_cut(before, after, truncation)
+        fields = truncation_fields(before, after, truncation)
         if self._emit("compaction.end", _given(fields)) and not fields["no_compaction"]:
             self._start_over(list(after))
 
     def sync(self, history: Sequence[Message], *, state: str | None = None) -> None:
-        """Write what the log does not have yet of a history that was changed in another way.
+        """Write the difference between the logged and the current history.
 
         Args:
-            history: The history now.
-            state: How the turn stands, where no answer says it: `cancelled` or `failed` between two requests.
+            history: The current history.
+            state: The turn's state, if no answer states it: `cancelled` or `failed` between two requests.
         """
         self._end_partial()
         if self._logger is None:
             return
         common = 0
         for known, message in zip(self._logged, history, strict=False):
-            if known is not message and known != message:  # dataclasses that are one are compared field by field too
+            if known is not message and known != message:  # `==` alone would compare even identical objects by field
                 break
             common += 1
         if common < len(self._logged):
@@ -281,28 +281,28 @@ class Recorder:
             self._emit("history.add", {"reason": "added", "messages": [], "state": state})
 
     def end(self, status: str, *, error: BaseException | None = None) -> None:
-        """Write session.end with the totals since the last one. The session may go on all the same."""
+        """Write session.end with the totals since the last one. The session may continue after it."""
         self._end_partial("cancelled" if status == "cancelled" else "failed" if status == "error" else "interrupted")
         if self._logger is not None:
             why = None if error is None else describe(error)
             self._has_ended = self._logger.end(status, error=why) or self._has_ended
 
     def close(self) -> None:
-        """Let go of the file. The session has written its own end, or leaves a log as it is that others go on with."""
+        """Close the file without a session.end: the session has written it, or another writer continues the log."""
         if self._logger is not None:
             EventWriter.close(self._logger)
 
     def sibling(self, session_id: str | None = None) -> Recorder:
-        """Make a recorder for another session in the same folder, written in the same way.
+        """Return a recorder for another session in the same folder, with the same options.
 
         Raises:
-            ValueError: There is a log of that session already.
-            InvalidSessionId: It is no id for a file.
+            ValueError: That session has a log already.
+            InvalidSessionId: The id cannot be a file name.
         """
         return Recorder(None if self._logger is None else check_new(self._logger.sibling(session_id)))
 
-    def parent(self) -> dict[str, Json] | None:
-        """Return what a fork made now says of its parent; None without a log."""
+    def as_parent(self) -> dict[str, Json] | None:
+        """Return the `parent` field for the log of a fork made now; None without a log."""
         if self._logger is None:
             return None
         return {"session": self._logger.session_id, "path": self._logger.path, "seq": self.last_seq}
@@ -311,10 +311,10 @@ class Recorder:
         return self._logger is not None and self._logger.emit(type_, dict(data))
 
     def _add(self, messages: Sequence[Message], reason: str, *, is_earlier: bool = False, **more: Json) -> None:
-        """Write messages; the next request need not repeat those with `is_earlier`."""
-        for chunk in pieces_of(messages, LONG):
-            spelled = [message_to_dict(message) for message in chunk]
-            if not self._emit("history.add", {"reason": reason, **more, "messages": spelled}):
+        """Write messages; with `is_earlier`, the next request need not repeat them."""
+        for chunk in chunk_messages(messages, LONG):
+            written = [message_to_dict(message) for message in chunk]
+            if not self._emit("history.add", {"reason": reason, **more, "messages": written}):
                 return
             if is_earlier:
                 del self._logged[self._earlier :]
@@ -322,10 +322,10 @@ class Recorder:
             self._logged.extend(chunk)
             more = {}
 
-    def _log_ahead(self, history: Sequence[Message]) -> int:
-        """Write what its request shall not hold of a history: inherited messages, and what is too long for one event.
+    def _write_ahead(self, history: Sequence[Message]) -> int:
+        """Write the messages that do not go into the next request: inherited ones, and those too long for one event.
 
-        Returns how many messages the request need not repeat.
+        Returns the number of messages that the request need not repeat.
         """
         earlier = self._earlier if self._logged[: self._earlier] == list(history[: self._earlier]) else 0
         own = earlier
@@ -343,21 +343,21 @@ class Recorder:
         return self._earlier
 
     def _start_over(self, logged: list[Message]) -> None:
-        """The log gives this history now, and the next request holds all of it."""
+        """Note that the log now gives `logged`, and that the next request has to hold the whole history."""
         self._logged, self._earlier, self._starts_over = logged, 0, True
 
     def _end_partial(self, why: str = "interrupted") -> None:
-        """Readers take the pieces of an answer that nothing finishes for an answer that is not whole."""
+        """Add the deltas of an unfinished answer to the logged history, as readers do."""
         if self._pieces:
             self._logged.append(Message.assistant("".join(self._pieces), partial=why))
             self._pieces = []
 
 
 def check_new(logger: SessionLogger) -> SessionLogger:
-    """Return the logger of a new log.
+    """Return the logger if its log does not exist yet.
 
     Raises:
-        ValueError: There is a log already.
+        ValueError: The log exists.
     """
     if not logger.is_new():
         raise ValueError(f"{logger.path}: there is a log of session {logger.session_id!r} already")
@@ -365,7 +365,7 @@ def check_new(logger: SessionLogger) -> SessionLogger:
 
 
 def _write_whole(fields: dict[str, Json], message: Message, key: str) -> None:
-    """Write a message that the plain fields do not give whole; `key` is the one of its text."""
+    """Add the whole message to fields that do not hold all of it; a long text in `key` is shortened."""
     fields["message"] = message_to_dict(message)
     if size_of(message) > LONG:
         fields[key] = cap_text(message.text)

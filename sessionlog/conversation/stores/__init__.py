@@ -1,1 +1,1 @@
-"""Where sessions are kept between processes, beside the log."""
+"""Stores: snapshots of sessions, kept between processes, in addition to the log."""

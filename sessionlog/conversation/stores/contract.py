@@ -1,10 +1,10 @@
-"""SessionStoreContract: a test class that any store passes.
+"""SessionStoreContract: a test class that every store has to pass.
 
     class TestMyStore(SessionStoreContract):
         def make_store(self, tmp_path):
             return MyStore(tmp_path / "sessions")
 
-pytest finds what it inherits. Stores that count no versions skip what is about versions.
+pytest collects the inherited tests. Stores without versions skip the tests of versions.
 """
 
 from __future__ import annotations
@@ -59,50 +59,50 @@ class SessionStoreContract:
     """What every session store promises, as tests.
 
     Attributes:
-        is_shared: Two stores that `make_store` makes of one folder hold the same sessions, as two processes would.
+        is_shared: Two stores that `make_store` opens in one folder hold the same sessions, as two processes would.
     """
 
     is_shared = True
 
     def make_store(self, tmp_path: Path) -> SessionStore:
-        """Return a store; called twice with one folder, it is the same store opened twice."""
-        raise NotImplementedError("make_store(self, tmp_path) returns the store that is to be tried")
+        """Return a store; a second call with the same folder opens the same store again."""
+        raise NotImplementedError("make_store(self, tmp_path) returns the store to test")
 
     def test_what_is_saved_is_loaded(self, tmp_path: Path) -> None:
-        """Every kind of JSON comes back as it went."""
+        """Every kind of JSON is loaded unchanged."""
         with self._store(tmp_path) as store:
             store.save("k", _JSON)
             _same(store.load("k"), _JSON)
             assert repr(store.load("k")) == repr(_JSON), "numbers of another type came back"
 
     def test_much_is_kept(self, tmp_path: Path) -> None:
-        """A session of megabytes is a session."""
+        """A session of several megabytes is loaded unchanged."""
         many = {"messages": [{"role": "user", "content": "x" * 1000, "n": n} for n in range(2000)]}
         with self._store(tmp_path) as store:
             store.save("k", many)
             assert store.load("k") == many, "a large session came back changed"
 
     def test_what_is_not_there(self, tmp_path: Path) -> None:
-        """It is None, and neither exists nor can be deleted."""
+        """A missing session loads as None, does not exist, and cannot be deleted."""
         with self._store(tmp_path) as store:
             store.save("other", {})
             _same((store.load("k"), store.exists("k"), store.delete("k")), (None, False, False))
 
     def test_an_empty_store(self, tmp_path: Path) -> None:
-        """It lists nothing, and is still a store."""
+        """An empty store lists nothing, and is still true."""
         with self._store(tmp_path) as store:
             _same((store.list_sessions(), store.exists("k"), store.load("k")), ([], False, None))
-            assert store, "an empty store is false: `store or other` would take the other"
+            assert store, "an empty store is false: `store or other` would use the other"
 
     def test_saving_again_replaces(self, tmp_path: Path) -> None:
-        """The last save is what is loaded, whole."""
+        """`load` returns the last save, with nothing of earlier ones."""
         with self._store(tmp_path) as store:
             store.save("k", {"v": 1, "old": True})
             store.save("k", {"v": 2})
             _same((store.load("k"), store.list_sessions()), ({"v": 2}, ["k"]))
 
     def test_it_keeps_copies(self, tmp_path: Path) -> None:
-        """What is done to a dict after it was saved, or to one that was loaded, is not done to the store."""
+        """Changes to a dict after it was saved or loaded do not change the store."""
         data: dict[str, Any] = {"messages": [{"content": "kept"}]}
         with self._store(tmp_path) as store:
             store.save("k", data)
@@ -114,7 +114,7 @@ class SessionStoreContract:
             _same(store.load("k"), {"messages": [{"content": "kept"}]})
 
     def test_deleting(self, tmp_path: Path) -> None:
-        """It is gone, the others are there, and it can be saved again."""
+        """A deleted session is gone, the others stay, and it can be saved again."""
         with self._store(tmp_path) as store:
             store.save("k", {"v": 1})
             store.save("other", {"v": 2})
@@ -124,7 +124,7 @@ class SessionStoreContract:
             _same((store.load("k"), store.exists("k"), store.load("other")), ({"v": 3}, True, {"v": 2}))
 
     def test_the_most_recently_saved_is_first(self, tmp_path: Path) -> None:
-        """Also among saves of one second, and whatever a session was before."""
+        """Sessions are listed by their last save, also within one second; loading does not change the order."""
         with self._store(tmp_path) as store:
             for name in ("a", "b", "c", "d"):
                 store.save(name, {})
@@ -135,7 +135,7 @@ class SessionStoreContract:
             _same(store.list_sessions(), ["a", "b", "d", "c"])
 
     def test_ids_are_kept_apart(self, tmp_path: Path) -> None:
-        """An odd id is refused with a ValueError, or kept as it is: two ids are never one session."""
+        """An odd id raises a ValueError or is kept unchanged: two ids are never one session."""
         with self._store(tmp_path) as store:
             kept = {"k": {"id": "k"}}
             store.save("k", {"id": "k"})
@@ -147,7 +147,7 @@ class SessionStoreContract:
             _same(sorted(store.list_sessions()), sorted(kept))
 
     def test_what_is_not_json_is_refused(self, tmp_path: Path) -> None:
-        """With a TypeError or ValueError, and what was stored stays."""
+        """Data that is not JSON raises TypeError or ValueError, and the stored session stays."""
         with self._store(tmp_path) as store:
             store.save("k", {"v": 1})
             for odd in (object(), b"bytes", {1, 2}):
@@ -171,7 +171,7 @@ class SessionStoreContract:
             _same(sorted(store.list_sessions()), sorted(f"s{number}" for number in range(16)))
 
     def test_it_remembers(self, tmp_path: Path) -> None:
-        """Another store of the same place has what the first one saved, and sees what it does."""
+        """A second store of the same folder has the sessions of the first, and sees its later changes."""
         if not self.is_shared:
             raise unittest.SkipTest("this store is not shared")
         with self._store(tmp_path) as first:
@@ -187,7 +187,7 @@ class SessionStoreContract:
             _same((first.exists("b"), first.list_sessions()), (False, ["a"]))
 
     def test_a_lost_update_is_an_error(self, tmp_path: Path) -> None:
-        """Who saves over a version that he has not seen is told so, and nothing is changed."""
+        """Saving over a version that the saver has not loaded raises StaleSession and changes nothing."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"messages": ["hello"]})
             one, other = _loaded(store, "k"), _loaded(store, "k")
@@ -203,7 +203,7 @@ class SessionStoreContract:
             _same(store.load("k"), {"messages": ["hello", "from one", "from the other"]})
 
     def test_a_save_returns_the_version_to_go_on_from(self, tmp_path: Path) -> None:
-        """Who saves turn after turn need not load in between."""
+        """The version from a save allows the next save without a load in between."""
         with self._versioned(tmp_path) as store:
             version = store.save("k", {"turn": 0})
             for turn in range(1, 4):
@@ -213,7 +213,7 @@ class SessionStoreContract:
             _same((loaded, getattr(loaded, "version", None)), ({"turn": 3}, version))
 
     def test_a_session_begun_anew_is_another(self, tmp_path: Path) -> None:
-        """After it was deleted and saved again, what comes from the deleted one cannot be saved over it."""
+        """A session that was deleted and saved again cannot be overwritten from a copy of the deleted one."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"v": "old"})
             old = _loaded(store, "k")
@@ -223,7 +223,7 @@ class SessionStoreContract:
             _same(store.load("k"), {"v": "new"})
 
     def test_no_update_is_lost_between_threads(self, tmp_path: Path) -> None:
-        """Threads that load, change, save, and on StaleSession load again, together count right."""
+        """Threads that load, count up and save, and load again on StaleSession, lose no count."""
         with self._versioned(tmp_path) as store:
             store.save("k", {"count": 0})
 
@@ -237,7 +237,7 @@ class SessionStoreContract:
 
     @contextmanager
     def _store(self, tmp_path: Path) -> Iterator[SessionStore]:
-        """A store that is closed afterwards, if it can be."""
+        """Open a store; close it afterwards if it has `close`."""
         store = self.make_store(tmp_path)
         try:
             yield store
@@ -265,7 +265,7 @@ def _count_up(store: SessionStore) -> None:
     while True:
         data = _loaded(store, "k")
         data["count"] += 1
-        time.sleep(0.0005)  # so that others come between
+        time.sleep(0.0005)  # so that other threads save in between
         with suppress(StaleSession):
             store.save("k", data)
             return
@@ -280,4 +280,4 @@ def _raises(kind: type[Exception] | tuple[type[Exception], ...], call: Callable[
         result = call()
     except kind as error:
         return error
-    raise AssertionError(f"it gave {result!r} where it should have raised {kind}")
+    raise AssertionError(f"it returned {result!r} where it should have raised {kind}")

@@ -1,9 +1,9 @@
-"""FileStore: one JSON file per session in a folder of one's own; any editor can read it.
+"""FileStore: one JSON file per session in a folder of its own.
 
-A file is replaced whole or not at all, and only by who has seen the version that it has. One lock and one counter serve
-the whole folder: saving takes milliseconds and happens once a turn, and so the order of saves is known whatever clocks
-say, and clean-up never meets a save half done. Files are listed by the version that stands at their beginning; what
-does not begin like ours is never counted, listed, replaced or removed.
+A file is replaced atomically, and only by a saver that has seen its version. One lock and one counter serve the whole
+folder: a save takes milliseconds and happens once a turn, the order of saves does not depend on clocks, and clean-up
+never meets a half-done save. Files are listed by the version at their beginning; a file with another beginning is never
+counted, listed, replaced or removed.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from sessionlog.events.times import format_time
 from sessionlog.logger.ids import check_session_id
 
 SCHEMA = "sessionlog.saved/1"
-"""The form of a file; what was saved is its `data`, untouched."""
+"""The schema of a file; the saved session is its `data`."""
 
 LARGEST = 256 << 20
-"""Bytes of a file: reading a session takes several times as much memory."""
+"""The largest file in bytes: reading a session takes several times as much memory."""
 
-_HEAD_SPACE = 1024  # more than what stands before and behind the session in its file
+_HEAD_SPACE = 1024  # more than what surrounds the session in its file
 ENDING = ".json"
 END = b"}}\n"
-"""How a whole file ends: the session's brace, the file's, and a newline."""
+"""The end of a complete file: the session's brace, the file's, and a newline."""
 
 WAIT_SECONDS = 10.0
-"""How long a save waits for others; each of theirs takes milliseconds."""
+"""How long a save waits for other savers; each save takes milliseconds."""
 
 _LOCK, _COUNTER = ".lock", ".counter"
 _HEAD = re.compile(rb'\{"schema":"sessionlog\.saved/1","version":(\d{1,18}),')
 _HEAD_LENGTH = 64
-_LAST_VERSION = 10**18 - 1  # the largest that `_HEAD` takes
-_DAMAGED = 10**17  # no counter has counted so far
+_LAST_VERSION = 10**18 - 1  # the largest that `_HEAD` matches
+_DAMAGED = 10**17  # no real counter is as high
 _UNFINISHED = re.compile(r"\.(.+\.json|\.counter)\.[a-z0-9_]{8}")
 
 
@@ -51,14 +51,14 @@ class FileStore:
     """Keeps sessions as files. Several processes and threads may share the folder.
 
     Args:
-        directory: Where; made 0700 at the first save, its files are 0600.
-        max_age: Sessions that were saved longer ago are removed at a save: seconds, or a timedelta. None keeps all.
-        max_count: How many sessions are kept at most, the newest; None keeps all.
-        clock: Nanoseconds since 1970: how old is a file?
+        directory: The folder; created 0700 at the first save, its files are 0600.
+        max_age: Seconds, or a timedelta: each save removes sessions that were saved longer ago. None keeps all.
+        max_count: The number of sessions to keep, the newest ones; None keeps all.
+        clock: Returns nanoseconds since 1970; compared with the files' times.
 
     Raises:
-        TypeError: `max_age` or `max_count` is no number.
-        ValueError: `max_age` or `max_count` would keep nothing, or is endless.
+        TypeError: `max_age` or `max_count` is not a number.
+        ValueError: `max_age` or `max_count` would keep nothing, or is infinite.
     """
 
     __slots__ = ("_clock", "_directory", "_heads", "_is_swept", "_max_age", "_max_count", "_versions")
@@ -86,38 +86,38 @@ class FileStore:
         return self._directory
 
     def save(self, session_id: str, data: Mapping[str, Any]) -> int:
-        """Replace a session's file; return its version. Then old files are removed, if the store shall.
+        """Replace a session's file and return its version; then remove old files as `max_age` and `max_count` state.
 
         Raises:
-            InvalidSessionId: The id can be no file name, or differs from another's in case only.
-            InvalidHistory: It is not JSON or too large to be loaded again, or the file in its place is none of ours.
-            StaleSession: Somebody else has saved it since.
-            SessionNotSaved: It cannot be written, or others keep the folder locked; the file is as it was.
+            InvalidSessionId: The id cannot be a file name, or differs from another's in case only.
+            InvalidHistory: The data is not JSON or too large to be loaded again, or the existing file is not ours.
+            StaleSession: Another writer has saved the session meanwhile.
+            SessionNotSaved: The file cannot be written, or others keep the folder locked; it is unchanged.
         """
         path = self._path(session_id)
         text = to_json(session_id, data).encode()
         if len(text) > LARGEST - _HEAD_SPACE:
             raise InvalidHistory(f"session {session_id!r}: {_too_large(len(text))}; nothing was saved")
-        with self._changing(path, "not saved"):
+        with self._writing(path, "not saved"):
             stored = self._version_at(path)
             self._versions.check(session_id, data, stored)
             if stored is None:
                 self._check_case(session_id)
             version = self._next_version(stored or 0)
-            self._versions.trying(session_id, data, version)
+            self._versions.start_save(session_id, data, version)
             files.replace_file(path, [self._head(session_id, version), text, b"}\n"])
-            self._versions.saved(session_id, data, version)
-            with suppress(OSError):  # it is saved; what is old can go another time
+            self._versions.finish_save(session_id, data, version)
+            with suppress(OSError):  # the session is saved; the next save cleans up
                 self._clean_after(session_id)
         return version
 
     def load(self, session_id: str) -> Saved | None:
-        """Return a session, None if there is none of this id.
+        """Return a session; None if there is none with this id.
 
         Raises:
-            InvalidSessionId: The id can be no file name.
-            InvalidHistory: The file is half written, too large, or none of ours; it is left as it is.
-            LogNotReadable: It is no regular file, or may not be read.
+            InvalidSessionId: The id cannot be a file name.
+            InvalidHistory: The file is half written, too large, or not ours; it is left unchanged.
+            LogNotReadable: It is not a regular file, or may not be read.
         """
         path = self._path(session_id)
         try:
@@ -135,19 +135,19 @@ class FileStore:
             raise InvalidHistory(f"{path}: not a session saved by this version of sessionlog (schema {schema!r})")
         if saved.get("session_id") != session_id:
             raise InvalidHistory(f"{path}: it is session {saved.get('session_id')!r}; rename it, or load that id")
-        return self._versions.loaded(session_id, data, version)
+        return self._versions.finish_load(session_id, data, version)
 
     def delete(self, session_id: str) -> bool:
-        """Remove a session's file, whatever is in it; whether there was one.
+        """Remove a session's file, whatever its content; return whether there was one.
 
         Raises:
-            InvalidSessionId: The id can be no file name.
-            SessionNotSaved: It cannot be removed.
+            InvalidSessionId: The id cannot be a file name.
+            SessionNotSaved: The file cannot be removed.
         """
         path = self._path(session_id)
         if not os.path.lexists(path):
             return False
-        with self._changing(path, "not deleted"):
+        with self._writing(path, "not deleted"):
             self._versions.forget(session_id)
             try:
                 self._remove([session_id + ENDING])
@@ -157,7 +157,7 @@ class FileStore:
         return True
 
     def list_sessions(self) -> list[str]:
-        """Return the ids of all sessions, the most recently saved first; files that are none of ours are left out.
+        """Return the ids of all sessions, the most recently saved first; other files are ignored.
 
         Raises:
             LogNotReadable: The folder may not be read.
@@ -168,18 +168,18 @@ class FileStore:
             raise LogNotReadable(f"{self.directory}: {files.reason_of(error)}") from error
 
     def exists(self, session_id: str) -> bool:
-        """Whether there is a file of this id."""
+        """Whether there is a file with this id."""
         return os.path.lexists(self._path(session_id))
 
     def clean(self) -> list[str]:
-        """Remove the sessions that are too old or too many, and what killed processes left; return their ids.
+        """Remove the sessions beyond `max_age` and `max_count`, and temporary files; return the sessions' ids.
 
         Raises:
             SessionNotSaved: They cannot be removed.
         """
         if not os.path.isdir(self.directory):
             return []
-        with self._changing(self.directory, "not cleaned"):
+        with self._writing(self.directory, "not cleaned"):
             self._sweep()
             return self._remove_old(None)
 
@@ -191,18 +191,18 @@ class FileStore:
         return json.dumps(head, separators=(",", ":"))[:-1].encode() + b',"data":'
 
     @contextmanager
-    def _changing(self, path: str, what: str) -> Iterator[None]:
-        """Be alone in the folder, and say which file the system refused."""
+    def _writing(self, path: str, what: str) -> Iterator[None]:
+        """Hold the folder's lock; an OSError becomes a SessionNotSaved that names the file."""
         try:
-            with self._alone():
+            with self._locked():
                 yield
         except SessionNotSaved:
             raise
         except LogNotReadable as error:
-            flaw = str(error).removeprefix(f"{path}: ")
-            raise SessionNotSaved(f"{path}: {what}: {flaw}; it is as it was") from error
+            reason = str(error).removeprefix(f"{path}: ")
+            raise SessionNotSaved(f"{path}: {what}: {reason}; it is unchanged") from error
         except OSError as error:
-            raise SessionNotSaved(f"{path}: {what}: {files.reason_of(error)}; it is as it was") from error
+            raise SessionNotSaved(f"{path}: {what}: {files.reason_of(error)}; it is unchanged") from error
 
     def _clean_after(self, session_id: str) -> None:
         if not self._is_swept:
@@ -212,14 +212,14 @@ class FileStore:
             self._remove_old(session_id + ENDING)
 
     def _remove_old(self, just_saved: str | None) -> list[str]:
-        """Remove what is too old or too many, but never what was just saved."""
+        """Remove the sessions beyond `max_age` and `max_count`, but never the one just saved; return their ids."""
         oldest = None if self._max_age is None else self._clock() - int(self._max_age * 1e9)
         old = [
             name
-            for place, (_, saved_ns, name) in enumerate(self._saves())
+            for rank, (_, saved_ns, name) in enumerate(self._saves())
             if name != just_saved
             and (
-                (oldest is not None and saved_ns < oldest) or (self._max_count is not None and place >= self._max_count)
+                (oldest is not None and saved_ns < oldest) or (self._max_count is not None and rank >= self._max_count)
             )
         ]
         self._remove(old)
@@ -228,18 +228,18 @@ class FileStore:
         return [name.removesuffix(ENDING) for name in old]
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the folder's lock, making the folder if there is none.
+    def _locked(self) -> Iterator[None]:
+        """Hold the folder's lock; create the folder if it is missing.
 
         Raises:
-            OSError: It cannot be made or written to, or others keep it locked.
+            OSError: The folder cannot be created or written to, or others keep it locked.
         """
         for parent in files.make_directories(self._directory):
             files.sync_directory(parent)
         with closing(files.AppendFile(self._directory, _LOCK)) as file:
             locked = files.lock(file.fd, WAIT_SECONDS)
             if not locked and files.fcntl is not None:
-                raise TimeoutError(f"{_LOCK} is kept locked by others, or this file system knows no locks")
+                raise TimeoutError(f"{_LOCK} is kept locked by others, or this file system has no locks")
             try:
                 yield
             finally:
@@ -247,12 +247,12 @@ class FileStore:
                     files.unlock(file.fd)
 
     def _version_at(self, path: str) -> int | None:
-        """The version of the file that a save would replace, None if there is none.
+        """The version of the file that a save would replace; None if there is none.
 
         Raises:
-            InvalidHistory: It is half written, or none of ours.
+            InvalidHistory: The file is half written, or not ours.
             SessionNotSaved: It is a link.
-            LogNotReadable: It is no regular file, or may not be read.
+            LogNotReadable: It is not a regular file, or may not be read.
         """
         if not os.path.lexists(path):
             return None
@@ -261,17 +261,17 @@ class FileStore:
         with files.open_log(path) as file:
             head = _HEAD.match(file.read(_HEAD_LENGTH))
             file.seek(-min(len(END), files.stat_open(file).st_size), os.SEEK_END)
-            whole = file.read() == END
-        if head is None or not whole:
-            flaw = "half written" if head else "not a session saved by this version of sessionlog"
-            raise InvalidHistory(f"{path}: the file there is {flaw}; it is left as it is: move it away to save")
+            is_complete = file.read() == END
+        if head is None or not is_complete:
+            problem = "half written" if head else "not a session saved by this version of sessionlog"
+            raise InvalidHistory(f"{path}: the file there is {problem}; it is left as it is: move it away to save")
         return int(head[1])
 
     def _next_version(self, stored: int) -> int:
-        """Count up, under the lock. A counter that was lost or damaged is found again in the files.
+        """Count up, under the lock. A lost or damaged counter is restored from the files.
 
         Raises:
-            SessionNotSaved: The number would be too large to be read again.
+            SessionNotSaved: The number would be too large to read back.
         """
         path = os.path.join(self._directory, _COUNTER)
         counter = (files.read_small(path, 32) or b"").strip()
@@ -282,14 +282,14 @@ class FileStore:
             raise SessionNotSaved(
                 f"{self._directory}: not saved: there is no version after {version - 1}; use another folder"
             )
-        files.replace_file(path, [b"%d\n" % version])  # before the session: a number is never given twice
+        files.replace_file(path, [b"%d\n" % version])  # before the session, so that no number is used twice
         return version
 
     def _check_case(self, session_id: str) -> None:
-        """Refuse a new id that is another's file on some file systems.
+        """Refuse a new id that would be another session's file on some file systems.
 
         Raises:
-            InvalidSessionId: It differs from that of a file in case only.
+            InvalidSessionId: It differs from an existing id in case only.
         """
         name = session_id + ENDING
         twin = next((entry for entry in os.listdir(self._directory) if entry.casefold() == name.casefold()), name)
@@ -300,12 +300,12 @@ class FileStore:
             )
 
     def _saves(self) -> list[tuple[int, int, str]]:
-        """(version, when it was saved in nanoseconds, file name) of our files, the most recently saved first."""
+        """(version, time of the save in nanoseconds, file name) of our files, the most recently saved first."""
         saves = []
         with suppress(FileNotFoundError), os.scandir(self._directory) as entries:
             for entry in entries:
                 if entry.name.endswith(ENDING) and not entry.name.startswith("."):
-                    with suppress(OSError):  # deleted meanwhile, or none of ours
+                    with suppress(OSError):  # deleted meanwhile, or not ours
                         status = entry.stat(follow_symlinks=False)
                         version = self._version_of(entry, status)
                         if version is not None:
@@ -313,20 +313,19 @@ class FileStore:
         return sorted(saves, reverse=True)
 
     def _remove(self, names: Iterable[str]) -> None:
-        """Remove files of ours."""
         for name in names:
             os.unlink(os.path.join(self._directory, name))
             self._heads.pop(name, None)
 
     def _sweep(self) -> None:
-        """Under the lock, remove what killed processes left: no other process is writing."""
+        """Remove temporary files of killed processes; under the lock, no other process is writing."""
         with os.scandir(self._directory) as entries:
             for entry in entries:
                 if _UNFINISHED.fullmatch(entry.name):
                     os.unlink(entry.path)
 
     def _version_of(self, entry: os.DirEntry[str], status: os.stat_result) -> int | None:
-        """A file's version; only files that are new since the last look are opened."""
+        """A file's version; only files that changed since the last call are opened."""
         if not stat.S_ISREG(status.st_mode):
             return None
         identity = status.st_ino, status.st_mtime_ns, status.st_size
@@ -341,7 +340,7 @@ class FileStore:
 
 
 def _too_large(size: int) -> str:
-    return f"{size:,} bytes are too many for a session: {LARGEST:,} can be loaded"
+    return f"{size:,} bytes are too many for a session: at most {LARGEST:,} can be loaded"
 
 
 def _check_limit(name: str, value: Any, kinds: tuple[type, ...], what: str) -> None:

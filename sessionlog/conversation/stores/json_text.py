@@ -1,6 +1,6 @@
-"""A session as JSON text: what JSON cannot give back as it was is refused by its place, before anything is written.
+"""Sessions as JSON text: a value that would not be read back unchanged is refused, with its place, before writing.
 
-`json` alone would turn the key 1 into "1" and write NaN, which is no JSON; orjson writes null for it and knows no
+`json` alone would turn the key 1 into "1" and write NaN, which is not JSON; orjson writes null for it and refuses
 integers over 64 bits.
 """
 
@@ -14,19 +14,19 @@ from sessionlog.errors import InvalidHistory, InvalidSessionId
 from sessionlog.messages.json_value import strict_json
 
 MAX_DEPTH = 200
-"""Levels of nesting; a session has six or so, and what its tools were given."""
+"""Levels of nesting; a session has about six, plus those of tool arguments."""
 
 
 def check_key(session_id: object) -> str:
-    """Return the id if it is a text that a store can keep.
+    """Return the id if a store can use it.
 
     Raises:
-        InvalidSessionId: Empty, no text, or not valid Unicode.
+        InvalidSessionId: It is empty, not a text, or not valid Unicode.
     """
     if not isinstance(session_id, str) or not session_id:
-        raise InvalidSessionId(f"session id {session_id!r}: it is a text that is not empty")
+        raise InvalidSessionId(f"session id {session_id!r}: it has to be a text that is not empty")
     if not session_id.isascii() and any("\ud800" <= letter <= "\udfff" for letter in session_id):
-        raise InvalidSessionId(f"session id {session_id!r}: there is an unpaired surrogate in it")
+        raise InvalidSessionId(f"session id {session_id!r}: it contains an unpaired surrogate")
     return session_id
 
 
@@ -34,7 +34,7 @@ def to_json(session_id: str, data: Mapping[str, Any]) -> str:
     """Return a session as one line of JSON that can be written as UTF-8.
 
     Raises:
-        InvalidHistory: It is no mapping, or there is something in it that is not JSON; the message names its place.
+        InvalidHistory: The data is not a mapping, or contains something that is not JSON; the message names its place.
     """
     if not isinstance(data, Mapping):
         raise InvalidHistory(f"session {session_id!r}: {type(data).__name__} cannot be saved; a session is a dict")
@@ -42,22 +42,22 @@ def to_json(session_id: str, data: Mapping[str, Any]) -> str:
         value = strict_json(data, MAX_DEPTH)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         text.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate, as a stream that was cut may leave one
+    except UnicodeEncodeError:  # an unpaired surrogate: a truncated stream may end with one
         return json.dumps(value, separators=(",", ":"))
-    except ValueError as error:  # no JSON, or an integer of more digits than Python prints
+    except ValueError as error:  # not JSON, or an integer of more digits than Python prints
         raise InvalidHistory(f"session {session_id!r}: {error}; nothing was saved") from error
     return text
 
 
 def from_json(text: object, place: str) -> dict[str, Any]:
-    """Read what `to_json` made.
+    """Parse the text of `to_json`; `place` is for error messages.
 
     Raises:
-        InvalidHistory: It is something else; the message begins with `place`.
+        InvalidHistory: It is not such a text.
     """
     try:
         if not isinstance(text, str | bytes):
-            raise TypeError(f"{type(text).__name__}, no text")  # noqa: TRY301 - one error for all
+            raise TypeError(f"{type(text).__name__}, not a text")  # noqa: TRY301 - one error for all
         value = json.loads(text if isinstance(text, str) else text.decode(), parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidHistory(f"{place}: not a saved session: {error}; it is left as it is") from error
@@ -69,4 +69,4 @@ def from_json(text: object, place: str) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

@@ -1,6 +1,6 @@
-"""MemoryStore: sessions for as long as the process lives; for tests, and for agents that need no more.
+"""MemoryStore: sessions for as long as the process lives.
 
-It keeps JSON texts, not objects: what the other stores refuse or copy, it does too.
+It keeps JSON texts, not objects, so that it copies and refuses the same values as the other stores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessionlog.conversation.stores.protocol import Saved, Versions
 
 
 class MemoryStore:
-    """Keeps sessions in memory. Threads may share it; a forked process goes on with a copy.
+    """Keeps sessions in memory. Threads may share it; a forked process has a copy.
 
     `len(store)` is the number of its sessions.
     """
@@ -39,48 +39,48 @@ class MemoryStore:
         """Keep a copy of a session; return its version.
 
         Raises:
-            InvalidSessionId: Not a text, or empty.
-            InvalidHistory: There is something in it that is not JSON.
-            StaleSession: Somebody else has saved it since.
+            InvalidSessionId: The id is not a text, or empty.
+            InvalidHistory: The data contains something that is not JSON.
+            StaleSession: Another writer has saved the session meanwhile.
         """
         text = to_json(check_key(session_id), data)
-        with self._alone():
+        with self._own_lock():
             stored = self._sessions.get(session_id)
             self._versions.check(session_id, data, stored and stored[0])
             self._last += 1
             self._sessions[session_id] = self._last, text
-            return self._versions.saved(session_id, data, self._last)
+            return self._versions.finish_save(session_id, data, self._last)
 
     def load(self, session_id: str) -> Saved | None:
-        """Return a copy of a session, None if there is none of this id."""
+        """Return a copy of a session; None if there is none with this id."""
         stored = self._sessions.get(session_id)
         if stored is None:
             return None
-        return self._versions.loaded(session_id, from_json(stored[1], session_id), stored[0])
+        return self._versions.finish_load(session_id, from_json(stored[1], session_id), stored[0])
 
     def delete(self, session_id: str) -> bool:
-        """Forget a session; whether there was one."""
-        with self._alone():
+        """Remove a session; return whether there was one."""
+        with self._own_lock():
             self._versions.forget(session_id)
             return self._sessions.pop(session_id, None) is not None
 
     def list_sessions(self) -> list[str]:
         """Return the ids of all sessions, the most recently saved first."""
-        with self._alone():
+        with self._own_lock():
             return sorted(self._sessions, key=lambda session_id: -self._sessions[session_id][0])
 
     def exists(self, session_id: str) -> bool:
-        """Whether there is a session of this id."""
+        """Whether there is a session with this id."""
         return session_id in self._sessions
 
     def clear(self) -> None:
-        """Forget all sessions."""
-        with self._alone():
+        """Remove all sessions."""
+        with self._own_lock():
             self._sessions.clear()
             self._versions = Versions()
 
-    def _alone(self) -> Lock:
-        """The lock; another thread may have held it when this process was forked, and that thread is not here."""
+    def _own_lock(self) -> Lock:
+        """Return the lock, a new one after a fork: a thread that held the old one does not exist here."""
         if os.getpid() != self._pid:
             self._lock, self._pid = Lock(), os.getpid()
         return self._lock

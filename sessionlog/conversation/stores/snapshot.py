@@ -1,8 +1,8 @@
-"""A session in a store: a snapshot of it as a JSON object, and which version of it was seen last.
+"""Snapshots: a session saved to, and restored from, a store as a JSON object.
 
-Where a session has a log as well, the log is the session, and what is stored is a snapshot of it: so the log is right
-wherever it went on after the snapshot, as by taking something back. But a log that could not be written (a full disk)
-is behind: then the snapshot has what was said since, and nothing of that may be lost.
+Where a session has a log as well, the log takes precedence over a snapshot that it has continued, for example with an
+undo. But a log that could not be written (a full disk) is behind: then the snapshot has the newer messages, which must
+not be lost.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 SCHEMA = "sessionlog.session/1"
 LOG_SEQ = "log_seq"
-"""What a snapshot calls the number of the last event that the log had then."""
+"""The key of the number of the log's last event at the time of the snapshot."""
 _TURNS: tuple[str, ...] = get_args(TurnState)
 _REDACTED = "[redacted]"
 
 
 def session_to_dict(state: SessionState) -> dict[str, Any]:
-    """Return what a session is to others: its id, its system's text, and its messages."""
+    """Return a session's id, system text and messages as JSON."""
     messages = [message_to_dict(message, nulls=True) for message in state.conversation.messages]
     return {"session_id": state.session_id, "system": state.system, "messages": messages}
 
 
 def saved_id(data: Mapping[str, Any]) -> str | None:
-    """Return the id in a saved session, None without one.
+    """Return the id in a saved session; None without one.
 
     Raises:
-        InvalidHistory: It is none.
+        InvalidHistory: It is not a valid id.
     """
     found = data.get("session_id") if isinstance(data, Mapping) else None
     if found is not None and (not isinstance(found, str) or not found):
@@ -50,24 +50,24 @@ def saved_id(data: Mapping[str, Any]) -> str | None:
 
 
 def save_changed(state: SessionState) -> None:
-    """Save a session after a change, where it has a store and its settings say so; raises what `save` does."""
+    """Save a session after a change, if it has a store and `auto_save` is set; raises as `save` does."""
     if state.is_saved:
         save(state, state.slot)
 
 
 def save(state: SessionState, slot: StoreSlot) -> None:
-    """Put a session into a store.
+    """Save a session in a store.
 
     Raises:
-        StaleSession: Another writer has saved it since it was seen.
+        StaleSession: Another writer has saved it since it was loaded.
         SessionNotSaved: It could not be saved, or could not be loaded again.
     """
     try:
         check_history(state.conversation.messages)
     except InvalidHistory as error:
-        unwanted = "undo() takes the newest turn back, clear() all of them"
+        next_step = "undo() removes the newest turn, clear() all of them"
         raise SessionNotSaved(
-            f"session {slot.session_id!r} was not saved, for nothing could load it again: {error}; {unwanted}"
+            f"session {slot.session_id!r} was not saved, because nothing could load it again: {error}; {next_step}"
         ) from error
     data = {"schema": SCHEMA, **state.conversation.to_serializable(), **session_to_dict(state), "state": state.turn}
     if state.recorder.last_seq is not None:
@@ -77,20 +77,20 @@ def save(state: SessionState, slot: StoreSlot) -> None:
     except (StaleSession, SessionNotSaved):
         raise
     except Exception as error:
-        kept = "the history in memory has all of it, and save() tries again"
+        kept = "the history in memory is complete, and save() tries again"
         raise SessionNotSaved(f"session {slot.session_id!r} was not saved: {describe(error)}; {kept}") from error
 
 
 def catch_up(state: SessionState, logged: LoggedSession) -> None:
-    """Take what is stored where the log, from which the state was made, is behind it; the next step logs it.
+    """Add the messages of the stored snapshot that the log lacks to a state made from the log; they are logged later.
 
     Raises:
-        InvalidHistory: Both went on from the same place, each in its own way.
+        InvalidHistory: The log and the snapshot have diverged.
     """
     try:
         data = state.slot.load() or {"messages": []}
     except InvalidHistory:
-        state.slot.version = None  # it cannot be read, and the log has all of it: save over it
+        state.slot.version = None  # unreadable, but the log has everything: overwrite it
         return
     snapshot, conversation = Conversation(), state.conversation
     try:
@@ -98,12 +98,12 @@ def catch_up(state: SessionState, logged: LoggedSession) -> None:
     except InvalidHistory:
         return
     known, saved = conversation.messages, snapshot.messages
-    if _is_beginning(saved, known):
+    if _is_prefix(saved, known):
         return
     seq = data.get(LOG_SEQ)
     is_newer = isinstance(seq, int) and logged.last_seq is not None and logged.last_seq > seq
     has_gap = any(problem.kind == "seq_gap" for problem in logged.problems)
-    if _is_beginning(known, saved) and (has_gap or not is_newer):
+    if _is_prefix(known, saved) and (has_gap or not is_newer):
         conversation.replace_messages([*known, *saved[len(known) :]])
         state.turn = _saved_turn(data, conversation)
         if snapshot.token_counter.requests > conversation.token_counter.requests:
@@ -111,17 +111,17 @@ def catch_up(state: SessionState, logged: LoggedSession) -> None:
     elif not is_newer:
         raise InvalidHistory(
             f"the log {logged.path} ({len(known)} messages) and what is stored as {state.session_id!r} "
-            f"({len(saved)} messages) went on in different ways; Session.resume without the store goes on from the "
-            "log, Session.load without the logger from the store"
+            f"({len(saved)} messages) have diverged; Session.resume without the store continues from the log, "
+            "Session.load without the logger from the store"
         )
 
 
 def restore(state: SessionState, data: Mapping[str, Any], settings: ConversationSettings | None) -> None:
-    """Make a new state what was saved; it is checked whole before anything changes.
+    """Fill a new state from a snapshot; all of it is checked before anything changes.
 
     Raises:
-        MissingField: Something is not there without which it is no session.
-        InvalidHistory: It is no saved session; the message says where and why.
+        MissingField: A required field is missing.
+        InvalidHistory: It is no saved session; the message states where and why.
     """
     if not isinstance(data, Mapping):
         raise InvalidHistory(f"a saved session is an object, not {type(data).__name__}")
@@ -138,27 +138,28 @@ def restore(state: SessionState, data: Mapping[str, Any], settings: Conversation
 
 
 def _saved_turn(data: Mapping[str, Any], conversation: Conversation) -> TurnState:
-    """The state that was saved; where none was, what the history shows."""
+    """The saved state; without one, derived from the history."""
     return read_state(data.get("state"), "complete" if conversation.message_count else "new")
 
 
-def _is_beginning(messages: Sequence[Message], whole: Sequence[Message]) -> bool:
+def _is_prefix(messages: Sequence[Message], whole: Sequence[Message]) -> bool:
     return len(messages) <= len(whole) and all(map(_is_alike, messages, whole))
 
 
 def _is_alike(one: Message, other: Message) -> bool:
-    """Whether both are the same message: a log redacts secrets, and cannot hold every text and number."""
+    """Whether both are the same message, although a log redacts secrets and cannot hold every text and number."""
     if one == other:
         return True
-    if (one.role, one.tool_call_id, _asked(one)) != (other.role, other.tool_call_id, _asked(other)):
+    if (one.role, one.tool_call_id, _calls(one)) != (other.role, other.tool_call_id, _calls(other)):
         return False
     texts = one.text, other.text
-    return any(_REDACTED in text for text in texts) or _plain(texts[0]) == _plain(texts[1])
+    return any(_REDACTED in text for text in texts) or _writable(texts[0]) == _writable(texts[1])
 
 
-def _asked(message: Message) -> list[tuple[str, str]]:
+def _calls(message: Message) -> list[tuple[str, str]]:
     return [(request.id, request.name) for request in message.tool_calls]
 
 
-def _plain(text: str) -> str:
+def _writable(text: str) -> str:
+    """The text as a log can hold it, without unpaired surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\N{REPLACEMENT CHARACTER}", "?")

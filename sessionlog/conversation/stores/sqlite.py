@@ -1,8 +1,8 @@
 """SQLiteStore: sessions in one SQLite file that any number of processes and threads share.
 
-A save is one transaction that compares versions, so a lost update is an error. The order of saves is a counter's. There
-is one connection, used by one thread at a time and closed by `close`; none is carried across a fork, for SQLite's locks
-do not go with it.
+A save is one transaction that compares versions, so a lost update is an error. A counter orders the saves. There is one
+connection, used by one thread at a time and closed by `close`. It is closed before a fork, because SQLite's locks are
+not inherited.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sessionlog.errors import InvalidHistory, LogNotReadable, SessionNotSaved
 from sessionlog.events.times import format_time
 
 APPLICATION = 0x5E551057
-"""What the file says it is, where every SQLite file says it (`PRAGMA application_id`)."""
+"""`PRAGMA application_id`, which identifies our files."""
 
 VERSION = 1
-"""The version of the tables (`PRAGMA user_version`)."""
+"""The version of the tables, in `PRAGMA user_version`."""
 
 _TABLES = (
     """CREATE TABLE sessions (
@@ -45,12 +45,12 @@ _TABLES = (
 
 
 def open_file(path: str, wait_seconds: float) -> sqlite3.Connection:
-    """Open the file at a path, for one thread at a time; a missing one is made, with its folders.
+    """Open the file at a path, for one thread at a time; create it and its folders if missing.
 
     Raises:
-        InvalidHistory: It is another program's database, or a newer version's.
-        SessionNotSaved: It can be neither made nor opened, or is a link.
-        sqlite3.Error: It is no database, damaged, or locked for too long.
+        InvalidHistory: It is another program's database, or from a newer version.
+        SessionNotSaved: It cannot be created or opened, or is a link.
+        sqlite3.Error: It is not a database, damaged, or locked for too long.
     """
     try:
         for folder in files.make_directories(os.path.dirname(path)):
@@ -63,7 +63,7 @@ def open_file(path: str, wait_seconds: float) -> sqlite3.Connection:
     try:
         if not _is_made(connection, path):
             _make_tables(connection)
-        with suppress(sqlite3.OperationalError):  # others are in it at this moment: the next opening will do
+        with suppress(sqlite3.OperationalError):  # in use by others at the moment: the next opening sets it
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
     except BaseException:
@@ -80,8 +80,8 @@ def _check_file(path: str) -> None:
 
 
 def _is_made(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether the tables are there; what is none of ours is refused before anything is changed."""
-    connection.execute("BEGIN")  # one look: another process may be making the tables
+    """Whether the tables exist; another program's file is refused before anything is changed."""
+    connection.execute("BEGIN")  # one snapshot: another process may be creating the tables
     is_empty = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
     [(application,)] = connection.execute("PRAGMA application_id").fetchall()
     [(version,)] = connection.execute("PRAGMA user_version").fetchall()
@@ -90,13 +90,13 @@ def _is_made(connection: sqlite3.Connection, path: str) -> bool:
         raise InvalidHistory(f"{path}: another program's database; name another file, this one is left as it is")
     if version > VERSION:
         raise InvalidHistory(
-            f"{path}: made by a newer sessionlog (version {version}, known is {VERSION}); it is left as it is"
+            f"{path}: made by a newer sessionlog (version {version}; this one reads {VERSION}); it is left as it is"
         )
     return not is_empty
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables, unless another process did so a moment ago."""
+    """Create the tables, unless another process just did."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
@@ -110,7 +110,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 WAIT_SECONDS = 10.0
-"""How long a save waits for others; each of theirs takes milliseconds."""
+"""How long a save waits for other savers; each save takes milliseconds."""
 
 _SAVE = """INSERT INTO sessions VALUES (:id, :data, :version, :now, :now) ON CONFLICT (session_id)
     DO UPDATE SET data = :data, version = :version, updated_at = :now"""
@@ -122,13 +122,14 @@ class SQLiteStore:
     Close it, or use it in a `with`.
 
     Args:
-        path: The file; made 0600, its folders 0700.
-        wait_seconds: How long another process's save is waited for.
-        clock: Nanoseconds since 1970, for the two times in a row; nothing depends on them.
+        path: The file; created 0600, its folders 0700.
+        wait_seconds: How long to wait for another process's save.
+        clock: Returns nanoseconds since 1970, for the two informative times in a row.
 
     Raises:
-        InvalidHistory: The file is no SQLite database, another program's, or a newer version's; it is left as it is.
-        SessionNotSaved: It can be neither made nor opened, or is a link.
+        InvalidHistory: The file is not a SQLite database, another program's, or from a newer version; it is left
+            unchanged.
+        SessionNotSaved: It cannot be created or opened, or is a link.
         ValueError: The path names no file; `MemoryStore` keeps sessions in memory.
     """
 
@@ -145,7 +146,7 @@ class SQLiteStore:
         self._closed = False
         name = os.fspath(path)
         if not name or name.startswith(":"):
-            raise ValueError(f"{name!r} is no file; MemoryStore keeps sessions in memory")
+            raise ValueError(f"{name!r} names no file; MemoryStore keeps sessions in memory")
         self._path = os.path.abspath(name)
         self._wait_seconds, self._clock = wait_seconds, clock
         self._versions = Versions()
@@ -160,39 +161,39 @@ class SQLiteStore:
         return self._path
 
     def save(self, session_id: str, data: Mapping[str, Any]) -> int:
-        """Keep a session; return its version.
+        """Save a session; return its version.
 
         Raises:
-            InvalidSessionId: Not a text, or empty.
-            InvalidHistory: There is something in it that is not JSON.
-            StaleSession: Somebody else has saved it since.
-            SessionNotSaved: It cannot be written; what was stored before is as it was.
+            InvalidSessionId: The id is not a text, or empty.
+            InvalidHistory: The data contains something that is not JSON.
+            StaleSession: Another writer has saved the session meanwhile.
+            SessionNotSaved: The data cannot be written; the stored session is unchanged.
         """
         text = to_json(check_key(session_id), data)
         with self._writing("not saved") as connection:
             row = connection.execute("SELECT version FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
             self._versions.check(session_id, data, row and row[0])
             [(version,)] = connection.execute("UPDATE counter SET last = last + 1 RETURNING last").fetchall()
-            self._versions.trying(session_id, data, version)
+            self._versions.start_save(session_id, data, version)
             now = format_time(self._clock())
             connection.execute(_SAVE, {"id": session_id, "data": text, "version": version, "now": now})
-        return self._versions.saved(session_id, data, version)
+        return self._versions.finish_save(session_id, data, version)
 
     def load(self, session_id: str) -> Saved | None:
-        """Return a session, None if there is none of this id.
+        """Return a session; None if there is none with this id.
 
         Raises:
-            InvalidHistory: What is stored is damaged; it is left as it is.
+            InvalidHistory: The stored data is damaged; it is left unchanged.
             LogNotReadable: The file cannot be read.
         """
-        rows = self._ask("SELECT data, version FROM sessions WHERE session_id = ?", check_key(session_id))
+        rows = self._query("SELECT data, version FROM sessions WHERE session_id = ?", check_key(session_id))
         if not rows:
             return None
         [(text, version)] = rows
-        return self._versions.loaded(session_id, from_json(text, f"{self._path}: session {session_id!r}"), version)
+        return self._versions.finish_load(session_id, from_json(text, f"{self._path}: session {session_id!r}"), version)
 
     def delete(self, session_id: str) -> bool:
-        """Forget a session; whether there was one."""
+        """Remove a session; return whether there was one."""
         with self._writing("not deleted") as connection:
             cursor = connection.execute("DELETE FROM sessions WHERE session_id = ?", (check_key(session_id),))
             self._versions.forget(session_id)
@@ -200,29 +201,29 @@ class SQLiteStore:
 
     def list_sessions(self) -> list[str]:
         """Return the ids of all sessions, the most recently saved first."""
-        return [session_id for (session_id,) in self._ask("SELECT session_id FROM sessions ORDER BY version DESC")]
+        return [session_id for (session_id,) in self._query("SELECT session_id FROM sessions ORDER BY version DESC")]
 
     def exists(self, session_id: str) -> bool:
-        """Whether there is a session of this id."""
-        return bool(self._ask("SELECT 1 FROM sessions WHERE session_id = ?", check_key(session_id)))
+        """Whether there is a session with this id."""
+        return bool(self._query("SELECT 1 FROM sessions WHERE session_id = ?", check_key(session_id)))
 
     def clear(self) -> None:
-        """Forget all sessions."""
+        """Remove all sessions."""
         with self._writing("not cleared") as connection:
             connection.execute("DELETE FROM sessions")
         self._versions = Versions()
 
     def vacuum(self) -> None:
-        """Give the room of what was deleted back, and take its text out of the file."""
+        """Shrink the file, and remove the text of deleted sessions from it."""
         with self._open("not vacuumed") as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close the file; the store cannot be used any more. Closing twice is fine."""
+        """Close the file; the store cannot be used afterwards. Closing twice is allowed."""
         with self._lock:
             self._closed = True
-            self._let_go()
+            self._disconnect()
 
     def __enter__(self) -> Self:
         return self
@@ -231,18 +232,18 @@ class SQLiteStore:
         self.close()
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105 - at exit even `suppress` may be gone
-            self._let_go()
-        except Exception:  # noqa: BLE001, S110 - the system closes then
+        try:  # noqa: SIM105 - at exit even `suppress` may be None
+            self._disconnect()
+        except Exception:  # noqa: BLE001, S110 - at exit the system closes the file
             pass
 
-    def _ask(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
         with self._open("not read", LogNotReadable) as connection:
             return connection.execute(sql, values).fetchall()
 
     @contextmanager
     def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
-        """One transaction; nothing of it is left if it fails."""
+        """Run one transaction; roll it back on any exception."""
         with self._open(what) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -256,34 +257,34 @@ class SQLiteStore:
 
     @contextmanager
     def _open(self, what: str, refusal: type[OSError] = SessionNotSaved) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread; what SQLite refuses is said by name."""
+        """Lock and yield the connection; a SQLite error becomes InvalidHistory or `refusal`, with the path."""
         with self._lock:
             if self._closed:
                 raise ValueError(f"{self._path}: this store is closed")
             try:
-                yield self._connected()
+                yield self._current_connection()
             except sqlite3.Error as error:
                 is_damaged = type(error) is sqlite3.DatabaseError or "decode" in str(error)
                 kind = InvalidHistory if is_damaged else refusal
-                raise kind(f"{self._path}: {what}: {_reason(error)}; what was stored is as it was") from error
+                raise kind(f"{self._path}: {what}: {_reason(error)}; the stored data is unchanged") from error
 
-    def _connected(self) -> sqlite3.Connection:
-        """The connection to the file that is at the path now: one that was deleted would take saves without a trace."""
+    def _current_connection(self) -> sqlite3.Connection:
+        """Return a connection to the current file at the path: saves to one that was deleted would be lost."""
         if self._connection is not None and self._identity == files.identity_of(self._path):
             return self._connection
-        self._let_go()
+        self._disconnect()
         self._connection = open_file(self._path, self._wait_seconds)
         self._identity = files.identity_of(self._path)
         return self._connection
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
 def _reason(error: sqlite3.Error) -> str:
-    """SQLite's words; where it has no room for the memory that it shares, it would speak of a failing disk."""
+    """SQLite's message; it would call a full disk an I/O error where it cannot extend its shared memory."""
     is_full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHMSIZE
     return "no space left on device" if is_full else str(error)
 
@@ -294,12 +295,12 @@ _FORKING: list[SQLiteStore] = []
 
 
 def _before_fork() -> None:
-    """Close what is open: a child that opened the file again would find itself holding locks that it has not."""
+    """Close all connections: SQLite in a child would otherwise believe that it holds its parent's locks."""
     _LISTING.acquire()
     _FORKING[:] = list(_OPEN)
     for store in _FORKING:
         store._lock.acquire()  # noqa: SLF001 - this module's own
-        store._let_go()  # noqa: SLF001 - as above
+        store._disconnect()  # noqa: SLF001 - as above
 
 
 def _after_fork() -> None:

@@ -17,29 +17,29 @@ def resumed(folder):
     """A recorder that goes on with the log, as another process would."""
     found = read_logged_session(str(folder / "s.jsonl"))
     made = Recorder(open_log(found))
-    made.go_on(found)
+    made.continue_log(found)
     return made, list(found.messages)
 
 
 def test_one_that_is_alone_is_never_refused(folder):
     """Not without a logger, before its begin, between its turns, after its end, or in memory."""
-    Recorder(None).check_alone()
+    Recorder(None).check_sole_writer()
     alone = Recorder(SessionLogger(folder, "s"))
-    alone.check_alone()
+    alone.check_sole_writer()
     alone.begin(system=None)
     history = []
     for text in ("a", "b"):
-        alone.check_alone()
+        alone.check_sole_writer()
         history = turn(alone, history, text)
     alone.end("success")
-    alone.check_alone()
+    alone.check_sole_writer()
     other, history = resumed(folder)
-    other.check_alone()
+    other.check_sole_writer()
     turn(other, history, "c")
-    other.check_alone()
+    other.check_sole_writer()
     sink = Recorder(MemorySink())
     sink.begin(system=None)
-    sink.check_alone()
+    sink.check_sole_writer()
 
 
 def test_who_comes_second_is_told(folder):
@@ -49,14 +49,14 @@ def test_who_comes_second_is_told(folder):
     second, read = resumed(folder)
     turn(second, read, "b")
     with pytest.raises(StaleSession, match=r"s\.jsonl: .*session 's'.*Session\.resume\('.*s\.jsonl', …\).*fork\(\)"):
-        first.check_alone()
-    second.check_alone()
+        first.check_sole_writer()
+    second.check_sole_writer()
     turn(first, history, "c")
     for recorder in (first, second):
         with pytest.raises(StaleSession):
-            recorder.check_alone()
+            recorder.check_sole_writer()
     third, _ = resumed(folder)
-    third.check_alone()
+    third.check_sole_writer()
 
 
 def test_what_others_write_within_a_turn_is_noticed_after_it(folder):
@@ -67,10 +67,10 @@ def test_what_others_write_within_a_turn_is_noticed_after_it(folder):
     other.delta("x")
     first.response(Message.assistant("ho"))
     with pytest.raises(StaleSession):
-        first.check_alone()
+        first.check_sole_writer()
     first.close()
     with pytest.raises(StaleSession):
-        first.check_alone()
+        first.check_sole_writer()
 
 
 def test_what_was_written_since_it_was_remembered_is_noticed(folder):
@@ -80,10 +80,10 @@ def test_what_was_written_since_it_was_remembered_is_noticed(folder):
     third, _ = resumed(folder)
     turn(third, history, "b")
     with pytest.raises(StaleSession):
-        second.check_alone()
+        second.check_sole_writer()
     turn(second, history, "c")
     with pytest.raises(StaleSession):
-        second.check_alone()
+        second.check_sole_writer()
 
 
 def test_two_that_were_new_at_once(folder):
@@ -94,7 +94,7 @@ def test_two_that_were_new_at_once(folder):
     before = (folder / "s.jsonl").read_bytes()
     two.begin(system="b", inherited=[Message.user("b")])
     with pytest.raises(StaleSession):
-        two.check_alone()
+        two.check_sole_writer()
     assert (folder / "s.jsonl").read_bytes() == before
 
 
@@ -106,14 +106,14 @@ def test_two_sessions_with_one_logger(folder):
     two.begin(system=None, inherited=[Message.user("b")])
     turn(one, [], "a")
     logger.emit("note", {"by": "the program"})
-    one.check_alone()
+    one.check_sole_writer()
     with pytest.raises(StaleSession):
-        two.check_alone()
+        two.check_sole_writer()
     third = Recorder(logger)
-    third.go_on(read_logged_session(logger.path))
-    third.check_alone()
+    third.continue_log(read_logged_session(logger.path))
+    third.check_sole_writer()
     with pytest.raises(StaleSession):
-        one.check_alone()
+        one.check_sole_writer()
 
 
 @pytest.mark.parametrize("change", ["deleted", "replaced", "emptied"])
@@ -127,9 +127,9 @@ def test_a_log_that_is_begun_anew_is_nobodys(folder, change):
         path.unlink()
     if change == "replaced":
         path.write_bytes(b"x" * 9000 + b"\n")
-    first.check_alone()
+    first.check_sole_writer()
     turn(first, history, "b")
-    first.check_alone()
+    first.check_sole_writer()
 
 
 def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
@@ -147,13 +147,13 @@ def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
 
     monkeypatch.setattr(files.os, "write", write)
     first.sync([*history, Message.user("b")])
-    first.check_alone()
+    first.check_sole_writer()
     turn(first, history, "c")
-    first.check_alone()
+    first.check_sole_writer()
     other, read = resumed(folder)
     turn(other, read, "d")
     with pytest.raises(StaleSession):
-        first.check_alone()
+        first.check_sole_writer()
 
 
 def test_what_comes_between_the_opening_and_the_first_event_is_noticed(folder):
@@ -165,4 +165,4 @@ def test_what_comes_between_the_opening_and_the_first_event_is_noticed(folder):
     turn(third, history, "b")
     turn(second, history, "c")
     with pytest.raises(StaleSession):
-        second.check_alone()
+        second.check_sole_writer()

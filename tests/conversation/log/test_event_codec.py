@@ -3,10 +3,10 @@
 import pytest
 
 from sessionlog.conversation.log.event_codec import (
-    answer_of,
+    read_answer,
     read_calls,
     read_message,
-    result_of,
+    read_tool_result,
     size_of,
 )
 from sessionlog.errors import InvalidHistory, MissingField
@@ -29,14 +29,14 @@ CALL = ToolRequest("c", "ls", {"path": "."})
 )
 def test_answers(data, answer):
     """What an llm.response says as a message; what says nothing is none."""
-    assert answer_of(data) == answer
+    assert read_answer(data) == answer
 
 
 def test_an_answer_that_was_streamed():
     """Its pieces are its text where the response has none."""
-    assert answer_of({"usage": {}}, "streamed") == Message.assistant("streamed")
-    assert answer_of({"error": "x"}, "streamed") == Message.assistant("streamed", partial="failed")
-    assert answer_of({"content": "said"}, "streamed") == Message.assistant("said")
+    assert read_answer({"usage": {}}, "streamed") == Message.assistant("streamed")
+    assert read_answer({"error": "x"}, "streamed") == Message.assistant("streamed", partial="failed")
+    assert read_answer({"content": "said"}, "streamed") == Message.assistant("said")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_answer_that_was_streamed():
 )
 def test_results(output, content):
     """What a tool says: texts and pieces as they are, other values as JSON, and the error where there is no output."""
-    found = result_of({"output": output, "error": "no such file"}, CALL.id, CALL.name)
+    found = read_tool_result({"output": output, "error": "no such file"}, CALL.id, CALL.name)
     assert found == Message("tool", content, tool_call_id="c", name="ls")
 
 

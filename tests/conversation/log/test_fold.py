@@ -34,7 +34,7 @@ def fold(events):
     """The fold of some events."""
     made = Fold()
     for event in events:
-        made.take(event, f"x.jsonl:{event.seq + 1}")
+        made.apply(event, f"x.jsonl:{event.seq + 1}")
     return made
 
 
@@ -94,7 +94,7 @@ def test_no_payload_breaks_the_fold(rows):
         made = Fold(own=own)
         try:
             for n, (kind, data) in enumerate(rows):
-                made.take(Event(session_id="s", seq=n, type=kind, ts="", data=data), f"x.jsonl:{n + 1}")
+                made.apply(Event(session_id="s", seq=n, type=kind, ts="", data=data), f"x.jsonl:{n + 1}")
         except InvalidHistory as error:
             assert str(error).startswith(f"x.jsonl:{n + 1}: ")  # noqa: PT017 - any other exception fails the test
         assert isinstance(made.messages(), list)
@@ -109,7 +109,7 @@ def test_no_payload_breaks_the_fold(rows):
         ("compaction.end", {"dropped": [[0, 3]]}, "does not fit the history"),
         ("compaction.end", {"dropped": [], "added": [{"at": 0, "message": {"role": "robot", "content": ""}}]}, "robot"),
         ("compaction.end", {"dropped": 7}, "does not fit"),
-        ("llm.request", {"messages": [], "earlier_messages": 2}, "2 earlier messages, and the log holds 0"),
+        ("llm.request", {"messages": [], "earlier_messages": 2}, "2 earlier messages, but the log holds only 0"),
         ("llm.response", {"tool_calls": ["x"]}, "tool_calls"),
     ],
 )
@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused_by_its_place(kind, data, words):
     """The file, the line, and what is wrong."""
     made, event = Fold(), Event(session_id="s", seq=0, type=kind, ts="", data=data)
     with pytest.raises(InvalidHistory, match=rf"^x\.jsonl:7: .*{words}"):
-        made.take(event, "x.jsonl:7")
+        made.apply(event, "x.jsonl:7")
 
 
 def event_list(*rows):
@@ -147,7 +147,7 @@ def test_a_compaction_of_another_agents_log():
         ("llm.request", {"messages": [answer, {"role": "user", "content": {"odd": 1}}], "earlier_messages": 1}),
         ("llm.response", {"content": "c"}),
     ):
-        made.take(event, "x")
+        made.apply(event, "x")
     said = [(message.role, message.text) for message in made.messages()]
     assert said == [("user", "short"), ("user", '{"odd":1}'), ("assistant", "c")]
 

@@ -136,7 +136,7 @@ def test_a_torn_tail_is_no_damage_and_neither_is_a_healed_one(folder, read):
         first = read()
         assert (list(first.messages), [problem.kind for problem in first.problems]) == (history, ["torn_tail"])
         recorder = Recorder(open_log(first))
-        recorder.go_on(first)
+        recorder.continue_log(first)
         longer = turn(recorder, list(first.messages), "b")
         again = read()
         assert list(again.messages) == longer
@@ -149,8 +149,8 @@ def test_a_session_that_is_resumed_goes_on_in_its_log(folder, read):
     before = (folder / "s.jsonl").read_bytes()
     found = read()
     recorder = Recorder(open_log(found))
-    recorder.go_on(found)
-    assert recorder.parent()["seq"] == 2
+    recorder.continue_log(found)
+    assert recorder.as_parent()["seq"] == 2
     assert (folder / "s.jsonl").read_bytes() == before
     history = turn(recorder, history, "b")
     recorder.end("success")
@@ -167,7 +167,7 @@ def test_several_runs_with_their_ends(folder, read):
     for n in range(3):
         if n:
             recorder = Recorder(open_log(read()))
-            recorder.go_on(read())
+            recorder.continue_log(read())
         else:
             recorder = record(folder)
         history = turn(recorder, history, str(n))
@@ -205,7 +205,7 @@ def test_a_request_that_leans_on_what_is_lost_is_refused(folder, read):
     turn(recorder, turn(recorder, turn(recorder, [], "a"), "b"), "c")
     kept = lines(folder)
     rewrite(folder, [*kept[:3], *kept[4:]])
-    with pytest.raises(InvalidHistory, match=r"s\.jsonl:5: .* 3 earlier messages, and the log holds 1"):
+    with pytest.raises(InvalidHistory, match=r"s\.jsonl:5: .* 3 earlier messages, but the log holds only 1"):
         read()
 
 
@@ -227,7 +227,7 @@ def test_an_event_that_was_cut_is_refused_by_name(folder, read):
     recorder = Recorder(logger)
     recorder.begin(system=None)
     turn(recorder, [], "x" * 5000)
-    with pytest.raises(InvalidHistory, match=r"s\.jsonl:2: this llm.request was cut.*at=SEQ"):
+    with pytest.raises(InvalidHistory, match=r"s\.jsonl:2: this llm.request was too long.*at=SEQ"):
         read(skip_damage=True)
     assert read(at=0).messages == ()
 
@@ -277,10 +277,10 @@ def test_forks_and_forks_of_forks_stand_alone(folder, read):
     made = {}
     for name in ("f1", "f2"):
         fork = recorder.sibling(name)
-        fork.begin(system="be brief", parent=recorder.parent(), inherited=history)
+        fork.begin(system="be brief", parent=recorder.as_parent(), inherited=history)
         made[name] = turn(fork, history, name)
         grandchild = fork.sibling(f"{name}-g")
-        grandchild.begin(system="be brief", parent=fork.parent(), inherited=made[name])
+        grandchild.begin(system="be brief", parent=fork.as_parent(), inherited=made[name])
         made[f"{name}-g"] = turn(grandchild, made[name], "deep")
     (folder / "s.jsonl").unlink()
     (folder / "f1.jsonl").unlink()

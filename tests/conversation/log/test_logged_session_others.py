@@ -59,7 +59,7 @@ def test_a_log_under_another_name_is_closed(folder, read):
     """A session's log is named as its id: a copy under another name can only be forked."""
     turn(record(folder), [], "a")
     shutil.copy(folder / "s.jsonl", folder / "copy.txt")
-    assert "ends in .jsonl" in read(folder / "copy.txt").closed
+    assert "has to end in .jsonl" in read(folder / "copy.txt").closed
     shutil.copy(folder / "s.jsonl", folder / "a b.jsonl")
     assert "a b.jsonl" in read(folder / "a b.jsonl").closed
 
@@ -135,7 +135,7 @@ def test_calls_and_results_that_do_not_belong_together_are_left_out(folder, read
         log.llm_request([{"role": "tool", "tool_call_id": "x", "content": "?"}, {"role": "user", "content": "a"}])
     found = read()
     assert (found.messages, len(found.logged), found.earlier) == ((Message.user("a"),), 2, 2)
-    assert "do not belong together" in found.problems[0].detail
+    assert "do not match" in found.problems[0].detail
 
 
 def test_the_system_text_is_not_said_twice(folder, read):

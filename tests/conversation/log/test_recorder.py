@@ -41,7 +41,7 @@ def folded(sink):
     """The history that the log gives."""
     fold = Fold()
     for event in sink.events:
-        fold.take(event, "x")
+        fold.apply(event, "x")
     return fold.messages()
 
 
@@ -59,7 +59,7 @@ def test_without_a_logger_nothing_happens():
     made.sync([USER], state="failed")
     made.end("success")
     made.close()
-    assert (made.path, made.session_id, made.parent(), made.sibling("x").path) == (None, None, None, None)
+    assert (made.path, made.session_id, made.as_parent(), made.sibling("x").path) == (None, None, None, None)
 
 
 def test_a_turn(sink, recorder):
@@ -224,9 +224,9 @@ def test_a_fork_names_its_parent_and_holds_what_it_inherits(tmp_path):
     parent.request([USER])
     parent.response(ANSWER)
     fork = parent.sibling("f")
-    fork.begin(system="s", parent=parent.parent(), inherited=[USER, ANSWER])
+    fork.begin(system="s", parent=parent.as_parent(), inherited=[USER, ANSWER])
     fork.request([USER, ANSWER, MORE])
-    assert parent.parent() == {"session": "p", "path": str(tmp_path / "p.jsonl"), "seq": 2}
+    assert parent.as_parent() == {"session": "p", "path": str(tmp_path / "p.jsonl"), "seq": 2}
     with pytest.raises(ValueError, match="already"):
         parent.sibling("f")
     from sessionlog.reader.stream import read_events
@@ -243,7 +243,7 @@ def test_what_a_store_restores_counts_with_its_tokens(sink):
     made.begin(system=None, inherited=[USER, ANSWER], usage=TokenUsage(input=5))
     fold = Fold()
     for event in sink.events:
-        fold.take(event, "x")
+        fold.apply(event, "x")
     assert (fold.messages(), fold.usage.input, payloads(sink)[0][1]["reason"]) == ([USER, ANSWER], 5, "restored")
 
 

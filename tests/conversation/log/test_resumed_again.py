@@ -27,7 +27,7 @@ def reopened(path):
     """A recorder that goes on with the log, and the history as it begins."""
     found = read_logged_session(path)
     made = Recorder(open_log(found))
-    made.go_on(found)
+    made.continue_log(found)
     return made, list(found.messages)
 
 

@@ -219,7 +219,7 @@ def test_a_store_that_does_not_share_is_caught(tmp_path):
 
 def test_a_class_without_a_store_says_what_is_missing(tmp_path):
     """The one method that it needs."""
-    with pytest.raises(NotImplementedError, match="returns the store that is to be tried"):
+    with pytest.raises(NotImplementedError, match="returns the store to test"):
         SessionStoreContract().test_deleting(tmp_path)
 
 

@@ -203,7 +203,7 @@ def test_a_pipe_does_not_hang_it(store):
     os.mkfifo(os.path.join(store.directory, "s.json"))
     with pytest.raises(LogNotReadable, match="not a regular file"):
         store.load("s")
-    with pytest.raises(SessionNotSaved, match=r"s\.json: not saved: not a regular file; it is as it was"):
+    with pytest.raises(SessionNotSaved, match=r"s\.json: not saved: not a regular file; it is unchanged"):
         store.save("s", {})
     assert store.list_sessions() == ["other"]
 
@@ -340,7 +340,7 @@ def test_a_child_forked_in_the_middle_of_a_save_keeps_no_lock(store, monkeypatch
     """It holds the lock's descriptor for as long as it lives."""
     monkeypatch.setattr(file, "WAIT_SECONDS", 0.005)
     reading, writing = os.pipe()
-    with store._alone():
+    with store._locked():
         child = fork(lambda: os.read(reading, 1))
     try:
         store.save("s", {})

@@ -205,8 +205,8 @@ class TestTheFile:
         before = path.read_bytes()
         says = {
             "another program's": r"s\.db: another program's database; name another file",
-            "newer": r"s\.db: made by a newer sessionlog \(version 9, known is 1\); it is left as it is",
-            "text": r"s\.db: not opened: file is not a database; what was stored is as it was",
+            "newer": r"s\.db: made by a newer sessionlog \(version 9; this one reads 1\); it is left as it is",
+            "text": r"s\.db: not opened: file is not a database; the stored data is unchanged",
             "half": r"s\.db: not opened: ",
         }
         with pytest.raises(InvalidHistory, match=says[kind]):
@@ -275,7 +275,7 @@ class TestTheFile:
         writer.execute("BEGIN IMMEDIATE")
         with SQLiteStore(store.path, wait_seconds=0.005) as hasty:
             mine = hasty.load("s")
-            with pytest.raises(SessionNotSaved, match="not saved: database is locked; what was stored is as it was"):
+            with pytest.raises(SessionNotSaved, match="not saved: database is locked; the stored data is unchanged"):
                 hasty.save("s", mine)
             writer.close()
             hasty.save("s", mine)
@@ -286,7 +286,7 @@ class TestTheFile:
         store.close()
         other = sqlite3.connect(store.path, isolation_level=None)
         with SQLiteStore(store.path, wait_seconds=0.005) as hasty:
-            hasty._let_go()
+            hasty._disconnect()
             other.execute("PRAGMA locking_mode = EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")
             other.execute("UPDATE counter SET last = last")

@@ -155,7 +155,7 @@ def test_a_full_disk_keeps_the_old_file(disk):
     with open(os.path.join(store.directory, "s.json"), "rb") as file:
         before = file.read()
     mine["text"] = "y" * 700_000
-    with pytest.raises(SessionNotSaved, match=r"s\.json: not saved: no space left on device; it is as it was"):
+    with pytest.raises(SessionNotSaved, match=r"s\.json: not saved: no space left on device; it is unchanged"):
         store.save("s", mine)
     with open(os.path.join(store.directory, "s.json"), "rb") as file:
         assert file.read() == before
@@ -184,7 +184,7 @@ def test_sqlite_on_a_full_disk(disk):
         mine = store.load("s")
         mine["text"] = "y" * MEGABYTE
         with pytest.raises(
-            SessionNotSaved, match=r"s\.db: not saved: database or disk is full; what was stored is as it was"
+            SessionNotSaved, match=r"s\.db: not saved: database or disk is full; the stored data is unchanged"
         ):
             store.save("s", mine)
         assert store.load("s") == {"text": "x" * 100_000}
